@@ -1,0 +1,4 @@
+pub mod chain;
+pub mod model;
+pub mod store;
+pub use model::*;

@@ -1,0 +1,257 @@
+//! The id of one granule.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+
+/// The id of one granule, exactly as its producer wrote it.
+///
+/// # Syntax
+///
+/// Non-empty UTF-8 of at most [`GranuleId::MAX_BYTES`] bytes without control characters
+/// (U+0000–U+001F, U+007F–U+009F). LF would let two different sets give one chain input, so it
+/// can never be allowed. All else is taken as it is: spaces, also at the ends, `#`, `/`, `:`,
+/// quotes, any script, ids that look like numbers, and ids that differ only in case.
+///
+/// # Total ordering
+///
+/// Ascending by the UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
+/// canonical order of identifier.md. No locale, no case folding, no Unicode normalisation.
+///
+/// # Examples
+///
+/// ```
+/// use accession::GranuleId;
+///
+/// let granule_id: GranuleId = "AST_L1A#00311092015232127_11102015081255.hdf".parse()?;
+/// assert!(granule_id > "AST".parse()?);
+/// # Ok::<(), accession::GranuleIdError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GranuleId(Box<str>);
+
+impl GranuleId {
+    /// The longest id there may be, in bytes of UTF-8.
+    pub const MAX_BYTES: usize = 1_024;
+
+    /// Checks `text` and takes it as an id, without copying where it is owned.
+    ///
+    /// # Errors
+    ///
+    /// - `""`: empty
+    /// - 1,025 times `a`: longer than 1,024 bytes
+    /// - `"A\tB"`: the control character U+0009
+    pub fn new(text: impl Into<Box<str>>) -> Result<Self, GranuleIdError> {
+        let text = text.into();
+        GranuleId::check(&text)?;
+        Ok(GranuleId(text))
+    }
+
+    /// Reads an id from bytes that may not be UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// As [`GranuleId::new`], and `b"A\xff"`: not UTF-8 from its byte 2 on.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GranuleIdError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| GranuleIdError::NotUtf8 {
+            byte: error.valid_up_to() + 1,
+        })?;
+        GranuleId::new(text)
+    }
+
+    /// Checks `text` without keeping it.
+    ///
+    /// # Errors
+    ///
+    /// As [`GranuleId::new`].
+    pub fn check(text: &str) -> Result<(), GranuleIdError> {
+        if text.is_empty() {
+            return Err(GranuleIdError::Empty);
+        }
+        if text.len() > GranuleId::MAX_BYTES {
+            return Err(GranuleIdError::TooLong { bytes: text.len() });
+        }
+        // `char::is_control` is exactly the ranges of identifier.md: the Unicode category Cc.
+        match text.chars().find(|character| character.is_control()) {
+            Some(character) => Err(GranuleIdError::Control { character }),
+            None => Ok(()),
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether white space stands at an end of the id: legal, but an accident is likelier.
+    pub fn has_edge_space(&self) -> bool {
+        self.0.starts_with(char::is_whitespace) || self.0.ends_with(char::is_whitespace)
+    }
+}
+
+/// Why a text is no granule id (identifier.md, What a granule id may not be).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GranuleIdError {
+    /// No bytes at all.
+    #[error("a granule id may not be empty")]
+    Empty,
+    /// More than [`GranuleId::MAX_BYTES`] bytes.
+    #[error("a granule id has at most 1,024 bytes, this one has {bytes}")]
+    TooLong {
+        /// Its length in bytes of UTF-8.
+        bytes: usize,
+    },
+    /// Not UTF-8.
+    #[error("a granule id is UTF-8, this one is not from its byte {byte} on")]
+    NotUtf8 {
+        /// The first byte, counted from 1, that does not belong to a character.
+        byte: usize,
+    },
+    /// A control character.
+    #[error("a granule id has no control characters, this one holds U+{:04X}", *character as u32)]
+    Control {
+        /// The first of them.
+        character: char,
+    },
+}
+
+impl FromStr for GranuleId {
+    type Err = GranuleIdError;
+
+    fn from_str(text: &str) -> Result<Self, GranuleIdError> {
+        GranuleId::new(text)
+    }
+}
+
+impl fmt::Display for GranuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for GranuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl AsRef<str> for GranuleId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// `Ord`, `Eq` and `Hash` of an id are those of its text, so a set of ids is searched by text.
+impl Borrow<str> for GranuleId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl serde::Serialize for GranuleId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_ids_say_why() {
+        let cases: [(&[u8], &str); 9] = [
+            (b"", "a granule id may not be empty"),
+            (
+                b"A\nB",
+                "a granule id has no control characters, this one holds U+000A",
+            ),
+            (
+                b"A\r",
+                "a granule id has no control characters, this one holds U+000D",
+            ),
+            (
+                b"\0",
+                "a granule id has no control characters, this one holds U+0000",
+            ),
+            (
+                b"A\x7f",
+                "a granule id has no control characters, this one holds U+007F",
+            ),
+            (
+                "A\u{80}".as_bytes(),
+                "a granule id has no control characters, this one holds U+0080",
+            ),
+            (
+                "A\u{9f}".as_bytes(),
+                "a granule id has no control characters, this one holds U+009F",
+            ),
+            (
+                b"A\xff",
+                "a granule id is UTF-8, this one is not from its byte 2 on",
+            ),
+            (
+                &[b'a'; 1_025],
+                "a granule id has at most 1,024 bytes, this one has 1025",
+            ),
+        ];
+        for (bytes, message) in cases {
+            assert_eq!(
+                GranuleId::from_bytes(bytes).unwrap_err().to_string(),
+                message
+            );
+        }
+    }
+
+    #[test]
+    fn odd_but_legal_ids_are_kept_to_the_byte() {
+        for text in [
+            " A", "A ", "#1", "a/b:c", "\"", "'", "0012", "1e5", "値", "A\u{a0}", "é", "e\u{301}",
+        ] {
+            assert_eq!(GranuleId::new(text).unwrap().as_str(), text);
+        }
+        assert!(GranuleId::new("a".repeat(1_024)).is_ok());
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_bytes() {
+        let mut granule_ids: Vec<GranuleId> = [
+            "é",
+            "z",
+            "Z",
+            "a b",
+            "a",
+            "a10",
+            "a9",
+            "\u{ffff}",
+            "\u{10000}",
+        ]
+        .into_iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
+        granule_ids.sort();
+        let by_bytes: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
+        assert_eq!(
+            by_bytes,
+            [
+                "Z",
+                "a",
+                "a b",
+                "a10",
+                "a9",
+                "z",
+                "é",
+                "\u{ffff}",
+                "\u{10000}"
+            ]
+        );
+    }
+
+    #[test]
+    fn space_at_an_end_is_noticed() {
+        assert!(GranuleId::new("A ").unwrap().has_edge_space());
+        assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_space());
+        assert!(!GranuleId::new("A B").unwrap().has_edge_space());
+    }
+}

@@ -1,0 +1,307 @@
+//! Instants, days, and what a person means by either.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat};
+
+/// An instant: UTC, to the microsecond, within the years 0000 to 9999.
+///
+/// # Syntax
+///
+/// Read: RFC 3339 with an offset or `Z`; what is finer than a microsecond is cut off, and a leap
+/// second is the first instant of the next minute. Written: RFC 3339 with `Z`, and a fraction only
+/// where there is one, of three or six digits.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Timestamp;
+///
+/// let timestamp: Timestamp = "2001-01-02T01:00:00+01:00".parse()?;
+/// assert_eq!(timestamp.to_string(), "2001-01-02T00:00:00Z");
+/// # Ok::<(), accession::TimestampError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    const FIRST_MICROS: i64 = -62_167_219_200_000_000;
+    const LAST_MICROS: i64 = 253_402_300_799_999_999;
+
+    /// The instant so many microseconds after 1970-01-01T00:00:00Z, if it lies in the years 0000
+    /// to 9999, which RFC 3339 can write.
+    pub const fn from_micros(micros: i64) -> Option<Self> {
+        if micros < Timestamp::FIRST_MICROS || micros > Timestamp::LAST_MICROS {
+            return None;
+        }
+        Some(Timestamp(micros))
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// The next instant, a microsecond later; none after the year 9999.
+    pub const fn next(self) -> Option<Self> {
+        Timestamp::from_micros(self.0 + 1)
+    }
+
+    fn to_date_time(self) -> DateTime<chrono::Utc> {
+        DateTime::from_timestamp_micros(self.0).expect("the years 0000 to 9999 are in range")
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    /// # Errors
+    ///
+    /// - `"2001-01-02T00:00:00"`: without an offset
+    /// - `"2001-02-30T00:00:00Z"`, `"noon"`: no RFC 3339
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        match DateTime::parse_from_rfc3339(text) {
+            Ok(date_time) => Timestamp::from_micros(date_time.timestamp_micros())
+                .ok_or(TimestampError::OutOfRange),
+            // The same text is right once an offset is added: then that is what it lacks.
+            Err(_) if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => {
+                Err(TimestampError::NoOffset)
+            }
+            Err(_) => Err(TimestampError::NotATime),
+        }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(
+            &self
+                .to_date_time()
+                .to_rfc3339_opts(SecondsFormat::AutoSi, true),
+        )
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A day in UTC, within the years 0000 to 9999, written `2001-01-02`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(NaiveDate);
+
+impl Day {
+    /// Its first instant, 00:00:00Z.
+    pub fn start(self) -> Timestamp {
+        let micros = self.0.and_time(NaiveTime::MIN).and_utc().timestamp_micros();
+        Timestamp::from_micros(micros).expect("a day lies in the years 0000 to 9999")
+    }
+
+    /// Its last instant, a microsecond before the next day.
+    pub fn end(self) -> Timestamp {
+        let next = self
+            .0
+            .checked_add_days(Days::new(1))
+            .expect("chrono reaches past the year 9999");
+        Timestamp(next.and_time(NaiveTime::MIN).and_utc().timestamp_micros() - 1)
+    }
+}
+
+impl FromStr for Day {
+    type Err = TimestampError;
+
+    /// # Errors
+    ///
+    /// `"2001-1-2"`, `"2001-02-30"`: no such day, or not written in ten characters.
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers would not.
+        let is_written_in_full = text.len() == 10
+            && text.bytes().enumerate().all(|(index, byte)| match index {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        if !is_written_in_full {
+            return Err(TimestampError::NotATime);
+        }
+        text.parse().map(Day).map_err(|_| TimestampError::NotATime)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A time as a person writes it: an instant, or a day.
+///
+/// A day is two things (identifier.md, Time): as the time *of a change* its first instant, as the
+/// date *of a citation* the whole of it. So whoever takes a `Moment` says which is meant.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Moment;
+///
+/// let moment: Moment = "2001-01-02".parse()?;
+/// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
+/// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
+/// # Ok::<(), accession::TimestampError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// An instant.
+    Instant(Timestamp),
+    /// A whole day.
+    Day(Day),
+}
+
+impl Moment {
+    /// The instant of a change said to be made then: a day means its 00:00:00Z.
+    pub fn of_change(self) -> Timestamp {
+        self.first_instant()
+    }
+
+    /// The first instant meant.
+    pub fn first_instant(self) -> Timestamp {
+        match self {
+            Moment::Instant(timestamp) => timestamp,
+            Moment::Day(day) => day.start(),
+        }
+    }
+
+    /// The last instant meant: of a day, the one just before the next.
+    pub fn last_instant(self) -> Timestamp {
+        match self {
+            Moment::Instant(timestamp) => timestamp,
+            Moment::Day(day) => day.end(),
+        }
+    }
+}
+
+impl FromStr for Moment {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        match text.parse() {
+            Ok(day) => Ok(Moment::Day(day)),
+            Err(_) => text.parse().map(Moment::Instant),
+        }
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Moment::Instant(timestamp) => timestamp.fmt(f),
+            Moment::Day(day) => day.fmt(f),
+        }
+    }
+}
+
+/// Why a text is no time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TimestampError {
+    /// A date and a time of day, but where in the world is not said.
+    #[error("a time needs an offset, or Z for UTC: 2001-01-02T00:00:00Z")]
+    NoOffset,
+    /// Nothing that can be read as a time.
+    #[error("a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z")]
+    NotATime,
+    /// Before the year 0000 or after the year 9999, once it is in UTC.
+    #[error("a time lies in the years 0000 to 9999 of UTC")]
+    OutOfRange,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_read_with_an_offset_and_written_in_utc() {
+        let cases = [
+            ("2001-01-02T00:00:00Z", "2001-01-02T00:00:00Z"),
+            ("2001-01-02t00:00:00z", "2001-01-02T00:00:00Z"),
+            ("2001-01-02 00:00:00+00:00", "2001-01-02T00:00:00Z"),
+            ("2001-01-01T19:00:00-05:00", "2001-01-02T00:00:00Z"),
+            ("2019-02-23T18:12:43.204Z", "2019-02-23T18:12:43.204Z"),
+            ("2019-02-23T18:12:43.2Z", "2019-02-23T18:12:43.200Z"),
+            ("2019-02-23T18:12:43.000Z", "2019-02-23T18:12:43Z"),
+            (
+                "2019-02-23T18:12:43.123456789Z",
+                "2019-02-23T18:12:43.123456Z",
+            ),
+            (
+                "1969-12-31T23:59:59.999999999Z",
+                "1969-12-31T23:59:59.999999Z",
+            ),
+            ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+            ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+        ];
+        for (text, written) in cases {
+            assert_eq!(
+                text.parse::<Timestamp>().unwrap().to_string(),
+                written,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn refused_times_say_why() {
+        let cases = [
+            ("", TimestampError::NotATime),
+            ("noon", TimestampError::NotATime),
+            ("2001-01-02T00:00:00", TimestampError::NoOffset),
+            ("2001-01-02T00:00", TimestampError::NotATime),
+            ("2001-02-30T00:00:00Z", TimestampError::NotATime),
+            ("2001-02-30", TimestampError::NotATime),
+            ("2001-1-2", TimestampError::NotATime),
+            ("+2001-01-02", TimestampError::NotATime),
+            (" 2001-01-02", TimestampError::NotATime),
+            ("29-APR-2016 00:00:00", TimestampError::NotATime),
+            ("0000-01-01T00:00:00+01:00", TimestampError::OutOfRange),
+            ("9999-12-31T23:59:59-01:00", TimestampError::OutOfRange),
+        ];
+        for (text, error) in cases {
+            assert_eq!(text.parse::<Moment>(), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_ends_a_microsecond_before_the_next() {
+        let day: Day = "2000-02-28".parse().unwrap();
+        assert_eq!(
+            day.end().next().unwrap(),
+            "2000-02-29".parse::<Day>().unwrap().start()
+        );
+        let last: Day = "9999-12-31".parse().unwrap();
+        assert_eq!(last.end().as_micros(), Timestamp::LAST_MICROS);
+        assert_eq!(last.end().next(), None);
+        let first: Day = "0000-01-01".parse().unwrap();
+        assert_eq!(first.start().as_micros(), Timestamp::FIRST_MICROS);
+    }
+
+    #[test]
+    fn instants_out_of_range_are_not_made() {
+        assert_eq!(Timestamp::from_micros(Timestamp::FIRST_MICROS - 1), None);
+        assert_eq!(Timestamp::from_micros(i64::MAX), None);
+    }
+}

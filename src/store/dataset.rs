@@ -1,0 +1,110 @@
+//! The table `dataset`.
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, named_params};
+
+use super::{Read, Result, Write};
+use crate::model::{Dataset, DatasetName};
+
+/// Which row of `dataset`; meaningless outside its register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatasetKey(pub(super) i64);
+
+impl Read<'_> {
+    /// The dataset of that name, and its key.
+    pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
+        const DATASET: &str = "
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive
+            FROM dataset
+            WHERE name = :name";
+        let mut statement = self.transaction.prepare_cached(DATASET)?;
+        Ok(statement
+            .query_row(named_params! { ":name": name.as_str() }, from_row)
+            .optional()?)
+    }
+
+    /// All datasets, by name.
+    pub fn datasets(&self) -> Result<Vec<(DatasetKey, Dataset)>> {
+        const DATASETS: &str = "
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive
+            FROM dataset
+            ORDER BY name";
+        let mut statement = self.transaction.prepare(DATASETS)?;
+        Ok(statement
+            .query_map([], from_row)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Write<'_> {
+    /// Adds a dataset whose name is not taken.
+    pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
+        const INSERT: &str = "
+            INSERT INTO dataset (name, doi, title, creators, publisher, version, year, url, archive)
+            VALUES (:name, :doi, :title, :creators, :publisher, :version, :year, :url, :archive)";
+        self.put_dataset(INSERT, dataset)?;
+        Ok(DatasetKey(self.transaction.last_insert_rowid()))
+    }
+
+    /// Replaces the record of the dataset of that name.
+    pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
+        const UPDATE: &str = "
+            UPDATE dataset
+            SET doi = :doi, title = :title, creators = :creators, publisher = :publisher,
+                version = :version, year = :year, url = :url, archive = :archive
+            WHERE name = :name";
+        self.put_dataset(UPDATE, dataset)
+    }
+
+    fn put_dataset(&self, sql: &str, dataset: &Dataset) -> Result<()> {
+        self.transaction
+            .prepare_cached(sql)?
+            .execute(named_params! {
+                ":name": dataset.name.as_str(),
+                ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
+                ":title": dataset.title,
+                ":creators": serde_json::Value::from(dataset.creators.clone()).to_string(),
+                ":publisher": dataset.publisher,
+                ":version": dataset.version,
+                ":year": dataset.year.map(|year| year.as_number()),
+                ":url": dataset.url,
+                ":archive": dataset.archive,
+            })?;
+        Ok(())
+    }
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
+    let wrong = |index, kind, error| rusqlite::Error::FromSqlConversionFailure(index, kind, error);
+    let text = |index| row.get::<_, Option<String>>(index);
+    let creators: String = row.get(4)?;
+    let dataset = Dataset {
+        name: name_from(row, 1)?,
+        doi: text(2)?
+            .map(|doi| doi.parse())
+            .transpose()
+            .map_err(|error: crate::model::DoiError| wrong(2, Type::Text, error.into()))?,
+        title: text(3)?,
+        creators: serde_json::from_str(&creators)
+            .map_err(|error| wrong(4, Type::Text, error.into()))?,
+        publisher: text(5)?,
+        version: text(6)?,
+        year: row
+            .get::<_, Option<u16>>(7)?
+            .map(|year| year.try_into())
+            .transpose()
+            .map_err(|error: crate::model::YearError| wrong(7, Type::Integer, error.into()))?,
+        url: text(8)?,
+        archive: text(9)?,
+    };
+    Ok((DatasetKey(row.get(0)?), dataset))
+}
+
+/// The dataset name in a column.
+pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
+    let name = row.get_ref(index)?.as_str()?;
+    name.parse()
+        .map_err(|error: crate::model::DatasetNameError| {
+            rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
+        })
+}

@@ -1,0 +1,108 @@
+//! From SQLite's codes to words.
+
+use std::io;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+use super::BUSY_WAIT;
+
+/// What can go wrong with a register file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no file.
+    #[error("there is no register here")]
+    Missing,
+    /// There is a file where a register was to be made.
+    #[error("there is a file here already")]
+    Exists,
+    /// The file is something else.
+    #[error("not a register: {what}")]
+    NotARegister {
+        /// What it is instead.
+        what: String,
+    },
+    /// A newer version of this software wrote the file.
+    #[error("the register has schema {found}, this version knows 1 to {known}")]
+    Newer {
+        /// The schema of the file.
+        found: u32,
+        /// The newest schema known here.
+        known: u32,
+    },
+    /// An older version wrote the file, and it cannot be brought up to date.
+    #[error(
+        "the register has schema {found} and must be brought to schema {known}, but it cannot be written"
+    )]
+    Older {
+        /// The schema of the file.
+        found: u32,
+        /// The newest schema known here.
+        known: u32,
+    },
+    /// Another process is writing.
+    #[error("another process has been writing for more than {} seconds", BUSY_WAIT.as_secs())]
+    Busy,
+    /// The disk, or a quota, is full.
+    #[error("the disk is full")]
+    Full,
+    /// The file cannot be written.
+    #[error("the register cannot be written")]
+    ReadOnly,
+    /// The file or its folder cannot be opened.
+    #[error("cannot open the register, or the -wal and -shm files beside it")]
+    CannotOpen,
+    /// The file changed while it was read without locks.
+    #[error("the register changed while it was being read")]
+    Changed,
+    /// The file does not hold what a register holds.
+    #[error("the register is damaged: {what}")]
+    Damaged {
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// The operating system refused something.
+    #[error("cannot {verb} {}", path.display())]
+    Io {
+        /// What was tried.
+        verb: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Anything else that SQLite says.
+    #[error("the database refused")]
+    Database(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::Error as Sqlite;
+        match &error {
+            Sqlite::FromSqlConversionFailure(..)
+            | Sqlite::InvalidColumnType(..)
+            | Sqlite::IntegralValueOutOfRange(..)
+            | Sqlite::Utf8Error(..) => {
+                return Error::Damaged {
+                    what: error.to_string(),
+                };
+            }
+            _ => {}
+        }
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
+            Some(ErrorCode::DiskFull) => Error::Full,
+            Some(ErrorCode::ReadOnly) => Error::ReadOnly,
+            Some(ErrorCode::CannotOpen) => Error::CannotOpen,
+            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged {
+                what: error.to_string(),
+            },
+            Some(ErrorCode::NotADatabase) => Error::NotARegister {
+                what: "the file is no SQLite database".to_owned(),
+            },
+            _ => Error::Database(error),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The table `granule`: each stay of each granule.
+
+use rusqlite::{OptionalExtension, Row, named_params};
+
+use super::column::{Id, Micros};
+use super::{DatasetKey, Error, Read, Result, Write};
+use crate::model::{Granule, GranuleId, Timestamp};
+
+/// Rows that [`HeldGranules`] takes at a time.
+const PAGE_ROWS: u32 = 4_096;
+
+/// A row of `granule` as it stands, for `verify`: nothing in it has been checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Stay<'row> {
+    /// The bytes of the id.
+    pub granule_id: &'row [u8],
+    /// Microseconds.
+    pub ingested: i64,
+    /// Microseconds.
+    pub deleted: Option<i64>,
+}
+
+impl Read<'_> {
+    /// Since when an id is held; none: it is not held now.
+    pub fn held_since(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Option<Timestamp>> {
+        const HELD_SINCE: &str = "
+            SELECT ingested
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id AND deleted IS NULL";
+        let since = self
+            .transaction
+            .prepare_cached(HELD_SINCE)?
+            .query_row(
+                named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() },
+                |row| row.get::<_, Micros>(0),
+            )
+            .optional()?;
+        Ok(since.map(|since| since.0))
+    }
+
+    /// The first id at or after this one that ever stood in the dataset, held or not.
+    pub fn next_granule_id(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Option<GranuleId>> {
+        const NEXT: &str = "
+            SELECT granule_id
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id >= :granule_id
+            ORDER BY granule_id
+            LIMIT 1";
+        let next = self
+            .transaction
+            .prepare_cached(NEXT)?
+            .query_row(
+                named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() },
+                |row| row.get::<_, Id>(0),
+            )
+            .optional()?;
+        Ok(next.map(|next| next.0))
+    }
+
+    /// Whether an id at or after this one is held now.
+    pub fn holds_from(&self, dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool> {
+        const HOLDS_FROM: &str = "
+            SELECT EXISTS (
+                SELECT 1
+                FROM granule
+                WHERE dataset_id = :dataset_id AND granule_id >= :granule_id AND deleted IS NULL)";
+        Ok(self.transaction.prepare_cached(HOLDS_FROM)?.query_row(
+            named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() },
+            |row| row.get(0),
+        )?)
+    }
+
+    /// Shows the ids now held, from one on or from behind one on, in canonical order.
+    pub fn each_held<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        begin: Begin<'_>,
+        mut show: impl FnMut(&str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const FROM: &str = "
+            SELECT granule_id
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id >= :granule_id AND deleted IS NULL
+            ORDER BY granule_id";
+        const BEHIND: &str = "
+            SELECT granule_id
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :granule_id AND deleted IS NULL
+            ORDER BY granule_id";
+        // No id is empty, so all ids stand behind the empty text.
+        let (sql, granule_id) = match begin {
+            Begin::Start => (BEHIND, ""),
+            Begin::At(granule_id) => (FROM, granule_id.as_str()),
+            Begin::Behind(granule_id) => (BEHIND, granule_id.as_str()),
+        };
+        let mut statement = self.transaction.prepare_cached(sql).map_err(Error::from)?;
+        let mut rows = statement
+            .query(named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id })
+            .map_err(Error::from)?;
+        while let Some(row) = rows.next().map_err(Error::from)? {
+            let granule_id = row.get_ref(0).map_err(Error::from)?;
+            show(
+                granule_id
+                    .as_str()
+                    .map_err(|error| Error::from(rusqlite::Error::from(error)))?,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The granules held at an instant, in canonical order, a page in memory at a time.
+    pub fn granules_held(&self, dataset: DatasetKey, at: Timestamp) -> HeldGranules<'_> {
+        HeldGranules {
+            read: self,
+            dataset,
+            at,
+            page: Vec::new().into_iter(),
+            behind: None,
+            ended: false,
+        }
+    }
+
+    /// Shows every stay of every granule, by id and then by time.
+    pub fn each_stay<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        mut show: impl FnMut(Stay<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const STAYS: &str = "
+            SELECT granule_id, ingested, deleted
+            FROM granule
+            WHERE dataset_id = :dataset_id
+            ORDER BY granule_id, ingested";
+        let mut statement = self
+            .transaction
+            .prepare_cached(STAYS)
+            .map_err(Error::from)?;
+        let mut rows = statement
+            .query(named_params! { ":dataset_id": dataset.0 })
+            .map_err(Error::from)?;
+        while let Some(row) = rows.next().map_err(Error::from)? {
+            show(stay_from(row).map_err(Error::from)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where [`Read::each_held`] begins.
+#[derive(Debug, Clone, Copy)]
+pub enum Begin<'id> {
+    /// With the first id.
+    Start,
+    /// With this id, if it is held, or the next.
+    At(&'id GranuleId),
+    /// With the id behind this one.
+    Behind(&'id GranuleId),
+}
+
+impl Write<'_> {
+    /// Adds a granule that is not held.
+    pub fn insert_granule(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+        ingested: Timestamp,
+        producer_granule: Option<&GranuleId>,
+    ) -> Result<()> {
+        const INSERT: &str = "
+            INSERT INTO granule (dataset_id, granule_id, ingested, producer_granule)
+            VALUES (:dataset_id, :granule_id, :ingested, :producer_granule)";
+        self.transaction
+            .prepare_cached(INSERT)?
+            .execute(named_params! {
+                ":dataset_id": dataset.0,
+                ":granule_id": granule_id.as_str(),
+                ":ingested": Micros(ingested),
+                ":producer_granule": producer_granule.map(GranuleId::as_str),
+            })?;
+        Ok(())
+    }
+
+    /// Marks a granule deleted; says whether it was held.
+    pub fn mark_deleted(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+        deleted: Timestamp,
+    ) -> Result<bool> {
+        const MARK_DELETED: &str = "
+            UPDATE granule
+            SET deleted = :deleted
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id AND deleted IS NULL";
+        let rows = self
+            .transaction
+            .prepare_cached(MARK_DELETED)?
+            .execute(named_params! {
+                ":dataset_id": dataset.0,
+                ":granule_id": granule_id.as_str(),
+                ":deleted": Micros(deleted),
+            })?;
+        Ok(rows > 0)
+    }
+}
+
+/// The granules held at an instant, in canonical order.
+///
+/// Each page is a query of its own, from behind the last id on: two such streams can be read side
+/// by side, and a slow reader holds no statement open.
+pub struct HeldGranules<'read> {
+    read: &'read Read<'read>,
+    dataset: DatasetKey,
+    at: Timestamp,
+    page: std::vec::IntoIter<Granule>,
+    behind: Option<GranuleId>,
+    ended: bool,
+}
+
+impl HeldGranules<'_> {
+    fn next_page(&self) -> Result<Vec<Granule>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :behind
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id
+            LIMIT :rows";
+        let mut statement = self.read.transaction.prepare_cached(PAGE)?;
+        let params = named_params! {
+            ":dataset_id": self.dataset.0,
+            ":behind": self.behind.as_ref().map_or("", GranuleId::as_str),
+            ":at": Micros(self.at),
+            ":rows": PAGE_ROWS,
+        };
+        Ok(statement
+            .query_map(params, granule_from)?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Iterator for HeldGranules<'_> {
+    type Item = Result<Granule>;
+
+    fn next(&mut self) -> Option<Result<Granule>> {
+        if let Some(granule) = self.page.next() {
+            return Some(Ok(granule));
+        }
+        if self.ended {
+            return None;
+        }
+        match self.next_page() {
+            Ok(page) => {
+                self.ended = page.len() < PAGE_ROWS as usize;
+                self.behind = page.last().map(|granule| granule.granule_id.clone());
+                self.page = page.into_iter();
+                self.page.next().map(Ok)
+            }
+            Err(error) => {
+                self.ended = true;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+fn granule_from(row: &Row<'_>) -> rusqlite::Result<Granule> {
+    Ok(Granule {
+        granule_id: row.get::<_, Id>(0)?.0,
+        ingested: row.get::<_, Micros>(1)?.0,
+        deleted: row.get::<_, Option<Micros>>(2)?.map(|deleted| deleted.0),
+        producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
+    })
+}
+
+fn stay_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<Stay<'row>> {
+    Ok(Stay {
+        granule_id: row.get_ref(0)?.as_bytes()?,
+        ingested: row.get(1)?,
+        deleted: row.get(2)?,
+    })
+}

@@ -1,0 +1,68 @@
+//! Bringing a file to the schema of this version.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{Error, Result};
+
+/// `application_id` of a register: the letters `accs`, as file(1) shows them.
+const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
+
+/// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/V1__register.sql"),
+    include_str!("../../migrations/V2__readable_views.sql"),
+];
+
+/// The schema of this version.
+pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// What a file says that it is.
+pub(super) enum Stamp {
+    /// A register of the schema of this version.
+    Current,
+    /// A register of an older schema.
+    Older(u32),
+}
+
+/// Reads what a file says that it is.
+///
+/// # Errors
+///
+/// [`Error::NotARegister`], [`Error::Newer`], and what reading the first page may give.
+pub(super) fn stamp(connection: &Connection) -> Result<Stamp> {
+    let application_id: u32 = pragma(connection, "application_id")?;
+    if application_id != APPLICATION_ID {
+        return Err(Error::NotARegister {
+            what: "the file is an SQLite database of something else".to_owned(),
+        });
+    }
+    match pragma(connection, "user_version")? {
+        found if found > SCHEMA => Err(Error::Newer {
+            found,
+            known: SCHEMA,
+        }),
+        SCHEMA => Ok(Stamp::Current),
+        found => Ok(Stamp::Older(found)),
+    }
+}
+
+/// Runs the migrations that the file has not had, all or none.
+///
+/// The version is read under the write lock, so of two processes that migrate one file the second
+/// finds nothing left to do. (The crates for this read it before they lock, and fail that race.)
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found: u32 = pragma(&transaction, "user_version")?;
+    for migration in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    Ok(transaction.commit()?)
+}
+
+fn pragma(connection: &Connection, name: &str) -> Result<u32> {
+    let value: i64 = connection.pragma_query_value(None, name, |row| row.get(0))?;
+    // SQLite keeps both as signed 32 bits; a negative version is one we do not know either.
+    Ok(value as u32)
+}

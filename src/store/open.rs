@@ -1,0 +1,285 @@
+//! The one way in: flags, pragmas, and what a file must be before anything is read from it.
+
+use std::ffi::OsString;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use tempfile::TempPath;
+
+use super::migrate::{self, Stamp};
+use super::{Error, Result, Store};
+
+/// How long a writer waits for another before it says so.
+pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// What a register is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Only to read: also where nothing can be written.
+    Read,
+    /// To read and to write.
+    Write,
+}
+
+/// A new register that stands beside its place until it is published.
+pub struct Draft {
+    /// The register, empty at first.
+    pub store: Store,
+    file: TempPath,
+    target: PathBuf,
+}
+
+/// How a file looked when it was opened without locks.
+pub(super) struct Unlocked {
+    path: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Store {
+    /// Opens the register at `path`.
+    ///
+    /// Reading, too, opens the file for writing where it can, with writes switched off: the last
+    /// reader then takes the `-wal` and `-shm` files away again, which a read-only connection
+    /// would leave behind (seen with SQLite 3.40 to 3.54).
+    pub fn open(path: &Path, access: Access) -> Result<Self> {
+        let metadata = metadata(path)?.ok_or(Error::Missing)?;
+        check_is_a_file_with_bytes(&metadata)?;
+        match (Store::open_locked(path), access) {
+            (Ok(store), Access::Write) if store.is_read_only()? => Err(Error::ReadOnly),
+            (Ok(store), _) if !store.is_read_only()? => store.prepare(access),
+            (Err(error), Access::Write) => Err(error),
+            (Ok(_) | Err(Error::CannotOpen | Error::ReadOnly), _) if !has_wal(path)? => {
+                Store::open_unlocked(path, metadata)?.prepare(Access::Read)
+            }
+            (result, _) => result?.prepare(Access::Read),
+        }
+    }
+
+    fn open_locked(path: &Path) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        configure(&connection)?;
+        // The first read: only now does SQLite look at the file and the two beside it.
+        migrate::stamp(&connection)?;
+        Ok(Store {
+            connection,
+            path: path.to_owned(),
+            unlocked: None,
+        })
+    }
+
+    fn open_unlocked(path: &Path, metadata: Metadata) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(immutable_uri(path), flags)?;
+        configure(&connection)?;
+        let unlocked = Unlocked {
+            path: path.to_owned(),
+            bytes: metadata.len(),
+            modified: metadata.modified().ok(),
+        };
+        Ok(Store {
+            connection,
+            path: path.to_owned(),
+            unlocked: Some(unlocked),
+        })
+    }
+
+    fn is_read_only(&self) -> Result<bool> {
+        Ok(self.connection.is_readonly(rusqlite::MAIN_DB)?)
+    }
+
+    fn prepare(mut self, access: Access) -> Result<Self> {
+        if let Stamp::Older(found) = migrate::stamp(&self.connection)? {
+            if self.is_read_only()? {
+                return Err(Error::Older {
+                    found,
+                    known: migrate::SCHEMA,
+                });
+            }
+            migrate::migrate(&mut self.connection)?;
+        }
+        match access {
+            Access::Read => self.connection.pragma_update(None, "query_only", true)?,
+            // Lasting, and so a matter of course; but a copy made by VACUUM INTO has lost it.
+            Access::Write => self.connection.pragma_update(None, "journal_mode", "WAL")?,
+        }
+        Ok(self)
+    }
+}
+
+impl Draft {
+    /// Makes an empty register beside `target`, where there is no file yet.
+    pub fn beside(target: &Path) -> Result<Self> {
+        let folder = folder_of(target);
+        let fail = |source| Error::Io {
+            verb: "make a file in",
+            path: folder.to_owned(),
+            source,
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".accession-").suffix(".new");
+        #[cfg(unix)]
+        {
+            // As any new file: the umask has its say, not the 0600 of a temporary one.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        // The path only: closing a second handle on a database drops SQLite's locks on it.
+        let file = builder.tempfile_in(folder).map_err(fail)?.into_temp_path();
+        let mut connection = Connection::open_with_flags(
+            &file,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        configure(&connection)?;
+        migrate::migrate(&mut connection)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let store = Store {
+            connection,
+            path: target.to_owned(),
+            unlocked: None,
+        };
+        Ok(Draft {
+            store,
+            file,
+            target: target.to_owned(),
+        })
+    }
+
+    /// Puts the register in its place, in one step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`] if there is a file by now: another process was faster.
+    pub fn publish(self) -> Result<()> {
+        let Draft {
+            store,
+            file,
+            target,
+        } = self;
+        // The last connection moves what the -wal file holds into the register, and removes it.
+        store.connection.close().map_err(|(_, error)| error)?;
+        let folder = folder_of(&target).to_owned();
+        file.persist_noclobber(&target)
+            .map_err(|persist| match persist.error.kind() {
+                io::ErrorKind::AlreadyExists => Error::Exists,
+                _ => Error::Io {
+                    verb: "create",
+                    path: target,
+                    source: persist.error,
+                },
+            })?;
+        // On Unix a new name is lasting once its folder is; elsewhere folders cannot be opened.
+        #[cfg(unix)]
+        File::open(&folder)
+            .and_then(|handle| handle.sync_all())
+            .map_err(|source| Error::Io {
+                verb: "sync",
+                path: folder,
+                source,
+            })?;
+        Ok(())
+    }
+}
+
+impl Unlocked {
+    /// Refuses what was read if the file is no longer as it was.
+    pub(super) fn check(&self) -> Result<()> {
+        let now = metadata(&self.path)?.ok_or(Error::Changed)?;
+        let is_same = now.len() == self.bytes && now.modified().ok() == self.modified;
+        if is_same && !has_wal(&self.path)? {
+            Ok(())
+        } else {
+            Err(Error::Changed)
+        }
+    }
+}
+
+fn configure(connection: &Connection) -> Result<()> {
+    connection.busy_timeout(BUSY_WAIT)?;
+    // A file from a stranger runs nothing: no triggers, no views, no functions with effects.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    // A truncated file that is mapped into memory ends the process (SIGBUS); a read says so.
+    connection.pragma_update(None, "mmap_size", 0)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(())
+}
+
+fn metadata(path: &Path) -> Result<Option<Metadata>> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io {
+            verb: "look at",
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
+    let what = if metadata.is_dir() {
+        "it is a folder"
+    } else if metadata.len() == 0 {
+        // To SQLite an empty file is an empty database. To us it is a register that was lost.
+        "the file is empty"
+    } else {
+        return Ok(());
+    };
+    Err(Error::NotARegister {
+        what: what.to_owned(),
+    })
+}
+
+fn has_wal(path: &Path) -> Result<bool> {
+    let mut wal = OsString::from(path);
+    wal.push("-wal");
+    Ok(metadata(Path::new(&wal))?.is_some_and(|metadata| metadata.len() > 0))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// The path as a URI that asks SQLite for no locks (sqlite.org/uri.html).
+fn immutable_uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(byte as char)
+            }
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_characters_makes_a_uri() {
+        assert_eq!(
+            immutable_uri(Path::new("/a b/x?y#z%.db")),
+            "file:/a%20b/x%3fy%23z%25.db?immutable=1"
+        );
+    }
+}
