@@ -1,1 +1,3 @@
+//! The `accession` binary.
+
 fn main() {}

@@ -15,9 +15,7 @@ mod tests {
 
     #[test]
     fn one_id_in_1024_has_a_checkpoint() {
-        let standing = (0..1_024_000)
-            .filter(|n| stands_after(&format!("granule.{n}")))
-            .count();
+        let standing = (0..1_024_000).filter(|n| stands_after(&format!("granule.{n}"))).count();
         assert!((900..1_100).contains(&standing), "{standing}");
     }
 
@@ -26,10 +24,6 @@ mod tests {
         // CRC-32/ISO-HDLC: the check value of "123456789" is cbf43926.
         assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
         assert!(!stands_after("123456789"));
-        assert!(
-            stands_after("granule.1676"),
-            "{:08x}",
-            crc32fast::hash(b"granule.1676")
-        );
+        assert!(stands_after("granule.1676"), "{:08x}", crc32fast::hash(b"granule.1676"));
     }
 }

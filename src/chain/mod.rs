@@ -68,10 +68,7 @@ impl Chain {
     /// probability 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
         let link = (identifier != Identifier::EMPTY).then_some(*identifier.as_bytes());
-        Chain {
-            link,
-            scratch: Vec::new(),
-        }
+        Chain { link, scratch: Vec::new() }
     }
 
     /// Takes the next id. Ids come in canonical order, each once; the chain cannot tell.

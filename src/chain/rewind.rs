@@ -88,10 +88,7 @@ where
                 for batch in hasher.hashed {
                     batch.tell(&mut self.on_checkpoint)?;
                 }
-                hasher
-                    .thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                hasher.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
         self.batch.hash(&mut chain);
@@ -109,19 +106,13 @@ where
         };
         let mut next = Batch::default();
         if hasher.under_way == BATCHES_AHEAD {
-            next = hasher
-                .hashed
-                .recv()
-                .expect("the thread sends back each batch");
+            next = hasher.hashed.recv().expect("the thread sends back each batch");
             hasher.under_way -= 1;
             next.tell(&mut self.on_checkpoint)?;
             next.clear();
         }
         let full = std::mem::replace(&mut self.batch, next);
-        hasher
-            .to_hash
-            .send(full)
-            .expect("the thread takes each batch");
+        hasher.to_hash.send(full).expect("the thread takes each batch");
         hasher.under_way += 1;
         Ok(())
     }
@@ -141,12 +132,7 @@ impl<'scope> Hasher<'scope> {
             }
             chain
         });
-        Hasher {
-            to_hash,
-            hashed,
-            thread,
-            under_way: 0,
-        }
+        Hasher { to_hash, hashed, thread, under_way: 0 }
     }
 }
 
@@ -213,14 +199,7 @@ mod tests {
 
     #[test]
     fn it_is_the_chain_with_and_without_a_thread() {
-        for count in [
-            0,
-            1,
-            BATCH_IDS - 1,
-            BATCH_IDS,
-            BATCH_IDS + 1,
-            9 * BATCH_IDS + 17,
-        ] {
+        for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 9 * BATCH_IDS + 17] {
             let mut chain = Chain::start();
             let mut checkpoints = Vec::new();
             for n in 0..count {
@@ -230,10 +209,7 @@ mod tests {
                     checkpoints.push((granule_id, chain.identifier()));
                 }
             }
-            assert_eq!(
-                rewound(count),
-                (chain.identifier(), count as u64, checkpoints)
-            );
+            assert_eq!(rewound(count), (chain.identifier(), count as u64, checkpoints));
         }
         assert!(!rewound(9 * BATCH_IDS).2.is_empty());
     }

@@ -49,15 +49,7 @@ struct Run {
 impl Sweep {
     /// A sweep over a history of so many instances, none of which holds anything yet.
     pub fn over(instances: usize) -> Self {
-        Sweep {
-            instances,
-            runs: vec![Run {
-                first: 0,
-                link: None,
-            }],
-            steps: 0,
-            scratch: Vec::new(),
-        }
+        Sweep { instances, runs: vec![Run { first: 0, link: None }], steps: 0, scratch: Vec::new() }
     }
 
     /// Takes a granule held in these instances. Ids come in canonical order; the stays of one id
@@ -86,10 +78,7 @@ impl Sweep {
 
     /// The identifier of each instance, in order.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
-        let ends = self.runs[1..]
-            .iter()
-            .map(|run| run.first)
-            .chain([self.instances]);
+        let ends = self.runs[1..].iter().map(|run| run.first).chain([self.instances]);
         self.runs
             .iter()
             .zip(ends)
@@ -105,13 +94,7 @@ impl Sweep {
             Ok(index) => index,
             Err(index) => {
                 let link = self.runs[index - 1].link;
-                self.runs.insert(
-                    index,
-                    Run {
-                        first: instance,
-                        link,
-                    },
-                );
+                self.runs.insert(index, Run { first: instance, link });
                 index
             }
         }

@@ -60,10 +60,7 @@ pub enum DatasetNameError {
         character: String,
     },
     /// A name that would be read as an identifier.
-    #[error(
-        "{} would be read as an identifier, not as a dataset name",
-        quoted(name)
-    )]
+    #[error("{} would be read as an identifier, not as a dataset name", quoted(name))]
     ReadsAsIdentifier {
         /// The name as given.
         name: String,
@@ -88,15 +85,10 @@ impl FromStr for DatasetName {
         };
         if let Some(character) = text.chars().find(|character| !is_allowed(character)) {
             let character = character.to_string();
-            return Err(DatasetNameError::Character {
-                name: text.to_owned(),
-                character,
-            });
+            return Err(DatasetNameError::Character { name: text.to_owned(), character });
         }
         if text.parse::<Identifier>().is_ok() {
-            return Err(DatasetNameError::ReadsAsIdentifier {
-                name: text.to_owned(),
-            });
+            return Err(DatasetNameError::ReadsAsIdentifier { name: text.to_owned() });
         }
         Ok(DatasetName(text.into()))
     }
@@ -167,29 +159,21 @@ impl FromStr for Doi {
             "doi:",
         ];
         let starts_with = |prefix: &&str| {
-            text.get(..prefix.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
         };
         let bare = match BEFORE.iter().find(|prefix| starts_with(prefix)) {
             Some(prefix) => text[prefix.len()..].trim_start(),
             None => text,
         };
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        let is_doi = bare
-            .strip_prefix("10.")
-            .and_then(|rest| rest.split_once('/'))
-            .is_some_and(|(registrant, suffix)| {
+        let is_doi = bare.strip_prefix("10.").and_then(|rest| rest.split_once('/')).is_some_and(
+            |(registrant, suffix)| {
                 registrant.split('.').all(is_number)
                     && !suffix.is_empty()
                     && !suffix.chars().any(|c| c.is_whitespace() || c.is_control())
-            });
-        if is_doi {
-            Ok(Doi(bare.into()))
-        } else {
-            Err(DoiError {
-                text: text.to_owned(),
-            })
-        }
+            },
+        );
+        if is_doi { Ok(Doi(bare.into())) } else { Err(DoiError { text: text.to_owned() }) }
     }
 }
 
@@ -225,11 +209,7 @@ impl TryFrom<u16> for Year {
     type Error = YearError;
 
     fn try_from(number: u16) -> Result<Self, YearError> {
-        if (1_000..=9_999).contains(&number) {
-            Ok(Year(number))
-        } else {
-            Err(YearError)
-        }
+        if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(YearError) }
     }
 }
 
@@ -300,14 +280,8 @@ mod tests {
     fn refused_names_say_why() {
         let cases = [
             ("", "a dataset name has 1 to 200 characters, this one has 0"),
-            (
-                &"a".repeat(201),
-                "a dataset name has 1 to 200 characters, this one has 201",
-            ),
-            (
-                "A@B",
-                "a dataset name has letters, digits and . _ - : / only, \"A@B\" holds \"@\"",
-            ),
+            (&"a".repeat(201), "a dataset name has 1 to 200 characters, this one has 201"),
+            ("A@B", "a dataset name has letters, digits and . _ - : / only, \"A@B\" holds \"@\""),
             (
                 "A\u{1b}",
                 "a dataset name has letters, digits and . _ - : / only, \"A\\u{1b}\" holds \"\\u{1b}\"",
@@ -318,10 +292,7 @@ mod tests {
             ),
         ];
         for (text, message) in cases {
-            assert_eq!(
-                text.parse::<DatasetName>().unwrap_err().to_string(),
-                message
-            );
+            assert_eq!(text.parse::<DatasetName>().unwrap_err().to_string(), message);
         }
         assert!("a".repeat(200).parse::<DatasetName>().is_ok());
         assert!("10.5067/ABC:1_2-3".parse::<DatasetName>().is_ok());
@@ -338,16 +309,9 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Doi>().unwrap().as_str(), "10.9999/US/FOOL2.v2");
         }
-        for text in [
-            "",
-            "10.9999",
-            "10./a",
-            "10.99a/b",
-            "11.9999/a",
-            "10.9999/",
-            "10.9999/a b",
-            "US/FOOL2",
-        ] {
+        for text in
+            ["", "10.9999", "10./a", "10.99a/b", "11.9999/a", "10.9999/", "10.9999/a b", "US/FOOL2"]
+        {
             assert!(text.parse::<Doi>().is_err(), "{text}");
         }
     }

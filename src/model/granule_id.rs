@@ -53,9 +53,8 @@ impl GranuleId {
     ///
     /// As [`GranuleId::new`], and `b"A\xff"`: not UTF-8 from its byte 2 on.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, GranuleIdError> {
-        let text = std::str::from_utf8(bytes).map_err(|error| GranuleIdError::NotUtf8 {
-            byte: error.valid_up_to() + 1,
-        })?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| GranuleIdError::NotUtf8 { byte: error.valid_up_to() + 1 })?;
         GranuleId::new(text)
     }
 
@@ -163,52 +162,25 @@ mod tests {
     fn refused_ids_say_why() {
         let cases: [(&[u8], &str); 9] = [
             (b"", "a granule id may not be empty"),
-            (
-                b"A\nB",
-                "a granule id has no control characters, this one holds U+000A",
-            ),
-            (
-                b"A\r",
-                "a granule id has no control characters, this one holds U+000D",
-            ),
-            (
-                b"\0",
-                "a granule id has no control characters, this one holds U+0000",
-            ),
-            (
-                b"A\x7f",
-                "a granule id has no control characters, this one holds U+007F",
-            ),
-            (
-                "A\u{80}".as_bytes(),
-                "a granule id has no control characters, this one holds U+0080",
-            ),
-            (
-                "A\u{9f}".as_bytes(),
-                "a granule id has no control characters, this one holds U+009F",
-            ),
-            (
-                b"A\xff",
-                "a granule id is UTF-8, this one is not from its byte 2 on",
-            ),
-            (
-                &[b'a'; 1_025],
-                "a granule id has at most 1,024 bytes, this one has 1025",
-            ),
+            (b"A\nB", "a granule id has no control characters, this one holds U+000A"),
+            (b"A\r", "a granule id has no control characters, this one holds U+000D"),
+            (b"\0", "a granule id has no control characters, this one holds U+0000"),
+            (b"A\x7f", "a granule id has no control characters, this one holds U+007F"),
+            ("A\u{80}".as_bytes(), "a granule id has no control characters, this one holds U+0080"),
+            ("A\u{9f}".as_bytes(), "a granule id has no control characters, this one holds U+009F"),
+            (b"A\xff", "a granule id is UTF-8, this one is not from its byte 2 on"),
+            (&[b'a'; 1_025], "a granule id has at most 1,024 bytes, this one has 1025"),
         ];
         for (bytes, message) in cases {
-            assert_eq!(
-                GranuleId::from_bytes(bytes).unwrap_err().to_string(),
-                message
-            );
+            assert_eq!(GranuleId::from_bytes(bytes).unwrap_err().to_string(), message);
         }
     }
 
     #[test]
     fn odd_but_legal_ids_are_kept_to_the_byte() {
-        for text in [
-            " A", "A ", "#1", "a/b:c", "\"", "'", "0012", "1e5", "値", "A\u{a0}", "é", "e\u{301}",
-        ] {
+        for text in
+            [" A", "A ", "#1", "a/b:c", "\"", "'", "0012", "1e5", "値", "A\u{a0}", "é", "e\u{301}"]
+        {
             assert_eq!(GranuleId::new(text).unwrap().as_str(), text);
         }
         assert!(GranuleId::new("a".repeat(1_024)).is_ok());
@@ -216,36 +188,14 @@ mod tests {
 
     #[test]
     fn the_order_is_that_of_the_bytes() {
-        let mut granule_ids: Vec<GranuleId> = [
-            "é",
-            "z",
-            "Z",
-            "a b",
-            "a",
-            "a10",
-            "a9",
-            "\u{ffff}",
-            "\u{10000}",
-        ]
-        .into_iter()
-        .map(|text| text.parse().unwrap())
-        .collect();
+        let mut granule_ids: Vec<GranuleId> =
+            ["é", "z", "Z", "a b", "a", "a10", "a9", "\u{ffff}", "\u{10000}"]
+                .into_iter()
+                .map(|text| text.parse().unwrap())
+                .collect();
         granule_ids.sort();
         let by_bytes: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-        assert_eq!(
-            by_bytes,
-            [
-                "Z",
-                "a",
-                "a b",
-                "a10",
-                "a9",
-                "z",
-                "é",
-                "\u{ffff}",
-                "\u{10000}"
-            ]
-        );
+        assert_eq!(by_bytes, ["Z", "a", "a b", "a10", "a9", "z", "é", "\u{ffff}", "\u{10000}"]);
     }
 
     #[test]

@@ -92,12 +92,9 @@ mod tests {
     #[test]
     fn it_is_read_with_or_without_its_mark_and_in_any_case() {
         let lower = "7fb1e8ba9b0c9888858b66f6a1732d2c";
-        for text in [
-            lower.to_owned(),
-            lower.to_uppercase(),
-            format!("DI:{lower}"),
-            format!("di:{lower}"),
-        ] {
+        for text in
+            [lower.to_owned(), lower.to_uppercase(), format!("DI:{lower}"), format!("di:{lower}")]
+        {
             assert_eq!(text.parse::<Identifier>().unwrap().to_string(), lower);
         }
     }
@@ -122,9 +119,6 @@ mod tests {
 
     #[test]
     fn the_empty_set_has_the_md5_of_no_bytes() {
-        assert_eq!(
-            Identifier::EMPTY.to_string(),
-            "d41d8cd98f00b204e9800998ecf8427e"
-        );
+        assert_eq!(Identifier::EMPTY.to_string(), "d41d8cd98f00b204e9800998ecf8427e");
     }
 }

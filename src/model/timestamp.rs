@@ -75,11 +75,7 @@ impl FromStr for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(
-            &self
-                .to_date_time()
-                .to_rfc3339_opts(SecondsFormat::AutoSi, true),
-        )
+        f.pad(&self.to_date_time().to_rfc3339_opts(SecondsFormat::AutoSi, true))
     }
 }
 
@@ -108,10 +104,8 @@ impl Day {
 
     /// Its last instant, a microsecond before the next day.
     pub fn end(self) -> Timestamp {
-        let next = self
-            .0
-            .checked_add_days(Days::new(1))
-            .expect("chrono reaches past the year 9999");
+        let next =
+            self.0.checked_add_days(Days::new(1)).expect("chrono reaches past the year 9999");
         Timestamp(next.and_time(NaiveTime::MIN).and_utc().timestamp_micros() - 1)
     }
 }
@@ -243,24 +237,14 @@ mod tests {
             ("2019-02-23T18:12:43.204Z", "2019-02-23T18:12:43.204Z"),
             ("2019-02-23T18:12:43.2Z", "2019-02-23T18:12:43.200Z"),
             ("2019-02-23T18:12:43.000Z", "2019-02-23T18:12:43Z"),
-            (
-                "2019-02-23T18:12:43.123456789Z",
-                "2019-02-23T18:12:43.123456Z",
-            ),
-            (
-                "1969-12-31T23:59:59.999999999Z",
-                "1969-12-31T23:59:59.999999Z",
-            ),
+            ("2019-02-23T18:12:43.123456789Z", "2019-02-23T18:12:43.123456Z"),
+            ("1969-12-31T23:59:59.999999999Z", "1969-12-31T23:59:59.999999Z"),
             ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
             ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
             ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
         ];
         for (text, written) in cases {
-            assert_eq!(
-                text.parse::<Timestamp>().unwrap().to_string(),
-                written,
-                "{text}"
-            );
+            assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), written, "{text}");
         }
     }
 
@@ -288,10 +272,7 @@ mod tests {
     #[test]
     fn a_day_ends_a_microsecond_before_the_next() {
         let day: Day = "2000-02-28".parse().unwrap();
-        assert_eq!(
-            day.end().next().unwrap(),
-            "2000-02-29".parse::<Day>().unwrap().start()
-        );
+        assert_eq!(day.end().next().unwrap(), "2000-02-29".parse::<Day>().unwrap().start());
         let last: Day = "9999-12-31".parse().unwrap();
         assert_eq!(last.end().as_micros(), Timestamp::LAST_MICROS);
         assert_eq!(last.end().next(), None);

@@ -64,18 +64,13 @@ impl Write<'_> {
         const INSERT: &str = "
             INSERT INTO checkpoint (dataset_id, granule_id, chain)
             VALUES (:dataset_id, :granule_id, :chain)";
-        self.transaction
-            .prepare_cached(INSERT)?
-            .execute(named_params! {
-                ":dataset_id": dataset.0, ":granule_id": granule_id, ":chain": Digest(chain),
-            })?;
+        self.transaction.prepare_cached(INSERT)?.execute(named_params! {
+            ":dataset_id": dataset.0, ":granule_id": granule_id, ":chain": Digest(chain),
+        })?;
         Ok(())
     }
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Checkpoint> {
-    Ok(Checkpoint {
-        granule_id: row.get::<_, Id>(0)?.0,
-        chain: row.get::<_, Digest>(1)?.0,
-    })
+    Ok(Checkpoint { granule_id: row.get::<_, Id>(0)?.0, chain: row.get::<_, Digest>(1)?.0 })
 }

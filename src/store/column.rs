@@ -43,9 +43,7 @@ pub(super) struct Id(pub GranuleId);
 
 impl FromSql for Id {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        GranuleId::new(value.as_str()?)
-            .map(Id)
-            .map_err(FromSqlError::other)
+        GranuleId::new(value.as_str()?).map(Id).map_err(FromSqlError::other)
     }
 }
 
@@ -55,9 +53,7 @@ pub(super) struct Count(pub u64);
 impl FromSql for Count {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let count = value.as_i64()?;
-        u64::try_from(count)
-            .map(Count)
-            .map_err(|_| FromSqlError::OutOfRange(count))
+        u64::try_from(count).map(Count).map_err(|_| FromSqlError::OutOfRange(count))
     }
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Row, named_params};
 use super::{Read, Result, Write};
 use crate::model::{Dataset, DatasetName};
 
-/// Which row of `dataset`; meaningless outside its register.
+/// Which row of `dataset`; meaningless outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatasetKey(pub(super) i64);
 
@@ -18,9 +18,7 @@ impl Read<'_> {
             FROM dataset
             WHERE name = :name";
         let mut statement = self.transaction.prepare_cached(DATASET)?;
-        Ok(statement
-            .query_row(named_params! { ":name": name.as_str() }, from_row)
-            .optional()?)
+        Ok(statement.query_row(named_params! { ":name": name.as_str() }, from_row).optional()?)
     }
 
     /// All datasets, by name.
@@ -30,9 +28,7 @@ impl Read<'_> {
             FROM dataset
             ORDER BY name";
         let mut statement = self.transaction.prepare(DATASETS)?;
-        Ok(statement
-            .query_map([], from_row)?
-            .collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], from_row)?.collect::<rusqlite::Result<_>>()?)
     }
 }
 
@@ -57,19 +53,17 @@ impl Write<'_> {
     }
 
     fn put_dataset(&self, sql: &str, dataset: &Dataset) -> Result<()> {
-        self.transaction
-            .prepare_cached(sql)?
-            .execute(named_params! {
-                ":name": dataset.name.as_str(),
-                ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
-                ":title": dataset.title,
-                ":creators": serde_json::Value::from(dataset.creators.clone()).to_string(),
-                ":publisher": dataset.publisher,
-                ":version": dataset.version,
-                ":year": dataset.year.map(|year| year.as_number()),
-                ":url": dataset.url,
-                ":archive": dataset.archive,
-            })?;
+        self.transaction.prepare_cached(sql)?.execute(named_params! {
+            ":name": dataset.name.as_str(),
+            ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
+            ":title": dataset.title,
+            ":creators": serde_json::Value::from(dataset.creators.clone()).to_string(),
+            ":publisher": dataset.publisher,
+            ":version": dataset.version,
+            ":year": dataset.year.map(|year| year.as_number()),
+            ":url": dataset.url,
+            ":archive": dataset.archive,
+        })?;
         Ok(())
     }
 }
@@ -103,8 +97,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
 /// The dataset name in a column.
 pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
     let name = row.get_ref(index)?.as_str()?;
-    name.parse()
-        .map_err(|error: crate::model::DatasetNameError| {
-            rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
-        })
+    name.parse().map_err(|error: crate::model::DatasetNameError| {
+        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
+    })
 }

@@ -7,24 +7,24 @@ use rusqlite::ErrorCode;
 
 use super::BUSY_WAIT;
 
-/// What can go wrong with a register file.
+/// What can go wrong with a registry file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no file.
-    #[error("there is no register here")]
+    #[error("there is no registry here")]
     Missing,
-    /// There is a file where a register was to be made.
+    /// There is a file where a registry was to be made.
     #[error("there is a file here already")]
     Exists,
     /// The file is something else.
-    #[error("not a register: {what}")]
-    NotARegister {
+    #[error("not a registry: {what}")]
+    NotARegistry {
         /// What it is instead.
         what: String,
     },
     /// A newer version of this software wrote the file.
-    #[error("the register has schema {found}, this version knows 1 to {known}")]
+    #[error("the registry has schema {found}, this version knows 1 to {known}")]
     Newer {
         /// The schema of the file.
         found: u32,
@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// An older version wrote the file, and it cannot be brought up to date.
     #[error(
-        "the register has schema {found} and must be brought to schema {known}, but it cannot be written"
+        "the registry has schema {found} and must be brought to schema {known}, but it cannot be written"
     )]
     Older {
         /// The schema of the file.
@@ -48,16 +48,16 @@ pub enum Error {
     #[error("the disk is full")]
     Full,
     /// The file cannot be written.
-    #[error("the register cannot be written")]
+    #[error("the registry cannot be written")]
     ReadOnly,
     /// The file or its folder cannot be opened.
-    #[error("cannot open the register, or the -wal and -shm files beside it")]
+    #[error("cannot open the registry, or the -wal and -shm files beside it")]
     CannotOpen,
     /// The file changed while it was read without locks.
-    #[error("the register changed while it was being read")]
+    #[error("the registry changed while it was being read")]
     Changed,
-    /// The file does not hold what a register holds.
-    #[error("the register is damaged: {what}")]
+    /// The file does not hold what a registry holds.
+    #[error("the registry is damaged: {what}")]
     Damaged {
         /// What is wrong, and where.
         what: String,
@@ -85,9 +85,7 @@ impl From<rusqlite::Error> for Error {
             | Sqlite::InvalidColumnType(..)
             | Sqlite::IntegralValueOutOfRange(..)
             | Sqlite::Utf8Error(..) => {
-                return Error::Damaged {
-                    what: error.to_string(),
-                };
+                return Error::Damaged { what: error.to_string() };
             }
             _ => {}
         }
@@ -96,12 +94,10 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DiskFull) => Error::Full,
             Some(ErrorCode::ReadOnly) => Error::ReadOnly,
             Some(ErrorCode::CannotOpen) => Error::CannotOpen,
-            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged {
-                what: error.to_string(),
-            },
-            Some(ErrorCode::NotADatabase) => Error::NotARegister {
-                what: "the file is no SQLite database".to_owned(),
-            },
+            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
+            Some(ErrorCode::NotADatabase) => {
+                Error::NotARegistry { what: "the file is no SQLite database".to_owned() }
+            }
             _ => Error::Database(error),
         }
     }

@@ -107,11 +107,7 @@ impl Read<'_> {
             .map_err(Error::from)?;
         while let Some(row) = rows.next().map_err(Error::from)? {
             let granule_id = row.get_ref(0).map_err(Error::from)?;
-            show(
-                granule_id
-                    .as_str()
-                    .map_err(|error| Error::from(rusqlite::Error::from(error)))?,
-            )?;
+            show(granule_id.as_str().map_err(|error| Error::from(rusqlite::Error::from(error)))?)?;
         }
         Ok(())
     }
@@ -139,13 +135,9 @@ impl Read<'_> {
             FROM granule
             WHERE dataset_id = :dataset_id
             ORDER BY granule_id, ingested";
-        let mut statement = self
-            .transaction
-            .prepare_cached(STAYS)
-            .map_err(Error::from)?;
-        let mut rows = statement
-            .query(named_params! { ":dataset_id": dataset.0 })
-            .map_err(Error::from)?;
+        let mut statement = self.transaction.prepare_cached(STAYS).map_err(Error::from)?;
+        let mut rows =
+            statement.query(named_params! { ":dataset_id": dataset.0 }).map_err(Error::from)?;
         while let Some(row) = rows.next().map_err(Error::from)? {
             show(stay_from(row).map_err(Error::from)?)?;
         }
@@ -176,14 +168,12 @@ impl Write<'_> {
         const INSERT: &str = "
             INSERT INTO granule (dataset_id, granule_id, ingested, producer_granule)
             VALUES (:dataset_id, :granule_id, :ingested, :producer_granule)";
-        self.transaction
-            .prepare_cached(INSERT)?
-            .execute(named_params! {
-                ":dataset_id": dataset.0,
-                ":granule_id": granule_id.as_str(),
-                ":ingested": Micros(ingested),
-                ":producer_granule": producer_granule.map(GranuleId::as_str),
-            })?;
+        self.transaction.prepare_cached(INSERT)?.execute(named_params! {
+            ":dataset_id": dataset.0,
+            ":granule_id": granule_id.as_str(),
+            ":ingested": Micros(ingested),
+            ":producer_granule": producer_granule.map(GranuleId::as_str),
+        })?;
         Ok(())
     }
 
@@ -198,14 +188,11 @@ impl Write<'_> {
             UPDATE granule
             SET deleted = :deleted
             WHERE dataset_id = :dataset_id AND granule_id = :granule_id AND deleted IS NULL";
-        let rows = self
-            .transaction
-            .prepare_cached(MARK_DELETED)?
-            .execute(named_params! {
-                ":dataset_id": dataset.0,
-                ":granule_id": granule_id.as_str(),
-                ":deleted": Micros(deleted),
-            })?;
+        let rows = self.transaction.prepare_cached(MARK_DELETED)?.execute(named_params! {
+            ":dataset_id": dataset.0,
+            ":granule_id": granule_id.as_str(),
+            ":deleted": Micros(deleted),
+        })?;
         Ok(rows > 0)
     }
 }
@@ -239,9 +226,7 @@ impl HeldGranules<'_> {
             ":at": Micros(self.at),
             ":rows": PAGE_ROWS,
         };
-        Ok(statement
-            .query_map(params, granule_from)?
-            .collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

@@ -56,10 +56,7 @@ impl Read<'_> {
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(
-            IN_FORCE,
-            named_params! { ":dataset_id": dataset.0, ":at": Micros(at) },
-        )
+        self.instance(IN_FORCE, named_params! { ":dataset_id": dataset.0, ":at": Micros(at) })
     }
 
     /// The instances that took over after `after` and until `last`, in order of time.
@@ -119,11 +116,7 @@ impl Read<'_> {
     }
 
     fn instance(&self, sql: &str, params: impl Params) -> Result<Option<Instance>> {
-        Ok(self
-            .transaction
-            .prepare_cached(sql)?
-            .query_row(params, from_row)
-            .optional()?)
+        Ok(self.transaction.prepare_cached(sql)?.query_row(params, from_row).optional()?)
     }
 
     fn each_instance<E: From<super::Error>>(
@@ -132,10 +125,7 @@ impl Read<'_> {
         params: impl Params,
         mut show: impl FnMut(Instance) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let mut statement = self
-            .transaction
-            .prepare_cached(sql)
-            .map_err(super::Error::from)?;
+        let mut statement = self.transaction.prepare_cached(sql).map_err(super::Error::from)?;
         let mut rows = statement.query(params).map_err(super::Error::from)?;
         while let Some(row) = rows.next().map_err(super::Error::from)? {
             show(from_row(row).map_err(super::Error::from)?)?;
@@ -152,18 +142,16 @@ impl Write<'_> {
                 (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded, note)
             VALUES
                 (:dataset_id, :timestamp, :identifier, :granules, :ingested, :deleted, :recorded, :note)";
-        self.transaction
-            .prepare_cached(INSERT)?
-            .execute(named_params! {
-                ":dataset_id": dataset.0,
-                ":timestamp": Micros(instance.timestamp),
-                ":identifier": Digest(instance.identifier),
-                ":granules": Count(instance.granules),
-                ":ingested": Count(instance.ingested),
-                ":deleted": Count(instance.deleted),
-                ":recorded": Micros(instance.recorded),
-                ":note": instance.note,
-            })?;
+        self.transaction.prepare_cached(INSERT)?.execute(named_params! {
+            ":dataset_id": dataset.0,
+            ":timestamp": Micros(instance.timestamp),
+            ":identifier": Digest(instance.identifier),
+            ":granules": Count(instance.granules),
+            ":ingested": Count(instance.ingested),
+            ":deleted": Count(instance.deleted),
+            ":recorded": Micros(instance.recorded),
+            ":note": instance.note,
+        })?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Error, Result};
 
-/// `application_id` of a register: the letters `accs`, as file(1) shows them.
+/// `application_id` of a registry: the letters `accs`, as file(1) shows them.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
 /// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
@@ -18,9 +18,9 @@ pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;
 
 /// What a file says that it is.
 pub(super) enum Stamp {
-    /// A register of the schema of this version.
+    /// A registry of the schema of this version.
     Current,
-    /// A register of an older schema.
+    /// A registry of an older schema.
     Older(u32),
 }
 
@@ -28,19 +28,16 @@ pub(super) enum Stamp {
 ///
 /// # Errors
 ///
-/// [`Error::NotARegister`], [`Error::Newer`], and what reading the first page may give.
+/// [`Error::NotARegistry`], [`Error::Newer`], and what reading the first page may give.
 pub(super) fn stamp(connection: &Connection) -> Result<Stamp> {
     let application_id: u32 = pragma(connection, "application_id")?;
     if application_id != APPLICATION_ID {
-        return Err(Error::NotARegister {
+        return Err(Error::NotARegistry {
             what: "the file is an SQLite database of something else".to_owned(),
         });
     }
     match pragma(connection, "user_version")? {
-        found if found > SCHEMA => Err(Error::Newer {
-            found,
-            known: SCHEMA,
-        }),
+        found if found > SCHEMA => Err(Error::Newer { found, known: SCHEMA }),
         SCHEMA => Ok(Stamp::Current),
         found => Ok(Stamp::Older(found)),
     }

@@ -1,4 +1,4 @@
-//! The register as it lies on disk: all SQL, and nothing but SQL.
+//! The registry as it lies on disk: all SQL, and nothing but SQL.
 //!
 //! What crosses this seam are the types of [`crate::model`] and streams of ids in canonical order,
 //! never SQL or a type of rusqlite's: a second database can stand behind it one day.
@@ -13,19 +13,19 @@
 //! # Durability
 //!
 //! `synchronous=FULL`: a change that was acknowledged has reached the disk, as far as the disk
-//! tells the truth. A new register is made beside its place, whole, and then put there in one
-//! step: a file at the path is a register or is not ours. So there is no race between processes
+//! tells the truth. A new registry is made beside its place, whole, and then put there in one
+//! step: a file at the path is a registry or is not ours. So there is no race between processes
 //! that create the same one, and no half-made file after a crash.
 //!
 //! # Compatibility
 //!
-//! `application_id` says that a file is a register, `user_version` how many of `migrations/` it
+//! `application_id` says that a file is a registry, `user_version` how many of `migrations/` it
 //! has had. Migrations run in one transaction that reads the version under the write lock. A file
 //! of a newer version is refused and left as it is.
 //!
 //! # Filesystems
 //!
-//! WAL needs shared memory, so a register is used from one host at a time: not over NFS or SMB. A
+//! WAL needs shared memory, so a registry is used from one host at a time: not over NFS or SMB. A
 //! register in a place that cannot be written (read-only medium, somebody else's folder) is read
 //! without locks as long as no `-wal` file stands beside it, and the read is refused if the file
 //! changed meanwhile.
@@ -61,45 +61,35 @@ pub struct Store {
     unlocked: Option<Unlocked>,
 }
 
-/// One consistent state of the register, for as long as this lives.
+/// One consistent state of the registry, for as long as this lives.
 pub struct Read<'store> {
     transaction: Transaction<'store>,
     unlocked: Option<&'store Unlocked>,
 }
 
-/// A change of the register: nothing of it is there until [`Write::commit`], all of it after.
+/// A change of the registry: nothing of it is there until [`Write::commit`], all of it after.
 pub struct Write<'store> {
     read: Read<'store>,
 }
 
 impl Store {
-    /// The path the register was opened by.
+    /// The path the registry was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Begins to read.
     pub fn read(&mut self) -> Result<Read<'_>> {
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Deferred)?;
-        Ok(Read {
-            transaction,
-            unlocked: self.unlocked.as_ref(),
-        })
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        Ok(Read { transaction, unlocked: self.unlocked.as_ref() })
     }
 
     /// Begins to write: waits up to [`BUSY_WAIT`] for another writer.
     pub fn write(&mut self) -> Result<Write<'_>> {
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        Ok(Write {
-            read: Read {
-                transaction,
-                unlocked: None,
-            },
-        })
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        Ok(Write { read: Read { transaction, unlocked: None } })
     }
 }
 
@@ -117,9 +107,8 @@ impl Read<'_> {
     pub fn integrity(&self) -> Result<Vec<String>> {
         const INTEGRITY_CHECK: &str = "PRAGMA integrity_check(100)";
         let mut statement = self.transaction.prepare(INTEGRITY_CHECK)?;
-        let mut findings: Vec<String> = statement
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
+        let mut findings: Vec<String> =
+            statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         findings.retain(|finding| finding != "ok");
         Ok(findings)
     }

@@ -16,7 +16,7 @@ use super::{Error, Result, Store};
 /// How long a writer waits for another before it says so.
 pub const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// What a register is opened for.
+/// What a registry is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Only to read: also where nothing can be written.
@@ -25,10 +25,8 @@ pub enum Access {
     Write,
 }
 
-/// A new register that stands beside its place until it is published.
+/// A new registry's file, which stands beside its place until it is published.
 pub struct Draft {
-    /// The register, empty at first.
-    pub store: Store,
     file: TempPath,
     target: PathBuf,
 }
@@ -41,7 +39,7 @@ pub(super) struct Unlocked {
 }
 
 impl Store {
-    /// Opens the register at `path`.
+    /// Opens the registry at `path`.
     ///
     /// Reading, too, opens the file for writing where it can, with writes switched off: the last
     /// reader then takes the `-wal` and `-shm` files away again, which a read-only connection
@@ -66,11 +64,7 @@ impl Store {
         configure(&connection)?;
         // The first read: only now does SQLite look at the file and the two beside it.
         migrate::stamp(&connection)?;
-        Ok(Store {
-            connection,
-            path: path.to_owned(),
-            unlocked: None,
-        })
+        Ok(Store { connection, path: path.to_owned(), unlocked: None })
     }
 
     fn open_unlocked(path: &Path, metadata: Metadata) -> Result<Self> {
@@ -84,11 +78,7 @@ impl Store {
             bytes: metadata.len(),
             modified: metadata.modified().ok(),
         };
-        Ok(Store {
-            connection,
-            path: path.to_owned(),
-            unlocked: Some(unlocked),
-        })
+        Ok(Store { connection, path: path.to_owned(), unlocked: Some(unlocked) })
     }
 
     fn is_read_only(&self) -> Result<bool> {
@@ -98,10 +88,7 @@ impl Store {
     fn prepare(mut self, access: Access) -> Result<Self> {
         if let Stamp::Older(found) = migrate::stamp(&self.connection)? {
             if self.is_read_only()? {
-                return Err(Error::Older {
-                    found,
-                    known: migrate::SCHEMA,
-                });
+                return Err(Error::Older { found, known: migrate::SCHEMA });
             }
             migrate::migrate(&mut self.connection)?;
         }
@@ -115,14 +102,10 @@ impl Store {
 }
 
 impl Draft {
-    /// Makes an empty register beside `target`, where there is no file yet.
-    pub fn beside(target: &Path) -> Result<Self> {
+    /// Makes an empty registry beside `target`, where there is no file yet.
+    pub fn beside(target: &Path) -> Result<(Store, Self)> {
         let folder = folder_of(target);
-        let fail = |source| Error::Io {
-            verb: "make a file in",
-            path: folder.to_owned(),
-            source,
-        };
+        let fail = |source| Error::Io { verb: "make a file in", path: folder.to_owned(), source };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".accession-").suffix(".new");
         #[cfg(unix)]
@@ -140,50 +123,31 @@ impl Draft {
         configure(&connection)?;
         migrate::migrate(&mut connection)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        let store = Store {
-            connection,
-            path: target.to_owned(),
-            unlocked: None,
-        };
-        Ok(Draft {
-            store,
-            file,
-            target: target.to_owned(),
-        })
+        let store = Store { connection, path: target.to_owned(), unlocked: None };
+        Ok((store, Draft { file, target: target.to_owned() }))
     }
 
-    /// Puts the register in its place, in one step.
+    /// Puts the registry in its place, in one step.
     ///
     /// # Errors
     ///
     /// [`Error::Exists`] if there is a file by now: another process was faster.
-    pub fn publish(self) -> Result<()> {
-        let Draft {
-            store,
-            file,
-            target,
-        } = self;
-        // The last connection moves what the -wal file holds into the register, and removes it.
+    pub fn publish(self, store: Store) -> Result<()> {
+        let Draft { file, target } = self;
+        // The last connection moves what the -wal file holds into the registry, and removes it.
         store.connection.close().map_err(|(_, error)| error)?;
         let folder = folder_of(&target).to_owned();
-        file.persist_noclobber(&target)
-            .map_err(|persist| match persist.error.kind() {
-                io::ErrorKind::AlreadyExists => Error::Exists,
-                _ => Error::Io {
-                    verb: "create",
-                    path: target,
-                    source: persist.error,
-                },
-            })?;
+        file.persist_noclobber(&target).map_err(|persist| match persist.error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists,
+            _ => Error::Io { verb: "create", path: target, source: persist.error },
+        })?;
         // On Unix a new name is lasting once its folder is; elsewhere folders cannot be opened.
         #[cfg(unix)]
-        File::open(&folder)
-            .and_then(|handle| handle.sync_all())
-            .map_err(|source| Error::Io {
-                verb: "sync",
-                path: folder,
-                source,
-            })?;
+        File::open(&folder).and_then(|handle| handle.sync_all()).map_err(|source| Error::Io {
+            verb: "sync",
+            path: folder,
+            source,
+        })?;
         Ok(())
     }
 }
@@ -193,11 +157,7 @@ impl Unlocked {
     pub(super) fn check(&self) -> Result<()> {
         let now = metadata(&self.path)?.ok_or(Error::Changed)?;
         let is_same = now.len() == self.bytes && now.modified().ok() == self.modified;
-        if is_same && !has_wal(&self.path)? {
-            Ok(())
-        } else {
-            Err(Error::Changed)
-        }
+        if is_same && !has_wal(&self.path)? { Ok(()) } else { Err(Error::Changed) }
     }
 }
 
@@ -221,11 +181,7 @@ fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Io {
-            verb: "look at",
-            path: path.to_owned(),
-            source,
-        }),
+        Err(source) => Err(Error::Io { verb: "look at", path: path.to_owned(), source }),
     }
 }
 
@@ -233,14 +189,12 @@ fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {
         "it is a folder"
     } else if metadata.len() == 0 {
-        // To SQLite an empty file is an empty database. To us it is a register that was lost.
+        // To SQLite an empty file is an empty database. To us it is a registry that was lost.
         "the file is empty"
     } else {
         return Ok(());
     };
-    Err(Error::NotARegister {
-        what: what.to_owned(),
-    })
+    Err(Error::NotARegistry { what: what.to_owned() })
 }
 
 fn has_wal(path: &Path) -> Result<bool> {

@@ -1,0 +1,166 @@
+//! Everything that can go wrong, gathered: what it is, what to do, and a stable name for scripts.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::{DatasetName, Identifier, Moment, Timestamp, quoted};
+use crate::registry::ChangeError;
+use crate::store;
+
+/// What a call of this library can fail with.
+///
+/// [`Error::kind`] is the stable name, [`Error::hint`] what to do next. A cause is in `source()`
+/// and not in the text, so that a chain of errors says each thing once.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The registry file.
+    #[error("registry {}", quoted(&path.to_string_lossy()))]
+    Store {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: store::Error,
+    },
+    /// A change that is refused.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// No dataset of that name.
+    #[error("the registry has no dataset {name}")]
+    NoDataset {
+        /// The name asked for.
+        name: DatasetName,
+    },
+    /// A dataset of that name stands already.
+    #[error("the registry has a dataset {name} already")]
+    DatasetExists {
+        /// Its name.
+        name: DatasetName,
+    },
+    /// A dataset without any change yet.
+    #[error("{name} has no history yet: nothing was ever ingested")]
+    NoHistory {
+        /// Its name.
+        name: DatasetName,
+    },
+    /// A time before a dataset's first change.
+    #[error("{at} is before the history of {name}, which begins at {begins}")]
+    BeforeHistory {
+        /// The dataset.
+        name: DatasetName,
+        /// The time asked for.
+        at: Moment,
+        /// When its history begins.
+        begins: Timestamp,
+    },
+    /// An identifier that was never in force.
+    #[error("{identifier} was never in force {}", match dataset {
+        Some(name) => format!("in {name}"),
+        None => "in a dataset of this registry".to_owned(),
+    })]
+    UnknownIdentifier {
+        /// The identifier asked for.
+        identifier: Identifier,
+        /// The only dataset that was searched.
+        dataset: Option<DatasetName>,
+    },
+    /// Whoever was shown the results could not take them.
+    #[error("cannot write the output")]
+    Output {
+        /// Why not.
+        source: io::Error,
+    },
+    /// The registry disagrees with itself.
+    #[error("the registry disagrees with itself: {what}")]
+    Inconsistent {
+        /// How.
+        what: String,
+    },
+}
+
+impl Error {
+    /// A stable name of what went wrong, for scripts; the command line prints it with `--json`.
+    pub fn kind(&self) -> &'static str {
+        use store::Error as Store;
+        match self {
+            Error::Store { source, .. } => match source {
+                Store::Missing => "registry-missing",
+                Store::Exists => "registry-exists",
+                Store::NotARegistry { .. } => "not-a-registry",
+                Store::Newer { .. } => "newer",
+                Store::Older { .. } => "older",
+                Store::Busy => "busy",
+                Store::Full => "full",
+                Store::ReadOnly => "read-only",
+                Store::CannotOpen => "cannot-open",
+                Store::Changed => "changed",
+                Store::Damaged { .. } => "damaged",
+                Store::Io { .. } => "io",
+                Store::Database(_) => "database",
+            },
+            Error::Change(error) => error.kind(),
+            Error::NoDataset { .. } => "dataset-unknown",
+            Error::DatasetExists { .. } => "dataset-exists",
+            Error::NoHistory { .. } => "no-history",
+            Error::BeforeHistory { .. } => "before-history",
+            Error::UnknownIdentifier { .. } => "identifier-unknown",
+            Error::Output { .. } => "output",
+            Error::Inconsistent { .. } => "inconsistent",
+        }
+    }
+
+    /// What to do next, where there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        use store::Error as Store;
+        let hint = match self {
+            Error::Store { source, .. } => match source {
+                Store::Missing => {
+                    "make one with `accession dataset add NAME`, or with --create on ingest"
+                }
+                Store::NotARegistry { .. } => "name another file with --registry",
+                Store::Newer { .. } => "use the version of accession that wrote it, or a newer one",
+                Store::Older { .. } => "run any command once where the file can be written",
+                Store::Busy => "wait for it to finish, and try again",
+                Store::Full => "nothing was changed; free some space, and try again",
+                Store::ReadOnly => "nothing was changed; see who may write to the file",
+                Store::CannotOpen => "see who may read the file, and write to its folder",
+                Store::Changed => "try again",
+                Store::Damaged { .. } => {
+                    "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
+                }
+                Store::Exists | Store::Io { .. } | Store::Database(_) => return None,
+            },
+            Error::Change(error) => return error.hint(),
+            Error::NoDataset { .. } => "`accession dataset list` shows those there are",
+            Error::DatasetExists { .. } => "`accession dataset edit` changes its record",
+            Error::NoHistory { .. } => "`accession ingest` makes its first change",
+            Error::UnknownIdentifier { .. } => "`accession history` lists those of a dataset",
+            Error::Inconsistent { .. } => "`accession verify` says where",
+            Error::BeforeHistory { .. } | Error::Output { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Says which registry file an error of the store is about, where that is not said yet.
+    pub(crate) fn in_file(mut self, file: &Path) -> Self {
+        if let Error::Store { path, .. } = &mut self
+            && path.as_os_str().is_empty()
+        {
+            file.clone_into(path);
+        }
+        self
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(source: store::Error) -> Self {
+        Error::Store { path: PathBuf::new(), source }
+    }
+}
+
+impl From<io::Error> for Error {
+    /// What a caller's own output returned.
+    fn from(source: io::Error) -> Self {
+        Error::Output { source }
+    }
+}
