@@ -32,6 +32,7 @@
 //!
 //! Each may use only those below it:
 //!
+//! - [`input`]: other people's files: a stream of ids, each with its place
 //! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
 //! - [`store`]: the file; all SQL, and nothing but SQL
 //! - [`chain`]: the rule, the rewind, the sweep; no I/O
@@ -39,6 +40,7 @@
 
 pub mod chain;
 mod error;
+pub mod input;
 pub mod model;
 pub mod registry;
 pub mod store;

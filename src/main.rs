@@ -1,3 +1,9 @@
-//! The `accession` binary.
+//! The `accession` binary: arguments in, exit status out.
 
-fn main() {}
+use std::process::ExitCode;
+
+mod cli;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os()).into()
+}

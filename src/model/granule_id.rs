@@ -68,7 +68,7 @@ impl GranuleId {
             return Err(GranuleIdError::Empty);
         }
         if text.len() > GranuleId::MAX_BYTES {
-            return Err(GranuleIdError::TooLong { bytes: text.len() });
+            return Err(GranuleIdError::TooLong { bytes: Some(text.len()) });
         }
         // `char::is_control` is exactly the ranges of identifier.md: the Unicode category Cc.
         match text.chars().find(|character| character.is_control()) {
@@ -96,10 +96,13 @@ pub enum GranuleIdError {
     #[error("a granule id may not be empty")]
     Empty,
     /// More than [`GranuleId::MAX_BYTES`] bytes.
-    #[error("a granule id has at most 1,024 bytes, this one has {bytes}")]
+    #[error("a granule id has at most 1,024 bytes, this one has {}", match bytes {
+        Some(bytes) => bytes.to_string(),
+        None => "more".to_owned(),
+    })]
     TooLong {
-        /// Its length in bytes of UTF-8.
-        bytes: usize,
+        /// Its length in bytes; none: it was read no further than needed to tell.
+        bytes: Option<usize>,
     },
     /// Not UTF-8.
     #[error("a granule id is UTF-8, this one is not from its byte {byte} on")]

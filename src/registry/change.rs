@@ -179,7 +179,7 @@ fn first_at(first: &Option<Place>) -> String {
 }
 
 fn and_more(more: u64) -> String {
-    if more == 0 { String::new() } else { format!(", and so are {more} more of this change") }
+    if more == 0 { String::new() } else { format!(", and {more} more of this change") }
 }
 
 impl Registry {

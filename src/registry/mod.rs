@@ -97,6 +97,15 @@ impl Registry {
         Registry::open(path, Access::Write)
     }
 
+    /// Makes a registry that lies nowhere, and is gone when it is dropped: to try things out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: no memory.
+    pub fn in_memory() -> Result<Self> {
+        Ok(Registry::over(Store::in_memory()?))
+    }
+
     /// Makes a new registry that has yet to be published at `path`.
     ///
     /// # Errors

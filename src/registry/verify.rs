@@ -117,7 +117,7 @@ impl Registry {
             return Ok(());
         }
         let source = crate::store::Error::Damaged { what: found.join("; ") };
-        Err(Error::from(source).in_file(&self.path().to_owned()))
+        Err(Error::from(source).in_file(self.path()))
     }
 }
 
@@ -161,7 +161,7 @@ impl<'history> Check<'history> {
     /// Takes the next row of `granule`, in the order of id and time.
     fn stay(&mut self, stay: Stay<'_>, monitor: &mut dyn Monitor) {
         self.rows += 1;
-        if self.rows % 65_536 == 0 {
+        if self.rows.is_multiple_of(65_536) {
             monitor.advance(65_536);
         }
         let granule_id = match std::str::from_utf8(stay.granule_id) {

@@ -58,6 +58,14 @@ impl Store {
         }
     }
 
+    /// Makes a registry that lies nowhere, and is gone when it is dropped.
+    pub fn in_memory() -> Result<Self> {
+        let mut connection = Connection::open_in_memory()?;
+        configure(&connection)?;
+        migrate::migrate(&mut connection)?;
+        Ok(Store { connection, path: PathBuf::from(":memory:"), unlocked: None })
+    }
+
     fn open_locked(path: &Path) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
@@ -216,7 +224,7 @@ fn immutable_uri(path: &Path) -> String {
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                uri.push(byte as char)
+                uri.push(byte as char);
             }
             _ => uri.push_str(&format!("%{byte:02x}")),
         }

@@ -1,0 +1,84 @@
+use std::io::{self, Write};
+
+use accession::{Access, Comparison, Difference, GranuleId, Instance};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Exit;
+use crate::cli::selection::Side;
+use crate::cli::session::{Session, shown};
+
+/// Say whether two sets of granules are the same, and where they differ
+///
+/// Each side is an identifier, a dataset, or a dataset at a time. Exit status 1: they differ.
+///
+/// Examples:
+///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
+///   accession compare DI:763122197bfb3ffbf0da14adbfb1b13b US.FOOL2.002
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// DI, DATASET, or DATASET@TIME
+    left: Side,
+
+    /// DI, DATASET, or DATASET@TIME
+    right: Side,
+}
+
+#[derive(Serialize)]
+struct Compared<'a> {
+    identical: bool,
+    left: &'a Instance,
+    right: &'a Instance,
+    only_left: &'a [GranuleId],
+    only_right: &'a [GranuleId],
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let now = session.now()?;
+        let (left, right) = (self.left.into_selection(now)?, self.right.into_selection(now)?);
+        let mut registry = session.open(Access::Read)?;
+        let (mut only_left, mut only_right) = (Vec::new(), Vec::new());
+        let comparison = shown(registry.compare(&left, &right, |difference| {
+            match difference {
+                Difference::OnlyLeft(granule_id) if session.is_json() => only_left.push(granule_id),
+                Difference::OnlyRight(granule_id) if session.is_json() => {
+                    only_right.push(granule_id);
+                }
+                Difference::OnlyLeft(granule_id) => writeln!(session.out(), "< {granule_id}")?,
+                Difference::OnlyRight(granule_id) => writeln!(session.out(), "> {granule_id}")?,
+            }
+            Ok(())
+        }))?;
+        if session.is_json() {
+            session.json(&Compared {
+                identical: comparison.is_identical(),
+                left: &comparison.left,
+                right: &comparison.right,
+                only_left: &only_left,
+                only_right: &only_right,
+            })?;
+        } else {
+            write_summary(session.out(), &comparison)?;
+        }
+        Ok(if comparison.is_identical() { Exit::Done } else { Exit::Differs })
+    }
+}
+
+fn write_summary(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+    let Comparison { left, right, matched, only_left, only_right } = comparison;
+    if comparison.is_identical() {
+        writeln!(out, "identical: {matched} granules, {}", left.identifier)?;
+    } else {
+        writeln!(
+            out,
+            "different: {matched} in both, {only_left} only left, {only_right} only right"
+        )?;
+    }
+    for (side, instance) in [("left ", left), ("right", right)] {
+        let Instance { dataset, timestamp, identifier, .. } = instance;
+        writeln!(out, "{side}  {identifier}  {dataset} as of {timestamp}")?;
+    }
+    Ok(())
+}

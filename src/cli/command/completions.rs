@@ -1,0 +1,24 @@
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::session::Session;
+use crate::cli::{Arguments, Exit};
+
+/// Print completions for a shell
+///
+/// Example:
+///   accession completions bash > ~/.local/share/bash-completion/completions/accession
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        clap_complete::generate(self.shell, &mut Arguments::command(), "accession", session.out());
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,56 @@
+use accession::{Access, DatasetName, Instance, Moment};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Exit;
+use crate::cli::output::{in_force, write_instance};
+use crate::cli::selection::dataset_at;
+use crate::cli::session::Session;
+
+/// Show the identifier that was in force at a time
+///
+/// A date means the identifier in force when that day ended; the others of that day are named.
+///
+/// Example:
+///   accession lookup US.FOOL2.002 --at 2001-01-05
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// The time: RFC 3339, or a date; default: now
+    #[arg(long, value_name = "T")]
+    at: Option<Moment>,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    instance: &'a Instance,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    others: &'a [Instance],
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let selection = dataset_at(self.dataset, self.at, session.now()?)?;
+        let selected = session.open(Access::Read)?.select(&selection)?;
+        if session.is_json() {
+            let found = Found { instance: &selected.instance, others: &selected.others };
+            session.json(&found)?;
+            return Ok(Exit::Done);
+        }
+        write_instance(session.out(), &selected.instance)?;
+        if let Some(at) = self.at {
+            for other in &selected.others {
+                session.warn(&format!(
+                    "on {at}, {} was in force too: {}",
+                    other.identifier,
+                    in_force(other)
+                ));
+            }
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,84 @@
+//! Rows and objects as text.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use accession::{Applied, Instance};
+
+/// Text that somebody else wrote, on one line and with nothing in it that a terminal would obey.
+pub fn one_line(text: &str) -> impl fmt::Display + '_ {
+    struct OneLine<'a>(&'a str);
+    impl fmt::Display for OneLine<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            for character in self.0.chars() {
+                // Backslashes and quotes are left alone: only what cannot be seen is escaped.
+                match character {
+                    '\\' | '"' | '\'' => write!(f, "{character}")?,
+                    _ => write!(f, "{}", character.escape_debug())?,
+                }
+            }
+            Ok(())
+        }
+    }
+    OneLine(text)
+}
+
+/// `since … until …` of an instance.
+pub fn in_force(instance: &Instance) -> String {
+    match instance.until {
+        Some(until) => format!("{} until {until}", instance.timestamp),
+        None => format!("{} until now", instance.timestamp),
+    }
+}
+
+/// An instance, a line a field.
+pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
+    writeln!(out, "identifier  {}", instance.identifier)?;
+    writeln!(out, "dataset     {}", instance.dataset)?;
+    writeln!(out, "in force    {}", in_force(instance))?;
+    writeln!(out, "granules    {}", instance.granules)?;
+    writeln!(out, "change      +{} -{}", instance.ingested, instance.deleted)?;
+    writeln!(out, "recorded    {}", instance.recorded)?;
+    if let Some(note) = &instance.note {
+        writeln!(out, "note        {}", one_line(note))?;
+    }
+    Ok(())
+}
+
+/// What a change did.
+pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> io::Result<()> {
+    let Some(instance) = &applied.instance else {
+        return writeln!(out, "nothing left to do: nothing was changed");
+    };
+    writeln!(
+        out,
+        "{} at {}: +{} -{}, holds {}",
+        instance.dataset,
+        instance.timestamp,
+        instance.ingested,
+        instance.deleted,
+        instance.granules
+    )?;
+    writeln!(out, "identifier {}", instance.identifier)?;
+    let work = &applied.work;
+    writeln!(
+        out,
+        "hashed {} steps, read {} rows, set {} checkpoints",
+        work.steps, work.rows, work.checkpoints
+    )?;
+    if dry_run {
+        writeln!(out, "a dry run: nothing was changed")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_in_a_note() {
+        assert_eq!(one_line("a\u{1b}[2J\nb\u{202e}").to_string(), "a\\u{1b}[2J\\nb\\u{202e}");
+        assert_eq!(one_line("C:\\dir \"größe\" 値").to_string(), "C:\\dir \"größe\" 値");
+    }
+}

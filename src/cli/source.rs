@@ -1,0 +1,126 @@
+//! Where granule ids come from: arguments, files, stdin.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use accession::input::{self, Format, Options, Record, UnknownFormat};
+use accession::{Entry, GranuleId, Place, quoted};
+use anyhow::{Context, Result};
+
+use super::report::Usage;
+use super::session::Session;
+
+/// The granules that a command is about.
+#[derive(clap::Args)]
+pub struct Source {
+    /// The granules' ids
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// A file of ids; - is stdin (can be repeated)
+    #[arg(long, value_name = "FILE")]
+    from: Vec<PathBuf>,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// How files are read.
+#[derive(clap::Args)]
+pub struct Reading {
+    /// How the files are written: auto, lines or csv
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    format: FileFormat,
+
+    /// The column of a table that has the ids; default: the first there is of granule_id,
+    /// granuleId, granuleUr, "Granule UR", id
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+}
+
+/// A format, or `auto`.
+#[derive(Debug, Clone, Copy)]
+struct FileFormat(Option<Format>);
+
+impl FromStr for FileFormat {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        if text == "auto" {
+            Ok(FileFormat(None))
+        } else {
+            text.parse().map(|format| FileFormat(Some(format)))
+        }
+    }
+}
+
+impl Source {
+    /// The entries that were named, arguments first.
+    ///
+    /// # Errors
+    ///
+    /// None are named; one is no id; a file cannot be read.
+    pub fn entries(&self, session: &Session) -> Result<Vec<Entry>> {
+        if self.ids.is_empty() && self.from.is_empty() {
+            let usage = Usage::new("no granules are named");
+            return Err(usage.with_hint("name them as arguments, or a file with --from").into());
+        }
+        let mut entries = Vec::new();
+        for (index, text) in self.ids.iter().enumerate() {
+            let place = Place::Argument { number: index as u64 + 1 };
+            let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
+                Usage::new(format!("{place}: {} is refused: {cause}", quoted(text)))
+            })?;
+            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+        }
+        warn_of_edge_space(&entries, session);
+        entries.extend(entries_of_files(&self.from, &self.reading, session)?);
+        Ok(entries)
+    }
+}
+
+/// The entries of all files, in their order.
+pub fn entries_of_files(
+    files: &[PathBuf],
+    reading: &Reading,
+    session: &Session,
+) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for file in files {
+        let (reader, name) = open(file)?;
+        let options = Options { format: reading.format.0, column: reading.column.clone() };
+        let first = entries.len();
+        for record in input::open(reader, &name, &options)? {
+            let Record { granule_id, place } = record?;
+            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+        }
+        warn_of_edge_space(&entries[first..], session);
+    }
+    Ok(entries)
+}
+
+fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {
+    if file == Path::new("-") {
+        return Ok((Box::new(io::stdin()), "standard input".to_owned()));
+    }
+    let name = file.to_string_lossy().into_owned();
+    let opened = File::open(file).with_context(|| format!("cannot read {}", quoted(&name)))?;
+    Ok((Box::new(opened), name))
+}
+
+/// Spaces at the ends of ids are kept, but an accident is likelier (identifier.md).
+fn warn_of_edge_space(entries: &[Entry], session: &Session) {
+    let mut spaced = entries.iter().filter(|entry| entry.granule_id.has_edge_space());
+    let Some(first) = spaced.next() else { return };
+    let place = first.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+    let more = match spaced.count() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    session.warn(&format!(
+        "{place}{} has a space at an end, which belongs to the id{more}",
+        quoted(first.granule_id.as_str())
+    ));
+}

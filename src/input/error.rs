@@ -1,0 +1,103 @@
+//! What can be wrong with somebody's file, and where.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::model::{GranuleIdError, quoted};
+
+/// What is wrong with a file, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{}:{line}: {fault}", source_name.escape_debug())]
+pub struct Error {
+    /// The file as it was named.
+    pub source_name: Arc<str>,
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+/// What can be wrong at a place of a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Not a granule id.
+    #[error("{} is refused: {cause}", shown(text))]
+    GranuleId {
+        /// The text, or as much of it as shows what it is.
+        text: String,
+        /// Why it is none.
+        cause: GranuleIdError,
+    },
+    /// No such column.
+    #[error("there is no column {}; there are {}", quoted(column), listed(columns))]
+    NoColumn {
+        /// The column asked for.
+        column: String,
+        /// Those there are.
+        columns: Vec<String>,
+    },
+    /// None of the columns that usually have ids.
+    #[error("no column has a name that granule ids usually have; there are {}", listed(columns))]
+    NoUsualColumn {
+        /// Those there are.
+        columns: Vec<String>,
+    },
+    /// A header that names the column twice.
+    #[error("there are two columns {}", quoted(column))]
+    TwoColumns {
+        /// The column.
+        column: String,
+    },
+    /// A row with more or fewer cells than the header.
+    #[error(
+        "a row of {cells} cells, where the header has {columns}: the file is cut, or not a table"
+    )]
+    Cells {
+        /// How many cells the row has.
+        cells: usize,
+        /// How many the header has.
+        columns: usize,
+    },
+    /// A row that does not end.
+    #[error("a row of more than {} bytes: is a quote missing?", super::MAX_ROW_BYTES)]
+    RowTooLong,
+    /// The file cannot be read on.
+    #[error("cannot read on: {cause}")]
+    Unreadable {
+        /// What the operating system said.
+        cause: io::Error,
+    },
+}
+
+impl Error {
+    pub(super) fn new(source_name: &Arc<str>, line: u64, fault: Fault) -> Self {
+        Error { source_name: source_name.clone(), line, fault }
+    }
+
+    /// What to do next, where there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self.fault {
+            Fault::NoColumn { .. } | Fault::NoUsualColumn { .. } => {
+                "name one of them with --column"
+            }
+            Fault::GranuleId { .. } => "nothing was changed; mend the file, and try again",
+            Fault::Cells { .. } => "--format lines takes each line as one granule",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Ids that may be copied are shown whole; what is far too long to be one, only its beginning.
+fn shown(text: &str) -> String {
+    if text.len() <= 2_048 {
+        return quoted(text).to_string();
+    }
+    let start: String = text.chars().take(64).collect();
+    format!("{} …", quoted(&start))
+}
+
+fn listed(columns: &[String]) -> String {
+    columns.iter().map(|column| quoted(column).to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,144 @@
+//! One id a line.
+
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+use super::{Error, Fault, Record};
+use crate::model::{GranuleId, GranuleIdError, Place};
+
+/// A line is read no further than this: an id of the greatest length, CR, LF, and a byte to spare.
+const MAX_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
+
+/// The ids of a file that has one a line.
+pub(super) struct Lines<R> {
+    file: R,
+    name: Arc<str>,
+    line: u64,
+    bytes: Vec<u8>,
+    has_failed: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(file: R, name: Arc<str>) -> Self {
+        Lines { file, name, line: 0, bytes: Vec::new(), has_failed: false }
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, Error> {
+        loop {
+            self.line += 1;
+            self.bytes.clear();
+            let fail = |fault| Error::new(&self.name, self.line, fault);
+            (&mut self.file)
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(|cause| fail(Fault::Unreadable { cause }))?;
+            if self.bytes.is_empty() {
+                return Ok(None);
+            }
+            let text = without_line_end(&self.bytes);
+            if text.is_empty() {
+                continue;
+            }
+            let granule_id = GranuleId::from_bytes(text).map_err(|cause| {
+                // Only the beginning of a line that is too long was read.
+                let cause = match cause {
+                    _ if text.len() as u64 == MAX_LINE_BYTES => {
+                        GranuleIdError::TooLong { bytes: None }
+                    }
+                    cause => cause,
+                };
+                fail(Fault::GranuleId { text: String::from_utf8_lossy(text).into_owned(), cause })
+            })?;
+            let place = Place::Line { source: self.name.clone(), line: self.line };
+            return Ok(Some(Record { granule_id, place }));
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Result<Record, Error>> {
+        if self.has_failed {
+            return None;
+        }
+        let record = self.record().transpose();
+        self.has_failed = matches!(record, Some(Err(_)));
+        record
+    }
+}
+
+/// The line without LF, CRLF, or a bare CR where the file ends.
+fn without_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, Options, open};
+
+    fn read(bytes: &'static [u8]) -> Result<Vec<String>, String> {
+        let options = Options { format: Some(Format::Lines), column: None };
+        let records = open(bytes, "ids.txt", &options).map_err(|error| error.to_string())?;
+        records
+            .map(|record| record.map(|record| format!("{} {}", record.place, record.granule_id)))
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn line_ends_and_a_byte_order_mark_are_taken_off_and_nothing_else() {
+        let expected = ["ids.txt:1 A", "ids.txt:2  B ", "ids.txt:4 #C"].map(str::to_owned);
+        for bytes in [
+            b"A\n B \n\n#C\n".as_slice(),
+            b"A\n B \n\n#C",
+            b"A\r\n B \r\n\r\n#C\r\n",
+            b"A\r\n B \r\n\r\n#C\r",
+            b"\xef\xbb\xbfA\n B \n\r\n#C\r",
+        ] {
+            assert_eq!(read(bytes).unwrap(), expected);
+        }
+        assert_eq!(read(b"").unwrap(), Vec::<String>::new());
+        assert_eq!(read(b"\n\r\n\n").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn refused_lines_are_named() {
+        let refused = [
+            (
+                b"A\nB\tC\n".as_slice(),
+                "ids.txt:2: \"B\\tC\" is refused: a granule id has no control characters, this one holds U+0009",
+            ),
+            (
+                b"A\rB\n",
+                "ids.txt:1: \"A\\rB\" is refused: a granule id has no control characters, this one holds U+000D",
+            ),
+            (
+                b"A\n\nB\xff\n",
+                "ids.txt:3: \"B\u{fffd}\" is refused: a granule id is UTF-8, this one is not from its byte 2 on",
+            ),
+            (
+                b"A\r\r\n",
+                "ids.txt:1: \"A\\r\" is refused: a granule id has no control characters, this one holds U+000D",
+            ),
+        ];
+        for (bytes, message) in refused {
+            assert_eq!(read(bytes), Err(message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_line_of_10_mb_is_refused_and_not_read() {
+        let bytes: &'static [u8] = Box::leak(vec![b'a'; 10_000_000].into_boxed_slice());
+        let error = read(bytes).unwrap_err();
+        assert!(
+            error.ends_with("is refused: a granule id has at most 1,024 bytes, this one has more"),
+            "{error}"
+        );
+        let longest: &'static [u8] = Box::leak(vec![b'a'; 1_024].into_boxed_slice());
+        assert_eq!(read(longest).unwrap().len(), 1);
+        let too_long: &'static [u8] = Box::leak(vec![b'a'; 1_025].into_boxed_slice());
+        assert!(read(too_long).unwrap_err().ends_with("this one has 1025"));
+    }
+}

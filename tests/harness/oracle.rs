@@ -1,0 +1,22 @@
+//! The rule as anyone would write it down: sort all ids, hash them one after the other.
+
+use accession::Identifier;
+use md5::{Digest, Md5};
+
+/// The identifier of a set, recomputed over the whole of it.
+pub fn naive<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Identifier {
+    let mut granule_ids: Vec<&str> = granule_ids.into_iter().collect();
+    granule_ids.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    let mut chain: Option<String> = None;
+    for granule_id in granule_ids {
+        let message = match chain {
+            None => format!("{granule_id}\n"),
+            Some(previous) => format!("{previous}\n{granule_id}\n"),
+        };
+        chain = Some(hex::encode(Md5::digest(message)));
+    }
+    match chain {
+        Some(text) => text.parse().unwrap(),
+        None => hex::encode(Md5::digest("")).parse().unwrap(),
+    }
+}

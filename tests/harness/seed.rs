@@ -1,0 +1,24 @@
+//! The example of seed 001, as it stands in `fixtures/seed/`.
+
+use std::path::PathBuf;
+
+/// A row of `fixtures/seed/steps.tsv`: the chain after each granule as the seed prints it.
+pub fn fixture(file: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/seed").join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lines of a list of ids.
+pub fn ids(file: &str) -> Vec<String> {
+    fixture(file).lines().map(str::to_owned).collect()
+}
+
+/// The cells of a table, without its header and comments.
+pub fn table(file: &str) -> Vec<Vec<String>> {
+    fixture(file)
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .skip(1)
+        .map(|line| line.split('\t').map(str::to_owned).collect())
+        .collect()
+}

@@ -1,0 +1,216 @@
+//! What was altered behind the registry's back, `verify` finds and names.
+
+use std::path::PathBuf;
+
+use accession::{Access, Code, Finding, Registry, Stamp};
+use rusqlite::Connection;
+
+use crate::harness::history::{change, name, now, second};
+
+/// A registry file with a history of four changes over 3,000 granules.
+struct Sandbox {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn granule_id(n: usize) -> String {
+    format!("granule.{n:05}")
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        let mut registry = Registry::create(&path).unwrap();
+        let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id).collect::<Vec<_>>();
+        let changes = [
+            (ids(0..3_000), vec![]),
+            (vec![], ids(10..12)),
+            (ids(10..11), vec![]),
+            (ids(3_000..3_010), ids(2_000..2_001)),
+        ];
+        for (seconds, (ingest, delete)) in changes.iter().enumerate() {
+            let change =
+                change(ingest.iter().map(String::as_str), delete.iter().map(String::as_str));
+            let stamp = Stamp { at: Some(second(seconds as i64)), now: now() };
+            registry.change(&name("dataset"), change, stamp).unwrap();
+        }
+        Sandbox { _folder: folder, path }
+    }
+
+    fn verify(&self) -> Vec<Finding> {
+        let mut registry = Registry::open(&self.path, Access::Read).unwrap();
+        registry.check_file().unwrap();
+        let verification = registry.verify(&name("dataset")).unwrap();
+        assert_eq!(verification.ok, verification.mismatches.is_empty());
+        verification.mismatches
+    }
+
+    /// Alters the file as the sqlite3 shell would, and verifies.
+    fn after(&self, sql: &str) -> Vec<Finding> {
+        let connection = Connection::open(&self.path).unwrap();
+        assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
+        drop(connection);
+        self.verify()
+    }
+}
+
+fn micros(seconds: i64) -> i64 {
+    second(seconds).as_micros()
+}
+
+/// The findings of a kind: at which instants, on which granules.
+fn instants(findings: &[Finding], code: Code) -> Vec<i64> {
+    let seconds =
+        |finding: &Finding| (finding.timestamp.unwrap().as_micros() - micros(0)) / 1_000_000;
+    findings.iter().filter(|finding| finding.code == code).map(seconds).collect()
+}
+
+fn granules(findings: &[Finding], code: Code) -> Vec<&str> {
+    findings
+        .iter()
+        .filter(|finding| finding.code == code)
+        .filter_map(|finding| finding.granule.as_deref())
+        .collect()
+}
+
+#[test]
+fn an_untouched_registry_verifies() {
+    assert_eq!(Sandbox::new().verify(), []);
+}
+
+#[test]
+fn one_byte_of_one_identifier_names_that_instance_and_no_other() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE instance SET identifier = unhex('00' || substr(hex(identifier), 3)) WHERE timestamp = {}",
+        micros(2)
+    ));
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(instants(&findings, Code::Identifier), [2]);
+}
+
+#[test]
+fn one_byte_of_one_id_names_the_instances_that_held_it_and_where_the_chain_parts() {
+    let findings = Sandbox::new().after(
+        "UPDATE granule SET granule_id = 'granule.02000x' WHERE granule_id = 'granule.02000'",
+    );
+    // Held in the first three instances only.
+    assert_eq!(instants(&findings, Code::Identifier), [0, 1, 2]);
+    assert_eq!(granules(&findings, Code::Checkpoint), Vec::<&str>::new(), "it is held no more");
+
+    let findings = Sandbox::new().after(
+        "UPDATE granule SET granule_id = 'granule.01500x' WHERE granule_id = 'granule.01500'",
+    );
+    assert_eq!(instants(&findings, Code::Identifier), [0, 1, 2, 3]);
+    let checkpoints = granules(&findings, Code::Checkpoint);
+    assert!(
+        !checkpoints.is_empty() && checkpoints.iter().all(|id| *id > "granule.01500"),
+        "{checkpoints:?}"
+    );
+}
+
+#[test]
+fn a_removed_row_shows_in_counts_and_identifiers() {
+    let findings = Sandbox::new().after("DELETE FROM granule WHERE granule_id = 'granule.02999'");
+    assert_eq!(instants(&findings, Code::Identifier), [0, 1, 2, 3]);
+    assert!(instants(&findings, Code::Count).contains(&0));
+}
+
+#[test]
+fn an_altered_date_names_its_granule() {
+    for (sql, what) in [
+        (
+            "UPDATE granule SET ingested = ingested + 1 WHERE granule_id = 'granule.00500'",
+            "ingested",
+        ),
+        ("UPDATE granule SET deleted = deleted + 1 WHERE granule_id = 'granule.02000'", "deleted"),
+    ] {
+        let findings = Sandbox::new().after(sql);
+        let dates: Vec<_> = findings.iter().filter(|finding| finding.code == Code::Date).collect();
+        assert_eq!(dates.len(), 1, "{findings:?}");
+        assert!(dates[0].text.starts_with(what), "{dates:?}");
+        assert!(dates[0].granule.as_deref().unwrap().starts_with("granule."));
+    }
+}
+
+#[test]
+fn a_date_moved_to_another_change_shows_in_counts() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE granule SET ingested = {} WHERE granule_id = 'granule.00500'",
+        micros(1)
+    ));
+    assert_eq!(instants(&findings, Code::Identifier), [0]);
+    assert_eq!(instants(&findings, Code::Count), [0, 0, 1]);
+}
+
+#[test]
+fn an_altered_timestamp_of_an_instance_names_every_granule_that_came_then() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE instance SET timestamp = timestamp + 1 WHERE timestamp = {}",
+        micros(1)
+    ));
+    assert_eq!(granules(&findings, Code::Date), ["granule.00010", "granule.00011"]);
+    assert!(findings.iter().any(|finding| finding.code == Code::Count));
+}
+
+#[test]
+fn a_removed_instance_is_missed() {
+    let findings =
+        Sandbox::new().after(&format!("DELETE FROM instance WHERE timestamp = {}", micros(1)));
+    assert_eq!(granules(&findings, Code::Date), ["granule.00010", "granule.00011"]);
+}
+
+#[test]
+fn an_altered_count_or_recording_is_named() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE instance SET granules = granules + 1 WHERE timestamp = {}",
+        micros(1)
+    ));
+    assert_eq!((findings.len(), instants(&findings, Code::Count)), (1, vec![1]));
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE instance SET recorded = timestamp - 1 WHERE timestamp = {}",
+        micros(3)
+    ));
+    assert_eq!((findings.len(), instants(&findings, Code::Recorded)), (1, vec![3]));
+}
+
+#[test]
+fn an_altered_missing_or_misplaced_checkpoint_is_named() {
+    let last = "(SELECT max(granule_id) FROM checkpoint)";
+    for sql in [
+        format!("UPDATE checkpoint SET chain = zeroblob(16) WHERE granule_id = {last}"),
+        format!("DELETE FROM checkpoint WHERE granule_id = {last}"),
+    ] {
+        let findings = Sandbox::new().after(&sql);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].code, Code::Checkpoint);
+        assert!(accession::chain::stands_after(findings[0].granule.as_deref().unwrap()));
+    }
+    let findings = Sandbox::new()
+        .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16) FROM dataset");
+    assert_eq!(granules(&findings, Code::Checkpoint), ["granule.00001"]);
+}
+
+#[test]
+fn a_granule_held_twice_at_once_is_named() {
+    let findings = Sandbox::new().after(&format!(
+        "INSERT INTO granule SELECT dataset_id, granule_id, {}, NULL, NULL FROM granule WHERE granule_id = 'granule.00020'",
+        micros(3)
+    ));
+    assert_eq!(granules(&findings, Code::Overlap), ["granule.00020"]);
+}
+
+#[test]
+fn an_id_that_no_granule_can_have_is_named() {
+    let findings = Sandbox::new().after(
+        "UPDATE granule SET granule_id = 'a' || char(10) WHERE granule_id = 'granule.00020'",
+    );
+    assert_eq!(granules(&findings, Code::GranuleId), ["a\n"]);
+}
+
+#[test]
+fn what_is_wrong_is_found_and_never_repaired() {
+    let sandbox = Sandbox::new();
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.02999'");
+    assert_eq!(sandbox.verify(), findings);
+}

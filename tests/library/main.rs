@@ -1,0 +1,14 @@
+//! The library through its public API.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests fail by panic")]
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod all_small_histories;
+mod as_of;
+mod damage;
+mod random_histories;
+mod refusals;
+mod seed;
+mod work;

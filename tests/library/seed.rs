@@ -1,0 +1,146 @@
+//! The example of seed 001: each value it prints, and the two it prints wrong.
+
+use accession::chain::Chain;
+use accession::{Difference, Identifier, Moment, Registry, Selection, Stamp};
+use md5::{Digest, Md5};
+
+use crate::harness::history::{change, name, now};
+use crate::harness::seed::{ids, table};
+
+/// The registries of US and THEM, in one.
+fn us_and_them() -> Registry {
+    let mut registry = Registry::in_memory().unwrap();
+    let changes: [(&str, &str, &[&str], &[&str]); 6] = [
+        ("US.FOOL2.002", "2001-01-02", &["us-2001-01-02.txt"], &[]),
+        ("US.FOOL2.002", "2001-01-03", &["us-2001-01-03.txt"], &[]),
+        ("US.FOOL2.002", "2001-02-03", &["us-2001-02-03.txt"], &[]),
+        ("US.FOOL2.002", "2001-03-01", &[], &["us-2001-03-01-deleted.txt"]),
+        ("US.FOOL2.002", "2001-03-03", &["us-2001-03-03.txt"], &[]),
+        ("THEM.FOOL2.002", "2001-02-01", &["them-2001-02-01.txt"], &[]),
+    ];
+    for (dataset, date, ingest, delete) in changes {
+        let read = |files: &[&str]| files.iter().flat_map(|file| ids(file)).collect::<Vec<_>>();
+        let (ingest, delete) = (read(ingest), read(delete));
+        let change = change(ingest.iter().map(String::as_str), delete.iter().map(String::as_str));
+        let at = Some(date.parse::<Moment>().unwrap().of_change());
+        registry.change(&name(dataset), change, Stamp { at, now: now() }).unwrap();
+    }
+    registry
+}
+
+fn at(dataset: &str, date: &str) -> Selection {
+    Selection::Dataset { name: name(dataset), at: Some(date.parse().unwrap()) }
+}
+
+#[test]
+fn every_instance_has_the_identifier_of_the_rule() {
+    let mut registry = us_and_them();
+    for row in table("identifiers.tsv") {
+        let [archive, timestamp, _, rule] = row.as_slice() else { panic!("{row:?}") };
+        let selected = registry.select(&at(&format!("{archive}.FOOL2.002"), timestamp)).unwrap();
+        assert_eq!(selected.instance.identifier.to_string(), *rule, "{archive} {timestamp}");
+        assert_eq!(selected.others, []);
+    }
+    for dataset in ["US.FOOL2.002", "THEM.FOOL2.002"] {
+        assert!(registry.verify(&name(dataset)).unwrap().ok);
+    }
+}
+
+/// One step as the seed prints it: from the value printed before, with or without the final LF.
+fn digest(previous: &str, granule: &str, end: &str) -> String {
+    let previous = if previous == "-" { String::new() } else { format!("{previous}\n") };
+    hex::encode(Md5::digest(format!("{previous}{granule}{end}")))
+}
+
+#[test]
+fn every_printed_step_follows_the_rule_but_two_and_those_lack_one_lf() {
+    let steps = table("steps.tsv");
+    assert_eq!(steps.len(), 42);
+    let mut without_lf = Vec::new();
+    for row in &steps {
+        let [_, timestamp, previous, granule, printed] = row.as_slice() else { panic!("{row:?}") };
+        if digest(previous, granule, "\n") != *printed {
+            assert_eq!(digest(previous, granule, ""), *printed, "{granule}");
+            without_lf.push((timestamp.as_str(), &granule[..11], &printed[..8]));
+        }
+    }
+    assert_eq!(
+        without_lf,
+        [("2001-02-03", "FOOL2.v2.13", "a8e677fc"), ("2001-03-03", "FOOL2.v2.11", "eb5058e4")]
+    );
+}
+
+#[test]
+fn dropping_that_one_lf_gives_the_printed_identifiers() {
+    // 2001-02-03: the LF after granule 13, the last.
+    let printed = digest("763122197bfb3ffbf0da14adbfb1b13b", &ids("us-2001-02-03.txt")[0], "");
+    assert_eq!(printed, "a8e677fcc63016b49be72f202f4ba760");
+
+    // 2001-03-03: the LF after granule 11, carried through 12, 13 and 14 by the rule.
+    let late = ids("us-2001-03-03.txt");
+    let replaced = late.iter().find(|id| id.starts_with("FOOL2.v2.10")).unwrap();
+    let first_day = ids("us-2001-01-02.txt");
+    let mut chain = Chain::start();
+    first_day[..9].iter().chain([replaced]).for_each(|id| chain.push(id));
+    let slip = digest(&chain.identifier().to_string(), &first_day[10], "");
+    assert_eq!(slip, "eb5058e46c419a06d68e37bbe372461e");
+    let mut chain = Chain::resume(slip.parse().unwrap());
+    let last = late.iter().find(|id| id.starts_with("FOOL2.v2.14")).unwrap();
+    for id in [&ids("us-2001-01-03.txt")[0], &ids("us-2001-02-03.txt")[0], last] {
+        chain.push(id);
+    }
+    assert_eq!(chain.identifier().to_string(), "4cc346c87b70c9457b8cdfb1a3bb6ae4");
+}
+
+#[test]
+fn the_value_at_its_top_is_one_md5_over_all_ids_an_earlier_scheme() {
+    let all: String = ids("them-2001-02-01.txt").iter().map(|id| format!("{id}\n")).collect();
+    assert_eq!(hex::encode(Md5::digest(all)), "2dd3d82d3926fe552274b452cc5662c4");
+}
+
+#[test]
+fn alice_and_bob_cite_the_same_granules() {
+    let mut registry = us_and_them();
+    let (alice, bob) = (at("US.FOOL2.002", "2001-01-05"), at("THEM.FOOL2.002", "2001-02-03"));
+    let cited: Identifier = "DI:763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
+    for selection in [&alice, &bob] {
+        assert_eq!(registry.select(selection).unwrap().instance.identifier, cited);
+    }
+    let comparison = registry.compare(&alice, &bob, |_| panic!("they differ")).unwrap();
+    assert!(comparison.is_identical());
+    assert_eq!(comparison.matched, 12);
+
+    // doi + date is relative to one archive: on Bob's day US held granule 13, THEM did not.
+    let us_that_day = at("US.FOOL2.002", "2001-02-03");
+    let mut differences = Vec::new();
+    registry
+        .compare(&us_that_day, &bob, |difference| {
+            differences.push(difference);
+            Ok(())
+        })
+        .unwrap();
+    let granule_13 = ids("us-2001-02-03.txt")[0].parse().unwrap();
+    assert_eq!(differences, [Difference::OnlyLeft(granule_13)]);
+}
+
+#[test]
+fn the_identifier_resolves_in_both_archives() {
+    let mut registry = us_and_them();
+    let cited = "763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
+    let mut found = Vec::new();
+    registry
+        .resolve(cited, None, None, |instance| {
+            let until = instance.until.map(|until| until.to_string());
+            found.push((instance.dataset.to_string(), instance.timestamp.to_string(), until));
+            Ok(())
+        })
+        .unwrap();
+    let day = |day: &str| format!("{day}T00:00:00Z");
+    assert_eq!(
+        found,
+        [
+            ("THEM.FOOL2.002".to_owned(), day("2001-02-01"), None),
+            ("US.FOOL2.002".to_owned(), day("2001-01-03"), Some(day("2001-02-03"))),
+        ]
+    );
+}
