@@ -1,1 +1,117 @@
-//! Placeholder until the program is there.
+//! Transcripts: Markdown files whose `console` blocks are run, and must print what they show.
+//!
+//! A line that begins with `$ ` is run by the shell, with the lines after it that begin with `> `.
+//! What follows is its stdout, then its stderr, then `? N` if it exits with another status than 0.
+//! All blocks of a file share one folder, which holds `fixtures/`. Times that depend on the clock
+//! are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` writes what is printed instead.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs every `console` block of a file, and compares.
+pub fn assert_transcript(file: &Path) {
+    let shown = std::fs::read_to_string(file).unwrap();
+    let printed = replay(&shown);
+    if printed == shown {
+        return;
+    }
+    if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
+        std::fs::write(file, printed).unwrap();
+        return;
+    }
+    let (masked_shown, masked_printed) = (masked(&shown), masked(&printed));
+    for (number, (shown, printed)) in masked_shown.lines().zip(masked_printed.lines()).enumerate() {
+        assert_eq!(printed, shown, "{}:{}: printed, shown", file.display(), number + 1);
+    }
+    assert_eq!(masked_printed.len(), masked_shown.len(), "{}: one ends earlier", file.display());
+}
+
+/// The file with what its commands print now.
+fn replay(shown: &str) -> String {
+    let sandbox = Sandbox::new();
+    let mut replayed = String::new();
+    let mut lines = shown.lines().peekable();
+    let mut is_console = false;
+    while let Some(line) = lines.next() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        }
+        writeln!(replayed, "{line}").unwrap();
+        let Some(command) = line.strip_prefix("$ ").filter(|_| is_console) else { continue };
+        let mut command = command.to_owned();
+        while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
+            writeln!(replayed, "{more}").unwrap();
+            write!(command, "\n{}", &more[2..]).unwrap();
+        }
+        while lines.next_if(|line| !line.starts_with("$ ") && !line.starts_with("```")).is_some() {}
+        replayed.push_str(&sandbox.run(&command));
+    }
+    replayed
+}
+
+/// A folder of its own, with the program in the path and the fixtures at hand.
+pub struct Sandbox {
+    folder: tempfile::TempDir,
+}
+
+impl Sandbox {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        std::os::unix::fs::symlink(fixtures, folder.path().join("fixtures")).unwrap();
+        let bin = folder.path().join(".bin");
+        std::fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(program(), bin.join("accession")).unwrap();
+        Sandbox { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What a command prints: stdout, stderr, and its status if that is not 0.
+    pub fn run(&self, command: &str) -> String {
+        let command = command.replace("cargo run --release --quiet -- ", "accession ");
+        let output = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .env("LC_ALL", "C.UTF-8")
+            .env("PATH", format!("{}/.bin:/usr/local/bin:/usr/bin:/bin", self.path().display()))
+            .output()
+            .unwrap();
+        let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        printed.push_str(&String::from_utf8_lossy(&output.stderr));
+        if !printed.is_empty() && !printed.ends_with('\n') {
+            printed.push('\n');
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(status) => writeln!(printed, "? {status}").unwrap(),
+            None => printed.push_str("? killed\n"),
+        }
+        printed
+    }
+}
+
+/// The program under test.
+pub fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_accession")
+}
+
+/// The text with the times masked that depend on the clock.
+fn masked(text: &str) -> String {
+    let mut masked = String::new();
+    for line in text.lines() {
+        let mut line = line.to_owned();
+        for before in ["\"recorded\":\"", "recorded    ", "now it is ", "stamped "] {
+            let Some(start) = line.find(before).map(|at| at + before.len()) else { continue };
+            let end = line[start..].find('Z').map_or(start, |z| start + z + 1);
+            line.replace_range(start..end, "[now]");
+        }
+        writeln!(masked, "{line}").unwrap();
+    }
+    masked
+}

@@ -1,0 +1,269 @@
+//! What a change costs beside the bare chain: ratios, measured side by side in one run.
+//!
+//! `cargo bench --bench register` prints the table of the README. The figures of different machines
+//! differ, the ratios less. Where a line has a bound, it says whether the run kept it.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use accession::chain::Chain;
+use accession::{
+    Access, Change, DatasetName, GranuleId, Moment, Registry, Selection, Stamp, Timestamp,
+};
+
+const ROUNDS: usize = 7;
+const MILLION: usize = 1_000_000;
+const LENGTH: usize = 48;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-of") {
+        return peak_memory_child(Path::new(&arguments[at + 1]));
+    }
+    println!("| what | measured | bound | kept |");
+    println!("|---|---|---|---|");
+    let folder = tempfile::tempdir().unwrap();
+    rewind_beside_the_bare_chain(folder.path());
+    append(folder.path());
+    peak_memory(folder.path());
+    lookup(folder.path());
+}
+
+/// The n-th of the ids that a dataset begins with: 48 characters; odd numbers are left free.
+fn granule_id(n: usize) -> String {
+    let id = format!("granule.{:08}.{}", 2 * n, "0123456789abcdef".repeat(2));
+    format!("{:x<LENGTH$}", &id[..LENGTH.min(id.len())])
+}
+
+fn dataset() -> DatasetName {
+    "bench".parse().unwrap()
+}
+
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
+    let ingest = granule_ids.map(|text| GranuleId::new(text).unwrap().into()).collect();
+    Change { ingest, create: true, ..Change::default() }
+}
+
+fn delete(granule_id: &str) -> Change {
+    Change { delete: vec![granule_id.parse::<GranuleId>().unwrap().into()], ..Change::default() }
+}
+
+/// A registry of so many granules, brought in changes of 100,000.
+fn registry(folder: &Path, granules: usize) -> Registry {
+    let mut registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
+    for from in (0..granules).step_by(100_000) {
+        let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
+        registry.change(&dataset(), batch, Stamp { at: None, now: now() }).unwrap();
+    }
+    registry
+}
+
+fn apply(registry: &mut Registry, change: Change) -> (f64, u64) {
+    let begin = Instant::now();
+    let applied = registry.change(&dataset(), change, Stamp { at: None, now: now() }).unwrap();
+    (begin.elapsed().as_secs_f64(), applied.work.steps)
+}
+
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+fn row(what: &str, measured: &str, bound: &str, kept: bool) {
+    println!("| {what} | {measured} | {bound} | {} |", if kept { "yes" } else { "NO" });
+}
+
+fn note(what: &str, measured: &str) {
+    println!("| {what} | {measured} | | |");
+}
+
+fn bare_chain(granule_ids: &[String]) -> f64 {
+    let begin = Instant::now();
+    let mut chain = Chain::start();
+    granule_ids.iter().for_each(|granule_id| chain.push(granule_id));
+    std::hint::black_box(chain.identifier());
+    begin.elapsed().as_secs_f64()
+}
+
+fn naive_chain(granule_ids: &[String]) -> f64 {
+    use md5::{Digest, Md5};
+    let begin = Instant::now();
+    let mut chain = String::new();
+    for granule_id in granule_ids {
+        chain = format!("{}\n", hex::encode(Md5::digest(format!("{chain}{granule_id}\n"))));
+    }
+    std::hint::black_box(chain);
+    begin.elapsed().as_secs_f64()
+}
+
+fn rewind_beside_the_bare_chain(folder: &Path) {
+    let mut registry = registry(folder, MILLION);
+    let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
+    // Before all others: a change there hashes the whole dataset again.
+    let first = "granule.!";
+    let (mut bare, mut naive, mut change) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare.push(bare_chain(&granule_ids));
+        naive.push(naive_chain(&granule_ids));
+        let (seconds, steps) = apply(&mut registry, ingest([first.to_owned()].into_iter()));
+        assert_eq!(steps as usize, MILLION + 1);
+        change.push(seconds);
+        bare.push(bare_chain(&granule_ids));
+        let (seconds, steps) = apply(&mut registry, delete(first));
+        assert_eq!(steps as usize, MILLION);
+        change.push(seconds);
+    }
+    let (bare, naive, change) = (median(bare), median(naive), median(change));
+    let speed = |seconds: f64| format!("{:.2} M steps/s", MILLION as f64 / seconds / 1e6);
+    note("the bare chain over 1,000,000 ids of 48 characters in memory", &speed(bare));
+    note("the same with `format!` at each step", &format!("{:.2} of that", bare / naive));
+    row(
+        "a change that hashes 1,000,000 granules again, all of it, beside the bare chain",
+        &format!("{:.2}", bare / change),
+        "0.9",
+        bare / change >= 0.9,
+    );
+    if let Some(peer) = peer(folder) {
+        note(
+            "the peer's change (Python: hashlib, sqlite3) of 1,000,000 granules, beside ours",
+            &format!("{:.1} times the time", peer / change),
+        );
+    }
+    let bytes = std::fs::metadata(registry.path()).unwrap().len() as f64 / MILLION as f64;
+    let more = bytes - LENGTH as f64;
+    row("the file, bytes a granule", &format!("the id's length + {more:.1}"), "+ 30", more <= 30.0);
+}
+
+/// The seconds that `peer.py` takes for one change; none, said aloud, where there is no Python.
+fn peer(folder: &Path) -> Option<f64> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer.py");
+    let output = Command::new("python3")
+        .args([script, folder.join("peer.db").to_str()?, &MILLION.to_string()])
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+        }
+        _ => {
+            note("the peer's change (Python)", "not measured: python3 cannot run peer.py");
+            None
+        }
+    }
+}
+
+fn append(folder: &Path) {
+    let mut large = Registry::open(&folder.join(format!("{MILLION}.db")), Access::Write).unwrap();
+    let mut small = registry(folder, MILLION / 10);
+    let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
+    let (mut bare, mut to_large, mut to_small) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..3 * ROUNDS {
+        if round % 3 == 0 {
+            bare.push(bare_chain(&granule_ids));
+        }
+        let day = || (0..288).map(|n| format!("{}z", granule_id(10 * MILLION + 288 * round + n)));
+        for (registry, seconds) in [(&mut large, &mut to_large), (&mut small, &mut to_small)] {
+            let (taken, steps) = apply(registry, ingest(day()));
+            assert_eq!(steps, 288);
+            seconds.push(taken);
+        }
+    }
+    let (bare, to_large, to_small) = (median(bare), median(to_large), median(to_small));
+    row(
+        "288 granules appended to 1,000,000, beside a full recomputation",
+        &format!("{:.2} %", 100.0 * to_large / bare),
+        "1 %",
+        to_large / bare < 0.01,
+    );
+    row(
+        "the same, beside appending them to 100,000",
+        &format!("{:.2} times", to_large / to_small),
+        "within noise",
+        to_large / to_small < 1.5,
+    );
+}
+
+/// A change at the start, the list of granules, and `verify`, in a process of its own.
+fn peak_memory_child(path: &Path) {
+    let mut registry = Registry::open(path, Access::Write).unwrap();
+    apply(&mut registry, ingest(["granule.!".to_owned()].into_iter()));
+    let all = Selection::Dataset { name: dataset(), at: None };
+    let mut granules = 0;
+    registry
+        .granules(&all, |_| {
+            granules += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert!(registry.verify(&dataset()).unwrap().ok);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!("{}", peak.map_or("", |peak| peak.trim().trim_end_matches(" kB")));
+}
+
+fn peak_memory(folder: &Path) {
+    let peak = |granules: usize| -> Option<f64> {
+        let path = registry(folder, granules).path().to_owned();
+        let output = Command::new(std::env::current_exe().ok()?)
+            .arg("--peak-memory-of")
+            .arg(path)
+            .output()
+            .ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    };
+    let what = "peak memory of a change, a list and `verify`: 5,000,000 granules beside 500,000";
+    match (peak(MILLION / 2), peak(5 * MILLION)) {
+        (Some(small), Some(large)) => row(
+            what,
+            &format!("{:.2} times ({:.0} MB, {:.0} MB)", large / small, large / 1e3, small / 1e3),
+            "1.5",
+            large / small <= 1.5,
+        ),
+        _ => note(what, "not measured: this system has no /proc/self/status"),
+    }
+}
+
+fn lookup(folder: &Path) {
+    const INSTANCES: i64 = 100_000;
+    // A history as no archive makes in an afternoon, so its rows are put there directly.
+    let path = folder.join("history.db");
+    let mut registry = Registry::create(&path).unwrap();
+    let stamp = Stamp { at: Some(Timestamp::from_micros(0).unwrap()), now: now() };
+    registry.change(&dataset(), ingest([granule_id(0)].into_iter()), stamp).unwrap();
+    drop(registry);
+    let rows = rusqlite::Connection::open(&path).unwrap();
+    rows.execute(
+        "INSERT INTO instance
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?1 - 1)
+         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL
+         FROM number, dataset",
+        [INSTANCES],
+    )
+    .unwrap();
+    drop(rows);
+
+    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let mut seconds = Vec::new();
+    for n in 0..10_000 {
+        let hour = n * 7_919 % INSTANCES;
+        let at = Timestamp::from_micros(hour * 3_600_000_000 + 1).unwrap();
+        let selection = Selection::Dataset { name: dataset(), at: Some(Moment::Instant(at)) };
+        let begin = Instant::now();
+        let selected = registry.select(&selection).unwrap();
+        seconds.push(begin.elapsed().as_secs_f64());
+        assert_eq!(selected.instance.timestamp.as_micros(), hour * 3_600_000_000);
+    }
+    let taken = median(seconds);
+    row(
+        "a look-up in a history of 100,000 instances",
+        &format!("{:.0} µs", taken * 1e6),
+        "1,000 µs",
+        taken < 1e-3,
+    );
+}

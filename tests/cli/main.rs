@@ -1,0 +1,12 @@
+//! The program as a person or a script meets it.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests fail by panic")]
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod contract;
+mod files;
+mod help;
+mod readme;
+mod transcripts;

@@ -1,0 +1,45 @@
+//! Every command's whole output, in `transcripts/`, one file a command.
+
+use std::path::PathBuf;
+
+use crate::harness::console::assert_transcript;
+
+fn transcript(name: &str) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
+    assert_transcript(&folder.join(format!("{name}.md")));
+}
+
+macro_rules! transcripts {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                transcript(stringify!($name));
+            }
+        )*
+
+        #[test]
+        fn every_transcript_is_run() {
+            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
+            let mut there: Vec<String> = std::fs::read_dir(folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+                .collect();
+            there.sort();
+            assert_eq!(there, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+transcripts!(
+    change,
+    compare,
+    dataset,
+    granules,
+    ingest,
+    lookup,
+    refusals,
+    registry_files,
+    resolve,
+    verify
+);
