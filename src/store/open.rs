@@ -177,6 +177,9 @@ fn configure(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
+    // Without it a statement is prepared anew whenever a bound value changes, to look for a better
+    // plan; ours have one plan only.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     // A truncated file that is mapped into memory ends the process (SIGBUS); a read says so.
     connection.pragma_update(None, "mmap_size", 0)?;
