@@ -3,6 +3,7 @@
 mod command;
 mod exit;
 mod output;
+mod progress;
 mod report;
 mod selection;
 mod session;

@@ -23,6 +23,14 @@ pub fn one_line(text: &str) -> impl fmt::Display + '_ {
     OneLine(text)
 }
 
+/// So many of a thing: `1 granule`, `2 granules`.
+pub fn count(number: impl Into<u64>, thing: &str) -> String {
+    match number.into() {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
+}
+
 /// `since … until …` of an instance.
 pub fn in_force(instance: &Instance) -> String {
     match instance.until {
@@ -63,8 +71,10 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> 
     let work = &applied.work;
     writeln!(
         out,
-        "hashed {} steps, read {} rows, set {} checkpoints",
-        work.steps, work.rows, work.checkpoints
+        "hashed {}, read {}, set {}",
+        count(work.steps, "step"),
+        count(work.rows, "row"),
+        count(work.checkpoints, "checkpoint")
     )?;
     if dry_run {
         writeln!(out, "a dry run: nothing was changed")?;

@@ -8,6 +8,7 @@ use accession::{Access, Applied, Error, Registry, Timestamp};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::progress::Progress;
 use super::report::Usage;
 
 /// One run of the program.
@@ -41,7 +42,9 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> Result<Registry> {
-        Ok(Registry::open(&self.registry, access)?)
+        let mut registry = Registry::open(&self.registry, access)?;
+        registry.set_monitor(Progress::new());
+        Ok(registry)
     }
 
     /// Does `work` on the registry, and makes it first if it is missing and `create` says so: then
@@ -55,6 +58,7 @@ impl Session {
             return work(&mut self.open(Access::Write)?);
         }
         let mut new = Registry::draft(&self.registry)?;
+        new.registry.set_monitor(Progress::new());
         let result = work(&mut new.registry)?;
         if create == Create::Rehearse {
             return Ok(result);

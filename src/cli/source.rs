@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use accession::input::{self, Format, Options, Record, UnknownFormat};
-use accession::{Entry, GranuleId, Place, quoted};
+use accession::{Entry, GranuleId, Monitor, Place, quoted};
 use anyhow::{Context, Result};
 
+use super::progress::Progress;
 use super::report::Usage;
 use super::session::Session;
 
@@ -26,6 +27,9 @@ pub struct Source {
     #[command(flatten)]
     reading: Reading,
 }
+
+/// Rows after which progress is told.
+const MONITORED_ROWS: usize = 4_096;
 
 /// How files are read.
 #[derive(clap::Args)]
@@ -92,9 +96,14 @@ pub fn entries_of_files(
         let (reader, name) = open(file)?;
         let options = Options { format: reading.format.0, column: reading.column.clone() };
         let first = entries.len();
+        let mut progress = Progress::new();
+        progress.begin("reading", 0);
         for record in input::open(reader, &name, &options)? {
             let Record { granule_id, place } = record?;
             entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+            if entries.len().is_multiple_of(MONITORED_ROWS) {
+                progress.advance(MONITORED_ROWS as u64);
+            }
         }
         warn_of_edge_space(&entries[first..], session);
     }

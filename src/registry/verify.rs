@@ -87,8 +87,9 @@ impl Registry {
                 instances.push(instance);
                 Ok::<_, Error>(())
             })?;
-            let held = instances.last().map_or(0, |latest| latest.granules);
-            monitor.begin("verifying", held);
+            let ingests = instances.iter().map(|instance| instance.ingested);
+            let stays = ingests.fold(0, u64::saturating_add);
+            monitor.begin("verifying", stays);
             let mut check = Check::of(&instances, read.checkpoints(key)?);
             let checked = read.each_stay(key, |stay| {
                 check.stay(stay, monitor);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 
 use super::BUSY_WAIT;
+use crate::model::quoted;
 
 /// What can go wrong with a registry file.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +64,7 @@ pub enum Error {
         what: String,
     },
     /// The operating system refused something.
-    #[error("cannot {verb} {}", path.display())]
+    #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
         /// What was tried.
         verb: &'static str,

@@ -113,7 +113,12 @@ impl Draft {
     /// Makes an empty registry beside `target`, where there is no file yet.
     pub fn beside(target: &Path) -> Result<(Store, Self)> {
         let folder = folder_of(target);
-        let fail = |source| Error::Io { verb: "make a file in", path: folder.to_owned(), source };
+        let fail = |source: io::Error| Error::Io {
+            verb: "make a file in the folder",
+            path: folder.to_owned(),
+            // Without the name of the file, which nobody chose.
+            source: source.kind().into(),
+        };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".accession-").suffix(".new");
         #[cfg(unix)]

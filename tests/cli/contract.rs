@@ -1,1 +1,235 @@
+//! What scripts rely on: the names and the order of JSON fields, exit statuses, the two streams.
 
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::console::{Sandbox, program};
+
+/// A registry with two datasets that differ, and one without a history.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for command in [
+        "accession ingest US --create --at 2001-01-02 --note first A B",
+        "accession delete US --at 2001-01-03 B",
+        "accession ingest THEM --create --at 2001-01-04 A B",
+        "accession dataset add EMPTY",
+    ] {
+        assert!(!sandbox.run(command).contains("? "), "{command}");
+    }
+    sandbox
+}
+
+/// Each line of stdout as JSON; stderr must be empty, and the status as expected.
+fn rows(sandbox: &Sandbox, arguments: &str, status: i32) -> Vec<Value> {
+    let output = sandbox.command(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{arguments}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The names of an object's fields as they stand in the text: `serde_json` sorts them.
+fn fields(text: &str) -> Vec<String> {
+    let mut fields = Vec::new();
+    let (mut depth, mut rest) = (0, text);
+    while let Some(at) = rest.find(['{', '}', '[', ']', '"']) {
+        match rest.as_bytes()[at] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {
+                let length = rest[at + 1..].find('"').unwrap();
+                let end = at + 1 + length + 1;
+                if depth == 1 && rest[end..].starts_with(':') {
+                    fields.push(rest[at + 1..end - 1].to_owned());
+                }
+                rest = &rest[end..];
+                continue;
+            }
+        }
+        rest = &rest[at + 1..];
+    }
+    fields
+}
+
+const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded note";
+const DATASET: &str = "name doi title creators publisher version year url archive latest";
+
+#[test]
+fn json_has_the_fields_of_the_contract_in_its_order() {
+    let cases = [
+        ("dataset add OTHER", DATASET, 0),
+        ("dataset edit OTHER --title T", DATASET, 0),
+        ("dataset list", DATASET, 0),
+        ("dataset show US", DATASET, 0),
+        ("ingest US --at 2001-01-05 C", INSTANCE, 0),
+        ("ingest US --dry-run D", INSTANCE, 0),
+        ("ingest US --skip-existing A", INSTANCE, 0),
+        ("delete US --at 2001-01-06 C", INSTANCE, 0),
+        ("change US --ingest fixtures/seed/us-2001-02-03.txt --at 2001-01-07", INSTANCE, 0),
+        ("history US", INSTANCE, 0),
+        ("lookup US", INSTANCE, 0),
+        (
+            "lookup US --at 2001-01-03",
+            "dataset timestamp until identifier granules ingested deleted recorded note",
+            0,
+        ),
+        ("granules US", "granule ingested deleted producer_granule", 0),
+        ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", INSTANCE, 0),
+        ("compare US THEM", "identical left right only_left only_right", 1),
+        ("compare THEM THEM", "identical left right only_left only_right", 0),
+        ("verify", "dataset identifiers mismatches ok", 0),
+    ];
+    let sandbox = sandbox();
+    for (arguments, expected, status) in cases {
+        let output = sandbox.command(&format!("{arguments} --json")).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments}");
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(!stdout.is_empty(), "{arguments}");
+        for line in stdout.lines() {
+            assert_eq!(fields(line).join(" "), expected, "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn a_day_with_several_identifiers_lists_the_others() {
+    let sandbox = sandbox();
+    for command in [
+        "ingest EMPTY --at 2001-02-03T01:00:00Z A",
+        "ingest EMPTY --at 2001-02-03T02:00:00+01:00 B",
+        "ingest EMPTY --at 2001-02-03T03:00:00Z B",
+    ] {
+        sandbox.command(command).output().unwrap();
+    }
+    let found = rows(&sandbox, "lookup EMPTY --at 2001-02-03 --json", 0);
+    assert_eq!(found[0]["timestamp"], "2001-02-03T03:00:00Z");
+    let others = found[0]["others"].as_array().unwrap();
+    let times: Vec<&Value> = others.iter().map(|other| &other["timestamp"]).collect();
+    assert_eq!(times, ["2001-02-03T01:00:00Z"]);
+    assert_eq!(others[0]["until"], "2001-02-03T03:00:00Z");
+}
+
+#[test]
+fn values_of_json_have_the_types_of_the_contract() {
+    let sandbox = sandbox();
+    let history = rows(&sandbox, "history US --json", 0);
+    assert_eq!(history[0]["until"], "2001-01-03T00:00:00Z");
+    assert_eq!(history[0]["granules"], 2);
+    assert_eq!(history[0]["note"], "first");
+    assert_eq!(history[1]["until"], Value::Null);
+    assert_eq!(history[1]["deleted"], 1);
+    let empty = rows(&sandbox, "dataset show EMPTY --json", 0);
+    assert_eq!((&empty[0]["latest"], &empty[0]["doi"]), (&Value::Null, &Value::Null));
+    let compared = rows(&sandbox, "compare US THEM --json", 1);
+    assert_eq!(compared[0]["only_right"], serde_json::json!(["B"]));
+    let verified = rows(&sandbox, "verify US --json", 0);
+    assert_eq!(verified[0]["mismatches"], serde_json::json!([]));
+}
+
+#[test]
+fn what_verify_finds_is_named_and_exits_1() {
+    let sandbox = sandbox();
+    let connection = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    connection.execute("UPDATE granule SET granule_id = 'X' WHERE granule_id = 'A'", []).unwrap();
+    drop(connection);
+    let found = rows(&sandbox, "verify US THEM --json", 1);
+    assert_eq!((&found[0]["ok"], &found[1]["ok"]), (&Value::from(false), &Value::from(false)));
+    let mismatches = found[0]["mismatches"].as_array().unwrap();
+    assert_eq!(mismatches.len(), 2);
+    for (mismatch, timestamp) in mismatches.iter().zip(["2001-01-02", "2001-01-03"]) {
+        assert_eq!(mismatch["code"], "identifier");
+        assert_eq!(mismatch["timestamp"], format!("{timestamp}T00:00:00Z"));
+    }
+    let text = sandbox.run("accession verify THEM");
+    assert_eq!(
+        text,
+        "THEM: 2001-01-04T00:00:00Z: the identifier is 8f714d3efb0e51ed23fb7eeecca3009b, \
+         its granules give 18a84dc62c01bb5293451282e493c48f\n\
+         THEM: 1 identifier NOT ok, 1 finding\n? 1\n"
+    );
+}
+
+#[test]
+fn trouble_is_one_object_on_stderr_and_nothing_on_stdout() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("ids.txt"), "C\nD\tE\n").unwrap();
+    let cases = [
+        ("ingest US A", "held"),
+        ("delete US X", "not-held"),
+        ("ingest US C C", "twice"),
+        (
+            "change US --ingest fixtures/seed/us-2001-02-03.txt --delete fixtures/seed/us-2001-02-03.txt",
+            "both",
+        ),
+        ("ingest US --from /dev/null", "empty"),
+        ("ingest US --at 2001-01-03 C", "not-after-last"),
+        ("ingest US --at 9999-01-01 C", "future"),
+        ("ingest US --from ids.txt", "input"),
+        ("ingest US --from missing.txt", "io"),
+        ("ingest NOWHERE C", "dataset-unknown"),
+        ("dataset add US", "dataset-exists"),
+        ("lookup EMPTY", "no-history"),
+        ("lookup US --at 2001-01-01", "before-history"),
+        ("granules US --identifier 00000000000000000000000000000000", "identifier-unknown"),
+        ("lookup US --at noon", "usage"),
+        ("lookup", "usage"),
+        ("nothing", "usage"),
+        ("lookup US --at 9999-01-01", "usage"),
+        ("--registry missing.db lookup US", "registry-missing"),
+        ("--registry fixtures/README.md lookup US", "not-a-registry"),
+    ];
+    for (arguments, kind) in cases {
+        let output = sandbox.command(&format!("{arguments} --json")).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{arguments}");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert_eq!(lines.len(), 1, "{stderr}");
+        let trouble: Value = serde_json::from_str(lines[0]).unwrap();
+        assert_eq!(trouble["error"]["kind"], kind, "{arguments}: {stderr}");
+        assert!(!trouble["error"]["message"].as_str().unwrap().starts_with("error"), "{stderr}");
+        let keys: BTreeSet<&String> = trouble["error"].as_object().unwrap().keys().collect();
+        assert_eq!(keys.into_iter().collect::<Vec<_>>(), ["kind", "message"]);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_output_quietly() {
+    let sandbox = Sandbox::new();
+    let ids: String = (0..50_000).map(|n| format!("granule.{n}\n")).collect();
+    std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
+    sandbox.run("accession ingest MANY --create --at 2001-01-02 --from ids.txt");
+    for arguments in ["granules MANY", "granules MANY --json"] {
+        let mut child = sandbox
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut some = [0; 100];
+        stdout.read_exact(&mut some).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        assert!(output.status.code() == Some(0) || output.status.code().is_none());
+    }
+}
+
+#[test]
+fn a_full_device_for_the_output_is_trouble() {
+    let sandbox = sandbox();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let Ok(full) = full else { return assert!(!cfg!(target_os = "linux"), "Linux has /dev/full") };
+    let output = sandbox.command("history US").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+}
+
+#[test]
+fn a_message_has_no_colour_where_it_is_no_terminal() {
+    let output = Command::new(program()).arg("nothing").output().unwrap();
+    assert!(!output.stderr.contains(&0x1b));
+}

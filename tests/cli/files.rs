@@ -1,1 +1,252 @@
+//! What commands do to the registry file, and what they leave alone.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use rusqlite::Connection;
+
+use crate::harness::console::{Sandbox, program};
+
+/// A registry with one dataset that holds A and B.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
+    sandbox
+}
+
+/// Every row of every table, and the schema's version.
+fn dump(registry: &Path) -> Vec<String> {
+    let connection = Connection::open(registry).unwrap();
+    let mut rows = Vec::new();
+    for (table, order) in [
+        ("dataset", "id"),
+        ("instance", "dataset_id, timestamp"),
+        ("granule", "dataset_id, granule_id, ingested"),
+        ("checkpoint", "dataset_id, granule_id"),
+    ] {
+        let mut statement =
+            connection.prepare(&format!("SELECT * FROM {table} ORDER BY {order}")).unwrap();
+        let columns = statement.column_count();
+        let table_rows = statement
+            .query_map([], |row| {
+                let cells =
+                    (0..columns).map(|column| format!("{:?}", row.get_ref(column).unwrap()));
+                Ok(format!("{table}: {}", cells.collect::<Vec<_>>().join(" | ")))
+            })
+            .unwrap();
+        rows.extend(table_rows.map(Result::unwrap));
+    }
+    let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    rows.push(format!("version {version}"));
+    rows
+}
+
+fn files(sandbox: &Sandbox) -> Vec<String> {
+    let entries = std::fs::read_dir(sandbox.path()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_refused_command_changes_no_row_and_leaves_no_file() {
+    let transcript = include_str!("transcripts/refusals.md");
+    let sandbox = Sandbox::new();
+    let registry = sandbox.path().join("accession.db");
+    let mut before: Option<(Vec<String>, Vec<String>)> = None;
+    let mut refused = 0;
+    for command in transcript.lines().filter_map(|line| line.strip_prefix("$ ")) {
+        let printed = sandbox.run(command);
+        let after = (dump(&registry), files(&sandbox));
+        if let (Some(before), true) = (&before, printed.ends_with("? 2\n")) {
+            assert_eq!(after, *before, "{command}");
+            refused += 1;
+        }
+        before = Some(after);
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_makes_nothing() {
+    let sandbox = Sandbox::new();
+    let printed = sandbox.run("accession ingest DATASET --create --dry-run A");
+    assert!(printed.contains("a dry run: nothing was changed"), "{printed}");
+    assert_eq!(files(&sandbox), [".bin", "fixtures"]);
+
+    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
+    let registry = sandbox.path().join("accession.db");
+    let before = dump(&registry);
+    for arguments in ["ingest DATASET C --dry-run", "delete DATASET A --dry-run"] {
+        assert!(sandbox.command(arguments).output().unwrap().status.success());
+        assert_eq!(dump(&registry), before);
+    }
+}
+
+#[test]
+fn a_command_that_reads_leaves_no_file_behind() {
+    let sandbox = sandbox();
+    let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
+    for arguments in ["history DATASET", "lookup DATASET", "granules DATASET", "verify"] {
+        assert!(sandbox.command(arguments).output().unwrap().status.success());
+        assert_eq!(files(&sandbox), [".bin", "accession.db", "fixtures"]);
+        assert_eq!(std::fs::read(sandbox.path().join("accession.db")).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
+    let sandbox = sandbox();
+    let path = |name: &str| sandbox.path().join(name);
+    std::fs::write(path("text.db"), "Just a text file that somebody pointed at.\n").unwrap();
+    Connection::open(path("other.db")).unwrap().execute("CREATE TABLE t (x)", []).unwrap();
+    std::fs::copy(path("accession.db"), path("newer.db")).unwrap();
+    Connection::open(path("newer.db")).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let whole = std::fs::read(path("accession.db")).unwrap();
+    std::fs::write(path("cut.db"), &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(path("stub.db"), &whole[..50]).unwrap();
+    for (file, kind) in [
+        ("text.db", "not-a-registry"),
+        ("other.db", "not-a-registry"),
+        ("newer.db", "newer"),
+        ("cut.db", "damaged"),
+        ("stub.db", "damaged"),
+    ] {
+        let bytes = std::fs::read(path(file)).unwrap();
+        for command in ["verify", "ingest DATASET C", "ingest DATASET --create C", "dataset add D"]
+        {
+            let output =
+                sandbox.command(&format!("--json --registry {file} {command}")).output().unwrap();
+            let error = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{file} {command}: {error}");
+            assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{file} {command}: {error}");
+            assert_eq!(std::fs::read(path(file)).unwrap(), bytes, "{file} {command}");
+        }
+    }
+}
+
+/// Runs the program as someone who owns nothing in the sandbox, whose folder has this mode: root
+/// may write everywhere.
+fn as_nobody(sandbox: &Sandbox, folder_mode: u32, arguments: &str) -> Output {
+    let bin = sandbox.path().join("accession");
+    set_mode(sandbox.path(), 0o755);
+    if !bin.exists() {
+        std::fs::copy(program(), &bin).unwrap();
+    }
+    set_mode(sandbox.path(), folder_mode);
+    let mut command = Command::new(bin);
+    command.args(arguments.split_whitespace()).current_dir(sandbox.path());
+    if is_root() {
+        command.uid(65_534);
+    }
+    let output = command.output().unwrap();
+    set_mode(sandbox.path(), 0o755);
+    output
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().unwrap();
+    output.stdout == b"0\n"
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_registry_that_cannot_be_written_can_be_read() {
+    let sandbox = sandbox();
+    let registry = sandbox.path().join("accession.db");
+    set_mode(&registry, 0o444);
+    for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
+        let output = as_nobody(&sandbox, 0o555, arguments);
+        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+    }
+    let bytes = std::fs::read(&registry).unwrap();
+    let output = as_nobody(&sandbox, 0o555, "--json ingest DATASET C");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
+    assert!(!files(&sandbox).iter().any(|name| name.contains("-wal") || name.contains("-shm")));
+}
+
+#[test]
+fn a_registry_that_cannot_be_read_says_so() {
+    let sandbox = sandbox();
+    set_mode(&sandbox.path().join("accession.db"), 0o000);
+    let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(
+        error.contains("\"kind\":\"cannot-open\"") || error.contains("\"kind\":\"io\""),
+        "{error}"
+    );
+}
+
+fn spawn(sandbox: &Sandbox, arguments: &str) -> Child {
+    let mut command = sandbox.command(arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn eight_processes_that_make_one_registry_at_once_all_succeed() {
+    for _ in 0..10 {
+        let sandbox = Sandbox::new();
+        let children: Vec<Child> = (0..8)
+            .map(|n| spawn(&sandbox, &format!("ingest DATASET.{n} --create --at 2001-01-02 A")))
+            .collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+        assert_eq!(sandbox.run("accession dataset list").lines().count(), 8);
+        assert_eq!(files(&sandbox), [".bin", "accession.db", "fixtures"]);
+        assert!(sandbox.command("verify").output().unwrap().status.success());
+    }
+}
+
+#[test]
+fn two_writers_lose_no_change() {
+    let sandbox = sandbox();
+    let writers: Vec<_> = (0..2)
+        .map(|writer| {
+            let commands: Vec<_> = (0..25)
+                .map(|n| sandbox.command(&format!("ingest DATASET writer.{writer}.{n}")))
+                .collect();
+            std::thread::spawn(move || {
+                for mut command in commands {
+                    let output = command.output().unwrap();
+                    assert!(output.status.success(), "{}", stderr(&output));
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(sandbox.run("accession granules DATASET").lines().count(), 52);
+    assert_eq!(sandbox.run("accession history DATASET --json").lines().count(), 51);
+    assert_eq!(sandbox.run("accession verify"), "DATASET: 51 identifiers ok\n");
+}
+
+#[test]
+fn a_path_of_any_characters_names_a_registry() {
+    let sandbox = Sandbox::new();
+    for name in ["a b.db", "größe?mode=ro#x.db", "line\nend.db", "'quoted\".db", "100%41.db"] {
+        let run = |arguments: &[&str]| {
+            let mut command = sandbox.command("");
+            command.args(["--registry", name]).args(arguments).output().unwrap()
+        };
+        let output = run(&["ingest", "DATASET", "--create", "A"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(sandbox.path().join(name).exists(), "{name:?}");
+        assert!(run(&["verify"]).status.success());
+    }
+}

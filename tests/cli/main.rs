@@ -1,6 +1,6 @@
 //! The program as a person or a script meets it.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
 #[path = "../harness/mod.rs"]
 mod harness;

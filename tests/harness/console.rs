@@ -1,6 +1,6 @@
 //! Transcripts: Markdown files whose `console` blocks are run, and must print what they show.
 //!
-//! A line that begins with `$ ` is run by the shell, with the lines after it that begin with `> `.
+//! A line that begins with `$ ` is run by the shell, with the next one while it ends with `\`.
 //! What follows is its stdout, then its stderr, then `? N` if it exits with another status than 0.
 //! All blocks of a file share one folder, which holds `fixtures/`. Times that depend on the clock
 //! are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` writes what is printed instead.
@@ -40,9 +40,10 @@ fn replay(shown: &str) -> String {
         writeln!(replayed, "{line}").unwrap();
         let Some(command) = line.strip_prefix("$ ").filter(|_| is_console) else { continue };
         let mut command = command.to_owned();
-        while let Some(more) = lines.next_if(|line| line.starts_with("> ")) {
+        while command.ends_with('\\') {
+            let more = lines.next().unwrap();
             writeln!(replayed, "{more}").unwrap();
-            write!(command, "\n{}", &more[2..]).unwrap();
+            write!(command, "\n{more}").unwrap();
         }
         while lines.next_if(|line| !line.starts_with("$ ") && !line.starts_with("```")).is_some() {}
         replayed.push_str(&sandbox.run(&command));
@@ -70,18 +71,28 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// What a command prints: stdout, stderr, and its status if that is not 0.
-    pub fn run(&self, command: &str) -> String {
-        let command = command.replace("cargo run --release --quiet -- ", "accession ");
-        let output = Command::new("sh")
-            .args(["-c", &command])
+    /// The program with arguments that are parted by spaces.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(program());
+        self.set_up(command.args(arguments.split_whitespace()));
+        command
+    }
+
+    fn set_up<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let path = format!("{}/.bin:/usr/local/bin:/usr/bin:/bin", self.path().display());
+        command
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
             .env("LC_ALL", "C.UTF-8")
-            .env("PATH", format!("{}/.bin:/usr/local/bin:/usr/bin:/bin", self.path().display()))
-            .output()
-            .unwrap();
+            .env("PATH", path)
+    }
+
+    /// What a command prints: stdout, stderr, and its status if that is not 0.
+    pub fn run(&self, command: &str) -> String {
+        let command = command.replace("cargo run --release --quiet -- ", "accession ");
+        let mut shell = Command::new("sh");
+        let output = self.set_up(shell.args(["-c", &command])).output().unwrap();
         let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
         printed.push_str(&String::from_utf8_lossy(&output.stderr));
         if !printed.is_empty() && !printed.ends_with('\n') {
@@ -107,9 +118,12 @@ fn masked(text: &str) -> String {
     for line in text.lines() {
         let mut line = line.to_owned();
         for before in ["\"recorded\":\"", "recorded    ", "now it is ", "stamped "] {
-            let Some(start) = line.find(before).map(|at| at + before.len()) else { continue };
-            let end = line[start..].find('Z').map_or(start, |z| start + z + 1);
-            line.replace_range(start..end, "[now]");
+            let mut from = 0;
+            while let Some(start) = line[from..].find(before).map(|at| from + at + before.len()) {
+                let end = line[start..].find('Z').map_or(start, |z| start + z + 1);
+                line.replace_range(start..end, "[now]");
+                from = start;
+            }
         }
         writeln!(masked, "{line}").unwrap();
     }

@@ -1,6 +1,6 @@
 //! The library through its public API.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
 #[path = "../harness/mod.rs"]
 mod harness;

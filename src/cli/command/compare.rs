@@ -5,6 +5,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::Exit;
+use crate::cli::output::count;
 use crate::cli::selection::Side;
 use crate::cli::session::{Session, shown};
 
@@ -69,7 +70,7 @@ impl Args {
 fn write_summary(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     let Comparison { left, right, matched, only_left, only_right } = comparison;
     if comparison.is_identical() {
-        writeln!(out, "identical: {matched} granules, {}", left.identifier)?;
+        writeln!(out, "identical: {}, {}", count(*matched, "granule"), left.identifier)?;
     } else {
         writeln!(
             out,

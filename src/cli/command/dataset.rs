@@ -4,7 +4,7 @@ use accession::{Access, Dataset, DatasetEdit, DatasetName, Doi, Listed, Year};
 use anyhow::Result;
 
 use crate::cli::Exit;
-use crate::cli::output::one_line;
+use crate::cli::output::{count, one_line};
 use crate::cli::report::Usage;
 use crate::cli::session::{Create, Session};
 
@@ -170,8 +170,8 @@ fn write_latest(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
     let name = &listed.dataset.name;
     match &listed.latest {
         Some(latest) => {
-            let (identifier, granules) = (latest.identifier, latest.granules);
-            writeln!(out, "{name}  {identifier}  {granules} granules since {}", latest.timestamp)
+            let (identifier, granules) = (latest.identifier, count(latest.granules, "granule"));
+            writeln!(out, "{name}  {identifier}  {granules} since {}", latest.timestamp)
         }
         None => writeln!(out, "{name}  no history yet"),
     }

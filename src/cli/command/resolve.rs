@@ -4,7 +4,7 @@ use accession::{Access, DatasetName, Identifier, Moment};
 use anyhow::Result;
 
 use crate::cli::Exit;
-use crate::cli::output::in_force;
+use crate::cli::output::{count, in_force};
 use crate::cli::selection::refuse_future;
 use crate::cli::session::{Session, shown};
 
@@ -41,8 +41,8 @@ impl Args {
             if session.is_json() {
                 return session.json(&instance);
             }
-            let (name, granules) = (&instance.dataset, instance.granules);
-            writeln!(session.out(), "{name}  {}  {granules} granules", in_force(&instance))
+            let (name, granules) = (&instance.dataset, count(instance.granules, "granule"));
+            writeln!(session.out(), "{name}  {}  {granules}", in_force(&instance))
         }))?;
         let place = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
         match self.at {

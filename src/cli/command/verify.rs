@@ -4,6 +4,7 @@ use accession::{Access, DatasetName, Verification, quoted};
 use anyhow::Result;
 
 use crate::cli::Exit;
+use crate::cli::output::count;
 use crate::cli::session::Session;
 
 /// Recompute every identifier ever issued, and check that the registry agrees with itself
@@ -56,13 +57,11 @@ fn write_verification(out: &mut impl Write, verification: &Verification) -> io::
         }
         writeln!(out, "{}", finding.text)?;
     }
-    if verification.ok {
-        writeln!(out, "{dataset}: {identifiers} identifiers ok")
-    } else {
-        writeln!(
-            out,
-            "{dataset}: {} MISMATCHES, {identifiers} identifiers",
-            verification.mismatches.len()
-        )
+    let identifiers = count(*identifiers, "identifier");
+    match verification.mismatches.len() as u64 {
+        0 => writeln!(out, "{dataset}: {identifiers} ok"),
+        findings => {
+            writeln!(out, "{dataset}: {identifiers} NOT ok, {}", count(findings, "finding"))
+        }
     }
 }
