@@ -1,0 +1,13 @@
+//! A file has one subject.
+
+use crate::rust_files;
+
+const MAX_LINES: usize = 500;
+
+#[test]
+fn no_file_has_more_than_500_lines() {
+    for (path, text) in rust_files(&["src", "tests", "benches"]) {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines: part it by subject", path.display());
+    }
+}

@@ -1,0 +1,123 @@
+//! What holds for every table, and that every look-up goes by a key.
+
+use accession::{Registry, Timestamp};
+use rusqlite::Connection;
+
+use crate::{root, rust_files};
+
+/// A new registry, seen as the sqlite3 shell sees it.
+fn schema() -> (tempfile::TempDir, Connection) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accession.db");
+    drop(Registry::create(&path).unwrap());
+    let connection = Connection::open(path).unwrap();
+    (folder, connection)
+}
+
+fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_table_is_strict_and_has_a_key() {
+    let (_folder, connection) = schema();
+    let tables = texts(&connection, "SELECT sql FROM sqlite_schema WHERE type = 'table'");
+    assert!(tables.len() >= 4);
+    for sql in tables {
+        assert!(
+            sql.trim_end().ends_with("STRICT") || sql.contains("STRICT, WITHOUT ROWID"),
+            "{sql}"
+        );
+        assert!(sql.contains("PRIMARY KEY"), "{sql}");
+    }
+}
+
+#[test]
+fn there_is_no_trigger_and_nothing_virtual() {
+    let (_folder, connection) = schema();
+    let hidden = "
+        SELECT name FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%'";
+    assert!(texts(&connection, hidden).is_empty());
+}
+
+#[test]
+fn every_migration_begins_with_why() {
+    for entry in std::fs::read_dir(root().join("migrations")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(text.starts_with("-- "), "{text}");
+    }
+}
+
+/// The statements of the store: the text of each `const` that holds SQL.
+fn statements() -> Vec<String> {
+    let mut statements = Vec::new();
+    for (_, text) in
+        rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store"))
+    {
+        let select_instance = text.split("macro_rules! select_instance").nth(1).map(|rest| {
+            let start = rest.find("SELECT").unwrap();
+            rest[start..start + rest[start..].find('"').unwrap()].to_owned()
+        });
+        for part in text.split("const ").skip(1) {
+            let Some((head, rest)) = part.split_once('"') else { continue };
+            let Some((sql, _)) = rest.split_once('"') else { continue };
+            if head.contains("select_instance!") {
+                statements.push(format!("{} {sql}", select_instance.as_ref().unwrap()));
+            } else if ["SELECT", "INSERT", "UPDATE", "DELETE"]
+                .iter()
+                .any(|verb| sql.trim_start().starts_with(verb))
+            {
+                statements.push(sql.to_owned());
+            }
+        }
+    }
+    statements
+}
+
+#[test]
+fn every_statement_of_the_store_goes_by_a_key() {
+    let (_folder, connection) = schema();
+    let statements = statements();
+    assert!(statements.len() > 20, "{}", statements.len());
+    for sql in statements {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan: Vec<String> =
+            statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
+        // The datasets of an archive are few, and listed all.
+        let scans = plan.iter().find(|step| {
+            step.contains("SCAN")
+                && !["SCAN dataset", "SCAN CONSTANT ROW"].iter().any(|fine| step.starts_with(fine))
+        });
+        assert_eq!(scans, None, "{sql}: {plan:?}");
+        // By dataset name an identifier's few intervals are sorted; granules never.
+        let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
+        assert!(!sorts || sql.contains("ORDER BY dataset.name"), "{sql}: {plan:?}");
+    }
+}
+
+#[test]
+fn the_views_write_the_instants_that_the_program_reads() {
+    let (_folder, connection) = schema();
+    connection.execute("INSERT INTO dataset (id, name) VALUES (1, 'D')", []).unwrap();
+    let instants = [
+        "0000-01-01T00:00:00Z",
+        "1969-12-31T23:59:59.999999Z",
+        "2001-01-02T00:00:00Z",
+        "2001-01-02T00:00:00.500Z",
+        "2001-01-02T00:00:00.000001Z",
+        "9999-12-31T23:59:59.999999Z",
+    ];
+    for (n, text) in instants.iter().enumerate() {
+        let timestamp: Timestamp = text.parse().unwrap();
+        let insert = "INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, ?1, ?2)";
+        connection.execute(insert, (n.to_string(), timestamp.as_micros())).unwrap();
+    }
+    let shown = texts(&connection, "SELECT Ingested FROM Granules ORDER BY LocalgranuleID");
+    let read = |texts: &[String]| -> Vec<Timestamp> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    };
+    assert_eq!(read(&shown), read(&instants.map(str::to_owned)));
+    assert_eq!(shown[2], instants[2], "no needless fraction");
+}
