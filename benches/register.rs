@@ -163,8 +163,8 @@ fn append(folder: &Path) {
     let mut small = registry(folder, MILLION / 10);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     let (mut bare, mut to_large, mut to_small) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..3 * ROUNDS {
-        if round % 3 == 0 {
+    for round in 0..30 * ROUNDS {
+        if round % 30 == 0 {
             bare.push(bare_chain(&granule_ids));
         }
         let day = || (0..288).map(|n| format!("{}z", granule_id(10 * MILLION + 288 * round + n)));
