@@ -26,16 +26,20 @@
 //! Source: identifier.md, Rule; seed 001 (the scheme, 2010).
 
 mod checkpoint;
+mod lanes;
+mod md5;
 mod rewind;
 mod step;
 mod sweep;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 pub use checkpoint::stands_after;
 pub use rewind::Rewind;
 pub use sweep::Sweep;
 
 use crate::model::Identifier;
-use step::Link;
+use step::{Link, Message};
 
 /// A running chain: the identifier of the ids pushed so far.
 ///
@@ -53,7 +57,7 @@ use step::Link;
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
     link: Link,
-    scratch: Vec<u8>,
+    message: Message,
 }
 
 impl Chain {
@@ -67,15 +71,14 @@ impl Chain {
     /// [`Identifier::EMPTY`] resumes at the start. (That some ids chain to the MD5 of no bytes has
     /// probability 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
-        let link = (identifier != Identifier::EMPTY).then_some(*identifier.as_bytes());
-        Chain { link, scratch: Vec::new() }
+        Chain { link: step::link(identifier), message: Message::default() }
     }
 
     /// Takes the next id. Ids come in canonical order, each once; the chain cannot tell.
     ///
     /// Costs one MD5 of `33 + id + 1` bytes: two compressions for ids of 22 to 85 bytes.
     pub fn push(&mut self, granule_id: &str) {
-        self.link = Some(step::step(self.link, granule_id, &mut self.scratch));
+        self.link = Some(step::step(self.link, granule_id, &mut self.message));
     }
 
     /// The identifier of the ids pushed so far.

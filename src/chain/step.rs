@@ -1,29 +1,178 @@
-//! One step of the chain.
+//! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start.
 
-use md5::{Digest, Md5};
-
+use super::md5::{START, State, compress};
 use crate::model::Identifier;
 
-/// What a step starts from: the digest so far, or nothing before the first id.
-pub(super) type Link = Option<[u8; 16]>;
+/// Where a chain stands: behind no id, or at the hash of those so far.
+pub(super) type Link = Option<State>;
 
-/// The digest after one more id: MD5 of `hex(link) LF id LF`, or of `id LF` at the start.
+/// The bytes that stand before the id: 32 hexadecimal characters and LF.
+const PREFIX: usize = 33;
+
+/// What one step hashes, as blocks of words, but for the link: its eight words are left zero.
 ///
-/// `scratch` is the caller's buffer, reused: with it and [`hex`] instead of `format!`, a step is
-/// 4 times as fast (`cargo bench`).
-pub(super) fn step(link: Link, granule_id: &str, scratch: &mut Vec<u8>) -> [u8; 16] {
-    scratch.clear();
-    if let Some(digest) = link {
-        scratch.resize(32, 0);
-        hex::encode_to_slice(digest, scratch).expect("32 characters hold 16 bytes");
-        scratch.push(b'\n');
+/// One message serves all chains that take the id, so it is laid out once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Message {
+    bytes: Vec<u8>,
+    blocks: Vec<[u32; 16]>,
+}
+
+impl Message {
+    /// The message of a step behind a link.
+    pub fn behind_link(&mut self, granule_id: &str) {
+        self.lay_out(PREFIX, granule_id);
+        self.bytes[PREFIX - 1] = b'\n';
+        self.part_into_blocks();
     }
-    scratch.extend_from_slice(granule_id.as_bytes());
-    scratch.push(b'\n');
-    Md5::digest(&*scratch).into()
+
+    /// The message of the first step.
+    pub fn first(&mut self, granule_id: &str) {
+        self.lay_out(0, granule_id);
+        self.part_into_blocks();
+    }
+
+    /// Its blocks; the first eight words are those of the link.
+    pub fn blocks(&self) -> &[[u32; 16]] {
+        &self.blocks
+    }
+
+    /// The id behind so many bytes, LF, and the end of every MD5 message: a one bit, zeros, and the
+    /// length in bits (RFC 1321 § 3.1 and 3.2).
+    fn lay_out(&mut self, prefix: usize, granule_id: &str) {
+        let end = prefix + granule_id.len();
+        let length = end + 1;
+        self.bytes.clear();
+        self.bytes.resize(prefix, 0);
+        self.bytes.extend_from_slice(granule_id.as_bytes());
+        self.bytes.extend_from_slice(b"\n\x80");
+        self.bytes.resize((length + 1 + 8).next_multiple_of(64) - 8, 0);
+        self.bytes.extend_from_slice(&(length as u64 * 8).to_le_bytes());
+    }
+
+    fn part_into_blocks(&mut self) {
+        self.blocks.clear();
+        self.blocks.extend(self.bytes.chunks_exact(64).map(|chunk| {
+            let mut block = [0; 16];
+            for (word, bytes) in block.iter_mut().zip(chunk.as_chunks().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+            block
+        }));
+    }
+
+    /// The hash of the message of a first step.
+    pub fn hash_first(&self) -> State {
+        self.blocks.iter().fold(START, compress)
+    }
+
+    /// The hash of the message behind `link`.
+    pub fn hash_behind(&self, link: State) -> State {
+        let mut first = self.blocks[0];
+        for (words, word) in first.chunks_exact_mut(2).zip(link) {
+            words[0] = hex_word(word);
+            words[1] = hex_word(word >> 16);
+        }
+        self.blocks[1..].iter().fold(compress(START, &first), compress)
+    }
+}
+
+/// The four hexadecimal characters of the two low bytes of a word, as a word of a message.
+///
+/// By table, since this is on the longest path: the same in arithmetic is 0.96 times as fast.
+fn hex_word(word: u32) -> u32 {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    static PAIRS: [u16; 256] = {
+        let mut pairs = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            pairs[byte] = u16::from_le_bytes([DIGITS[byte >> 4], DIGITS[byte & 0xf]]);
+            byte += 1;
+        }
+        pairs
+    };
+    let pair = |byte: u32| u32::from(PAIRS[(byte & 0xff) as usize]);
+    pair(word) | pair(word >> 8) << 16
+}
+
+/// The link after one more id.
+pub(super) fn step(link: Link, granule_id: &str, message: &mut Message) -> State {
+    match link {
+        None => {
+            message.first(granule_id);
+            message.hash_first()
+        }
+        Some(link) => {
+            message.behind_link(granule_id);
+            message.hash_behind(link)
+        }
+    }
 }
 
 /// The identifier at a link.
 pub(super) fn identifier(link: Link) -> Identifier {
-    link.map_or(Identifier::EMPTY, Identifier::from_bytes)
+    let Some(words) = link else { return Identifier::EMPTY };
+    let mut bytes = [0; 16];
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    Identifier::from_bytes(bytes)
+}
+
+/// The link at an identifier; none at [`Identifier::EMPTY`].
+pub(super) fn link(identifier: Identifier) -> Link {
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(identifier.as_bytes().as_chunks().0) {
+        *word = u32::from_le_bytes(*bytes);
+    }
+    (identifier != Identifier::EMPTY).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use ::md5::{Digest, Md5};
+
+    use super::*;
+
+    /// The step with `md-5`: the oracle.
+    fn oracle(link: Link, granule_id: &str) -> Identifier {
+        let text = match link {
+            Some(_) => format!("{}\n{granule_id}\n", identifier(link)),
+            None => format!("{granule_id}\n"),
+        };
+        Identifier::from_bytes(Md5::digest(text).into())
+    }
+
+    #[test]
+    fn a_step_is_that_of_md_5_for_ids_of_every_length() {
+        let mut message = Message::default();
+        let mut last = None;
+        for length in 0..1_200 {
+            let text: String = (0..length).map(|n| char::from(b'!' + (n * 7 % 94) as u8)).collect();
+            for link in [None, last] {
+                let next = step(link, &text, &mut message);
+                assert_eq!(identifier(Some(next)), oracle(link, &text), "{length} bytes");
+                last = Some(next);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_is_that_of_md_5() {
+        let mut message = Message::default();
+        let mut link = None;
+        for n in 0..50_000 {
+            let granule_id = format!("granule.{n}.{}", "x".repeat(n % 90));
+            let expected = oracle(link, &granule_id);
+            link = Some(step(link, &granule_id, &mut message));
+            assert_eq!(identifier(link), expected);
+        }
+    }
+
+    #[test]
+    fn an_identifier_and_its_link_are_the_same_bytes() {
+        let text = "763122197bfb3ffbf0da14adbfb1b13b";
+        assert_eq!(identifier(link(text.parse().unwrap())).to_string(), text);
+        assert_eq!(link(Identifier::EMPTY), None);
+    }
 }

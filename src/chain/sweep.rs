@@ -2,16 +2,18 @@
 
 use std::ops::Range;
 
-use super::step::{self, Link};
+use super::lanes::Lanes;
+use super::step::{self, Link, Message};
 use crate::model::Identifier;
 
 /// All identifiers of a history, in one pass over its granules in canonical order.
 ///
 /// The instances of a history are numbered 0, 1, 2 … in time. A *run* is a row of consecutive
 /// instances whose held granules have been the same so far: they share one running chain. A granule
-/// held in the instances `a..b` cuts the runs at `a` and `b`, and is pushed to those inside. So the
-/// cost is one step for each granule and each run that holds it, at most that of every instance
-/// afresh, and for a history of appends just one step a granule. The memory is that of the runs.
+/// held in the instances `a..b` cuts the runs at `a` and `b`, and is pushed to those inside, side by
+/// side in the processor's vectors. So the cost is one step for each granule and each run that
+/// holds it, at most that of every instance afresh, and for a history of appends just one step a
+/// granule. The memory is that of the runs, whatever the number of granules.
 ///
 /// Source: design.md, The chain, the rewind, the sweep.
 ///
@@ -32,24 +34,47 @@ use crate::model::Identifier;
 /// chain.push("C");
 /// assert_eq!(identifiers[2], chain.identifier());
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sweep {
     instances: usize,
-    runs: Vec<Run>,
+    lanes: Lanes,
+    /// The first instance of each run, ascending.
+    firsts: Vec<usize>,
+    /// The links of the runs, as [`Lanes`] takes them: the first words of all, and so on.
+    words: [Vec<u32>; 4],
+    /// Whether a run holds nothing yet, and how many do: their words mean nothing.
+    are_empty: Vec<bool>,
+    empty: usize,
     steps: u64,
-    scratch: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    first: usize,
-    link: Link,
+    message: Message,
 }
 
 impl Sweep {
     /// A sweep over a history of so many instances, none of which holds anything yet.
     pub fn over(instances: usize) -> Self {
-        Sweep { instances, runs: vec![Run { first: 0, link: None }], steps: 0, scratch: Vec::new() }
+        Sweep::resume(instances, Identifier::EMPTY)
+    }
+
+    /// A sweep over so many instances that all hold the same granules so far, those of
+    /// `identifier`.
+    pub fn resume(instances: usize, identifier: Identifier) -> Self {
+        let link = step::link(identifier);
+        Sweep {
+            instances,
+            lanes: Lanes::fastest(),
+            firsts: vec![0],
+            words: link.unwrap_or_default().map(|word| vec![word]),
+            are_empty: vec![link.is_none()],
+            empty: usize::from(link.is_none()),
+            steps: 0,
+            message: Message::default(),
+        }
+    }
+
+    /// The same without the processor's vectors, one chain after the other: the oracle of the
+    /// tests, and the measure of the benchmarks.
+    pub fn plain(self) -> Self {
+        Sweep { lanes: Lanes::plain(), ..self }
     }
 
     /// Takes a granule held in these instances. Ids come in canonical order; the stays of one id
@@ -58,17 +83,43 @@ impl Sweep {
         if instances.is_empty() {
             return;
         }
-        let from = self.cut(instances.start);
-        let to = self.cut(instances.end);
-        for run in &mut self.runs[from..to] {
-            run.link = Some(step::step(run.link, granule_id, &mut self.scratch));
+        let runs = self.cut(instances.start)..self.cut(instances.end);
+        self.steps += runs.len() as u64;
+        if let &[true] = &self.are_empty[runs.clone()] {
+            return self.begin(granule_id, runs);
         }
-        self.steps += (to - from) as u64;
+        self.message.behind_link(granule_id);
+        let links = self.words.each_mut().map(|words| &mut words[runs.clone()]);
+        self.lanes.push(links, &self.message);
+        // Runs that were empty took part, since leaving lanes out costs more; now they are put
+        // right.
+        if self.empty > 0 {
+            self.begin(granule_id, runs);
+        }
+    }
+
+    /// Makes this the first granule of the runs that hold none.
+    fn begin(&mut self, granule_id: &str, runs: Range<usize>) {
+        let mut first = None;
+        for run in runs {
+            if !self.are_empty[run] {
+                continue;
+            }
+            let link = *first.get_or_insert_with(|| {
+                self.message.first(granule_id);
+                self.message.hash_first()
+            });
+            for (words, word) in self.words.iter_mut().zip(link) {
+                words[run] = word;
+            }
+            self.are_empty[run] = false;
+            self.empty -= 1;
+        }
     }
 
     /// The identifier of the last instance's granules so far.
     pub fn latest(&self) -> Identifier {
-        step::identifier(self.runs.last().expect("there is always a run").link)
+        step::identifier(self.link(self.firsts.len() - 1))
     }
 
     /// How many chain steps were hashed.
@@ -78,24 +129,33 @@ impl Sweep {
 
     /// The identifier of each instance, in order.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
-        let ends = self.runs[1..].iter().map(|run| run.first).chain([self.instances]);
-        self.runs
-            .iter()
-            .zip(ends)
-            .flat_map(|(run, end)| std::iter::repeat_n(step::identifier(run.link), end - run.first))
+        let ends = self.firsts[1..].iter().copied().chain([self.instances]);
+        let lengths = self.firsts.iter().zip(ends).map(|(first, end)| end - first);
+        lengths.enumerate().flat_map(|(run, length)| {
+            std::iter::repeat_n(step::identifier(self.link(run)), length)
+        })
+    }
+
+    fn link(&self, run: usize) -> Link {
+        (!self.are_empty[run]).then(|| self.words.each_ref().map(|words| words[run]))
     }
 
     /// Makes a run begin at `instance`; returns its index, or the number of runs past the last.
     fn cut(&mut self, instance: usize) -> usize {
         if instance >= self.instances {
-            return self.runs.len();
+            return self.firsts.len();
         }
-        match self.runs.binary_search_by_key(&instance, |run| run.first) {
-            Ok(index) => index,
-            Err(index) => {
-                let link = self.runs[index - 1].link;
-                self.runs.insert(index, Run { first: instance, link });
-                index
+        match self.firsts.binary_search(&instance) {
+            Ok(run) => run,
+            Err(run) => {
+                self.firsts.insert(run, instance);
+                for words in &mut self.words {
+                    words.insert(run, words[run - 1]);
+                }
+                let is_empty = self.are_empty[run - 1];
+                self.are_empty.insert(run, is_empty);
+                self.empty += usize::from(is_empty);
+                run
             }
         }
     }

@@ -3,24 +3,16 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::harness::console::program;
+use crate::harness::console::{commands_in, program};
 
 /// `--help` of a command and of those below it.
 fn help(path: &[&str], all: &mut String) {
     let output =
         Command::new(program()).args(path).arg("--help").env("COLUMNS", "100").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    all.push_str(&format!("# accession {}\n\n{text}\n", path.join(" ")));
-    let below: Vec<&str> = text
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help")
-        .collect();
-    for command in below {
+    let title = [&["accession"], path].concat().join(" ");
+    all.push_str(&format!("# {title}\n\n{text}\n"));
+    for command in commands_in(&text) {
         help(&[path, &[command]].concat(), all);
     }
 }

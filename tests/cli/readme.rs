@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::harness::console::{assert_transcript, program};
+use crate::harness::console::{assert_transcript, commands_in, program};
 
 fn readme() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md")
@@ -19,14 +19,7 @@ fn every_command_is_in_the_readme() {
     let help = Command::new(program()).arg("--help").output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
     let readme = std::fs::read_to_string(readme()).unwrap();
-    let commands: Vec<&str> = help
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help")
-        .collect();
+    let commands = commands_in(&help);
     assert!(commands.len() > 10, "{commands:?}");
     for command in commands {
         assert!(readme.contains(&format!("accession {command}")), "{command} is not in the README");

@@ -107,6 +107,18 @@ impl Sandbox {
     }
 }
 
+/// The commands that a help text lists; a line that goes on with one's description names none.
+pub fn commands_in(help: &str) -> Vec<&str> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help")
+        .collect()
+}
+
 /// The program under test.
 pub fn program() -> &'static str {
     env!("CARGO_BIN_EXE_accession")

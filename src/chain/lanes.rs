@@ -1,0 +1,155 @@
+//! Independent chains side by side: one id is pushed to many of them at once.
+//!
+//! Each chain is a lane of the processor's vectors, as in a loop over chains; the message but for
+//! the link is the same in all lanes. Which instructions are used is found out at run time; the
+//! result is the same with all of them, and the plain loop stays as their oracle.
+//!
+//! # Unsafe code
+//!
+//! The two calls into functions compiled for AVX2 and AVX-512 are the only unsafe code of this
+//! crate. What makes them sound: [`Lanes`] can be told to use those instructions by
+//! [`Lanes::all`] alone, which asks the processor first. Within them everything is safe: no
+//! pointers, no reads or writes but through slices.
+
+use super::md5::State;
+use super::step::Message;
+#[cfg(target_arch = "x86_64")]
+use super::vectors::{avx2, avx512};
+
+/// The words of many links: the first words of all, the second words of all, and so on.
+pub(super) type Words<'links> = [&'links mut [u32]; 4];
+
+/// How chains are hashed side by side on this processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lanes(Instructions);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Instructions {
+    Plain,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Lanes {
+    /// One chain after the other.
+    pub fn plain() -> Self {
+        Lanes(Instructions::Plain)
+    }
+
+    /// The fastest way this processor has.
+    pub fn fastest() -> Self {
+        Lanes::all().last().copied().unwrap_or(Lanes::plain())
+    }
+
+    /// Every way this processor has, the fastest last.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Instructions::Plain];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                all.push(Instructions::Avx2);
+            }
+            if is_x86_feature_detected!("avx512f") {
+                all.push(Instructions::Avx512);
+            }
+        }
+        all.into_iter().map(Lanes).collect()
+    }
+
+    /// Pushes the id of a message to every link.
+    pub fn push(self, links: Words<'_>, message: &Message) {
+        match self.0 {
+            Instructions::Plain => push_each(links, message),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => in_groups(links, message, |links, blocks| {
+                // SAFETY: `Lanes::all` found AVX2.
+                #[expect(unsafe_code, reason = "compiled for AVX2, which was found")]
+                unsafe {
+                    avx2::push(links, blocks);
+                }
+            }),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => in_groups(links, message, |links, blocks| {
+                // SAFETY: `Lanes::all` found AVX-512 F.
+                #[expect(unsafe_code, reason = "compiled for AVX-512 F, which was found")]
+                unsafe {
+                    avx512::push(links, blocks);
+                }
+            }),
+        }
+    }
+}
+
+/// One link after the other.
+fn push_each(links: Words<'_>, message: &Message) {
+    let [a, b, c, d] = links;
+    for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+        let next: State = message.hash_behind([*a, *b, *c, *d]);
+        [*a, *b, *c, *d] = next;
+    }
+}
+
+/// Fewer links than this are hashed one after the other: a group costs as much as about four.
+#[cfg(target_arch = "x86_64")]
+const FEWEST: usize = 4;
+
+/// Takes the links in groups of `LANES`; the last ones fill a group up with whatever.
+#[cfg(target_arch = "x86_64")]
+fn in_groups<const LANES: usize>(
+    links: Words<'_>,
+    message: &Message,
+    push: impl Fn([&mut [u32; LANES]; 4], &[[u32; 16]]),
+) {
+    let whole = links[0].len() / LANES * LANES;
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =
+        links.map(|words| words.split_at_mut(whole));
+    let groups = a.as_chunks_mut().0.iter_mut().zip(b.as_chunks_mut().0);
+    let groups = groups.zip(c.as_chunks_mut().0).zip(d.as_chunks_mut().0);
+    for (((a, b), c), d) in groups {
+        push([a, b, c, d], message.blocks());
+    }
+    let rest = [a_rest, b_rest, c_rest, d_rest];
+    let count = rest[0].len();
+    if count < FEWEST {
+        return push_each(rest, message);
+    }
+    let mut filled = [[0; LANES]; 4];
+    for (filled, rest) in filled.iter_mut().zip(&rest) {
+        filled[..count].copy_from_slice(rest);
+    }
+    push(filled.each_mut(), message.blocks());
+    for (filled, rest) in filled.iter().zip(rest) {
+        rest.copy_from_slice(&filled[..count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_is_the_plain_one() {
+        let mut message = Message::default();
+        for count in (0..100).chain([1_000]) {
+            let link = |lane: usize, word: usize| (lane * 4 + word) as u32 ^ 0x9e37_79b9;
+            let start: [Vec<u32>; 4] =
+                std::array::from_fn(|word| (0..count).map(|lane| link(lane, word)).collect());
+            for length in [0, 1, 20, 21, 22, 48, 84, 85, 86, 150, 1_024] {
+                message.behind_link(&"granule.".repeat(128)[..length]);
+                let pushed = |lanes: Lanes| {
+                    let mut links = start.clone();
+                    for _ in 0..3 {
+                        lanes.push(links.each_mut().map(Vec::as_mut_slice), &message);
+                    }
+                    links
+                };
+                let plain = pushed(Lanes::plain());
+                for lanes in Lanes::all() {
+                    assert_eq!(pushed(lanes), plain, "{lanes:?}, {count} links, {length} bytes");
+                }
+            }
+        }
+    }
+}
