@@ -19,23 +19,24 @@
 //!   h=${h%% *}; done; echo "$h"; }
 //! ```
 //!
-//! [`Chain`] is the rule and nothing else. [`rewind`](Rewind) hashes forward from a checkpoint while
-//! somebody reads ids; [`Sweep`] gives every identifier of a history in one pass. Nothing here does
-//! I/O, reads a clock or knows SQL.
+//! [`Chain`] is the rule and nothing else. [`Sweep`] gives every identifier of a history in one pass;
+//! a rewind, which hashes forward from a checkpoint, is a sweep over one instance. [`Hashing`] does
+//! either while somebody reads the ids. Nothing here does I/O, reads a clock or knows SQL.
 //!
 //! Source: identifier.md, Rule; seed 001 (the scheme, 2010).
 
 mod checkpoint;
+mod hashing;
 mod lanes;
 mod md5;
-mod rewind;
+
 mod step;
 mod sweep;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
 pub use checkpoint::stands_after;
-pub use rewind::Rewind;
+pub use hashing::Hashing;
 pub use sweep::Sweep;
 
 use crate::model::Identifier;

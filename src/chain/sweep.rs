@@ -85,8 +85,9 @@ impl Sweep {
         }
         let runs = self.cut(instances.start)..self.cut(instances.end);
         self.steps += runs.len() as u64;
-        if let &[true] = &self.are_empty[runs.clone()] {
-            return self.begin(granule_id, runs);
+        if runs.len() == 1 {
+            // As in every rewind, and in a history of appends.
+            return self.hold_in_one(granule_id, runs.start);
         }
         self.message.behind_link(granule_id);
         let links = self.words.each_mut().map(|words| &mut words[runs.clone()]);
@@ -95,6 +96,16 @@ impl Sweep {
         // right.
         if self.empty > 0 {
             self.begin(granule_id, runs);
+        }
+    }
+
+    fn hold_in_one(&mut self, granule_id: &str, run: usize) {
+        let link = step::step(self.link(run), granule_id, &mut self.message);
+        for (words, word) in self.words.iter_mut().zip(link) {
+            words[run] = word;
+        }
+        if std::mem::take(&mut self.are_empty[run]) {
+            self.empty -= 1;
         }
     }
 
@@ -122,6 +133,11 @@ impl Sweep {
         step::identifier(self.link(self.firsts.len() - 1))
     }
 
+    /// Over how many instances it goes.
+    pub fn instances(&self) -> usize {
+        self.instances
+    }
+
     /// How many chain steps were hashed.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -131,9 +147,9 @@ impl Sweep {
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         let ends = self.firsts[1..].iter().copied().chain([self.instances]);
         let lengths = self.firsts.iter().zip(ends).map(|(first, end)| end - first);
-        lengths.enumerate().flat_map(|(run, length)| {
-            std::iter::repeat_n(step::identifier(self.link(run)), length)
-        })
+        lengths
+            .enumerate()
+            .flat_map(|(run, length)| std::iter::repeat_n(step::identifier(self.link(run)), length))
     }
 
     fn link(&self, run: usize) -> Link {

@@ -17,6 +17,9 @@ use clap::{Parser, Subcommand};
 pub use exit::Exit;
 use session::Session;
 
+/// Behind the options that are a command's own.
+const LAST: usize = 1_000;
+
 /// The register in which an archive enters its data granules.
 ///
 /// It says which exact set of granules a dataset held at any time, gives that set an identifier
@@ -28,6 +31,7 @@ struct Arguments {
     #[arg(
         long,
         global = true,
+        display_order = LAST,
         value_name = "PATH",
         env = "ACCESSION_REGISTRY",
         default_value = "accession.db",
@@ -36,7 +40,7 @@ struct Arguments {
     registry: PathBuf,
 
     /// Print JSON on stdout, and errors as JSON on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = LAST)]
     json: bool,
 
     #[command(subcommand)]

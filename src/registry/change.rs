@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{End, Monitor, Registry, Stamp};
-use crate::chain::{Chain, Rewind};
+use crate::chain::{Hashing, Sweep};
 use crate::model::{
     Dataset, DatasetName, GranuleId, Identifier, Instance, Place, Timestamp, quoted,
 };
@@ -424,26 +424,26 @@ fn rewind(
     monitor: &mut dyn Monitor,
 ) -> Result<(Identifier, Work)> {
     let (chain, begin) = match &resume {
-        Resume::End(identifier, granule_id) => (Chain::resume(*identifier), Begin::At(granule_id)),
-        Resume::Behind(chain, granule_id) => (Chain::resume(*chain), Begin::Behind(granule_id)),
-        Resume::Start => (Chain::start(), Begin::Start),
+        Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
+        Resume::Behind(chain, granule_id) => (*chain, Begin::Behind(granule_id)),
+        Resume::Start => (Identifier::EMPTY, Begin::Start),
     };
     let (mut rows, mut checkpoints) = (0, 0);
-    let (identifier, steps) = std::thread::scope(|scope| {
+    let sweep = std::thread::scope(|scope| {
         let leave_checkpoint = |granule_id: &str, chain: Identifier| -> Result<()> {
             write.insert_checkpoint(dataset, granule_id, chain)?;
             checkpoints += 1;
             Ok(())
         };
-        let mut rewind = Rewind::resume(scope, chain, leave_checkpoint);
+        let mut hashing = Hashing::of(scope, Sweep::resume(1, chain), leave_checkpoint);
         write.each_held(dataset, begin, |granule_id| {
             rows += 1;
             if rows % MONITORED_ROWS == 0 {
                 monitor.advance(MONITORED_ROWS);
             }
-            rewind.push(granule_id)
+            hashing.hold(granule_id, 0..1)
         })?;
-        rewind.finish()
+        hashing.finish()
     })?;
-    Ok((identifier, Work { steps, rows, checkpoints }))
+    Ok((sweep.latest(), Work { steps: sweep.steps(), rows, checkpoints }))
 }

@@ -25,5 +25,9 @@ fn the_help_is_the_one_that_was_read_and_agreed() {
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
         std::fs::write(&file, &all).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), all);
+    let agreed = std::fs::read_to_string(&file).unwrap();
+    for (number, (printed, agreed)) in all.lines().zip(agreed.lines()).enumerate() {
+        assert_eq!(printed, agreed, "help.txt:{}", number + 1);
+    }
+    assert_eq!(all.len(), agreed.len(), "one ends earlier");
 }

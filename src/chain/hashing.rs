@@ -1,9 +1,10 @@
-//! Hashing forward from a checkpoint, while somebody else reads.
+//! Hashing on a thread of its own, while somebody else reads.
 
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::{Chain, stands_after};
+use super::{Sweep, stands_after};
 use crate::model::Identifier;
 
 /// Ids a batch: enough that handing one over costs nothing beside hashing it (4,096 to 16,384
@@ -13,141 +14,145 @@ const BATCH_IDS: usize = 4_096;
 /// Batches on their way to the hashing thread at once.
 const BATCHES_AHEAD: usize = 4;
 
-/// A chain that is pushed forward on a thread of its own.
+/// A [`Sweep`] that goes on in a thread of its own: a rewind is one over a single instance.
 ///
 /// Reading rows and hashing them in turn on one thread reaches two thirds of the bare chain's
 /// speed; side by side, nearly all of it. The first batch is hashed where it was read, so that a
 /// small change starts no thread. The memory is that of a few batches, whatever the number of ids.
 ///
 /// Checkpoints are handed back on the thread that reads, since that one has the database.
-pub struct Rewind<'scope, 'env, F> {
+pub struct Hashing<'scope, 'env, F> {
     scope: &'scope Scope<'scope, 'env>,
-    chain: Option<Chain>,
-    hasher: Option<Hasher<'scope>>,
+    sweep: Option<Sweep>,
+    instances: usize,
+    thread: Option<Thread<'scope>>,
     batch: Batch,
     on_checkpoint: F,
-    steps: u64,
 }
 
-struct Hasher<'scope> {
+struct Thread<'scope> {
     to_hash: SyncSender<Batch>,
     hashed: Receiver<Batch>,
-    thread: ScopedJoinHandle<'scope, Chain>,
+    handle: ScopedJoinHandle<'scope, Sweep>,
     under_way: usize,
 }
 
-/// A run of ids, and the chain after each of those that a checkpoint follows.
+/// A run of ids, the instances that hold them, and the chain of the last instance after each of
+/// those that a checkpoint follows.
 #[derive(Default)]
 struct Batch {
     text: String,
     ends: Vec<usize>,
+    instances: Vec<Range<usize>>,
     checkpoints: Vec<(usize, Identifier)>,
 }
 
-impl<'scope, 'env, F, E> Rewind<'scope, 'env, F>
+impl<'scope, 'env, F, E> Hashing<'scope, 'env, F>
 where
     F: FnMut(&str, Identifier) -> Result<(), E>,
 {
-    /// Resumes `chain`; `on_checkpoint` is told the chain after each id where a checkpoint stands,
-    /// in order, by [`Rewind::push`] and [`Rewind::finish`].
-    pub fn resume(scope: &'scope Scope<'scope, 'env>, chain: Chain, on_checkpoint: F) -> Self {
-        Rewind {
+    /// Goes on with `sweep`; `on_checkpoint` is told the chain of the last instance after each id
+    /// that it holds and where a checkpoint stands, in order, by [`Hashing::hold`] and
+    /// [`Hashing::finish`].
+    pub fn of(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
+        Hashing {
             scope,
-            chain: Some(chain),
-            hasher: None,
+            instances: sweep.instances(),
+            sweep: Some(sweep),
+            thread: None,
             batch: Batch::default(),
             on_checkpoint,
-            steps: 0,
         }
     }
 
-    /// Takes the next id in canonical order.
+    /// Takes a granule held in these instances, as [`Sweep::hold`] does.
     ///
     /// # Errors
     ///
-    /// What `on_checkpoint` returns; the rewind is then of no further use.
-    pub fn push(&mut self, granule_id: &str) -> Result<(), E> {
+    /// What `on_checkpoint` returns; the hashing is then of no further use.
+    pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Result<(), E> {
         if self.batch.ends.len() == BATCH_IDS {
             self.hand_over()?;
         }
-        self.batch.push(granule_id);
-        self.steps += 1;
+        if !instances.is_empty() && instances.end == self.instances && stands_after(granule_id) {
+            self.batch.checkpoints.push((self.batch.ends.len(), Identifier::EMPTY));
+        }
+        self.batch.push(granule_id, instances);
         Ok(())
     }
 
-    /// Hashes what is left; returns the identifier of all ids, and how many were hashed.
+    /// Hashes what is left; returns the sweep, which has all identifiers.
     ///
     /// # Errors
     ///
     /// What `on_checkpoint` returns.
-    pub fn finish(mut self) -> Result<(Identifier, u64), E> {
-        let mut chain = match self.hasher.take() {
-            None => self.chain.take().expect("no thread has it"),
-            Some(hasher) => {
-                drop(hasher.to_hash);
-                for batch in hasher.hashed {
+    pub fn finish(mut self) -> Result<Sweep, E> {
+        let mut sweep = match self.thread.take() {
+            None => self.sweep.take().expect("no thread has it"),
+            Some(thread) => {
+                drop(thread.to_hash);
+                for batch in thread.hashed {
                     batch.tell(&mut self.on_checkpoint)?;
                 }
-                hasher.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
-        self.batch.hash(&mut chain);
+        self.batch.hash(&mut sweep);
         self.batch.tell(&mut self.on_checkpoint)?;
-        Ok((chain.identifier(), self.steps))
+        Ok(sweep)
     }
 
     fn hand_over(&mut self) -> Result<(), E> {
-        let hasher = match &mut self.hasher {
-            Some(hasher) => hasher,
+        let thread = match &mut self.thread {
+            Some(thread) => thread,
             empty => {
-                let chain = self.chain.take().expect("no thread has it yet");
-                empty.insert(Hasher::spawn(self.scope, chain))
+                let sweep = self.sweep.take().expect("no thread has it yet");
+                empty.insert(Thread::spawn(self.scope, sweep))
             }
         };
         let mut next = Batch::default();
-        if hasher.under_way == BATCHES_AHEAD {
-            next = hasher.hashed.recv().expect("the thread sends back each batch");
-            hasher.under_way -= 1;
+        if thread.under_way == BATCHES_AHEAD {
+            next = thread.hashed.recv().expect("the thread sends back each batch");
+            thread.under_way -= 1;
             next.tell(&mut self.on_checkpoint)?;
             next.clear();
         }
         let full = std::mem::replace(&mut self.batch, next);
-        hasher.to_hash.send(full).expect("the thread takes each batch");
-        hasher.under_way += 1;
+        thread.to_hash.send(full).expect("the thread takes each batch");
+        thread.under_way += 1;
         Ok(())
     }
 }
 
-impl<'scope> Hasher<'scope> {
-    fn spawn(scope: &'scope Scope<'scope, '_>, mut chain: Chain) -> Self {
+impl<'scope> Thread<'scope> {
+    fn spawn(scope: &'scope Scope<'scope, '_>, mut sweep: Sweep) -> Self {
         let (to_hash, batches) = sync_channel::<Batch>(BATCHES_AHEAD);
         let (done, hashed) = sync_channel(BATCHES_AHEAD);
-        let thread = scope.spawn(move || {
+        let handle = scope.spawn(move || {
             for mut batch in batches {
-                batch.hash(&mut chain);
+                batch.hash(&mut sweep);
                 if done.send(batch).is_err() {
                     // The reader gave up: nobody wants the rest.
                     break;
                 }
             }
-            chain
+            sweep
         });
-        Hasher { to_hash, hashed, thread, under_way: 0 }
+        Thread { to_hash, hashed, handle, under_way: 0 }
     }
 }
 
 impl Batch {
-    fn push(&mut self, granule_id: &str) {
+    fn push(&mut self, granule_id: &str, instances: Range<usize>) {
         self.text.push_str(granule_id);
-        if stands_after(granule_id) {
-            self.checkpoints.push((self.ends.len(), Identifier::EMPTY));
-        }
         self.ends.push(self.text.len());
+        self.instances.push(instances);
     }
 
     fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+        self.instances.clear();
         self.checkpoints.clear();
     }
 
@@ -156,15 +161,21 @@ impl Batch {
         &self.text[start..self.ends[index]]
     }
 
-    fn hash(&mut self, chain: &mut Chain) {
+    fn hash(&mut self, sweep: &mut Sweep) {
         let mut hashed = 0;
         for checkpoint in 0..self.checkpoints.len() {
             let after = self.checkpoints[checkpoint].0 + 1;
-            (hashed..after).for_each(|index| chain.push(self.granule_id(index)));
-            self.checkpoints[checkpoint].1 = chain.identifier();
+            self.hold(hashed..after, sweep);
+            self.checkpoints[checkpoint].1 = sweep.latest();
             hashed = after;
         }
-        (hashed..self.ends.len()).for_each(|index| chain.push(self.granule_id(index)));
+        self.hold(hashed..self.ends.len(), sweep);
+    }
+
+    fn hold(&self, granules: Range<usize>, sweep: &mut Sweep) {
+        for index in granules {
+            sweep.hold(self.granule_id(index), self.instances[index].clone());
+        }
     }
 
     fn tell<E>(
@@ -179,22 +190,24 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Chain;
     use super::*;
 
-    fn rewound(count: usize) -> (Identifier, u64, Vec<(String, Identifier)>) {
+    fn hashed(count: usize) -> (Identifier, u64, Vec<(String, Identifier)>) {
         let mut checkpoints = Vec::new();
-        let (identifier, steps) = std::thread::scope(|scope| {
-            let mut rewind = Rewind::resume(scope, Chain::start(), |granule_id: &str, chain| {
+        let sweep = std::thread::scope(|scope| {
+            let on_checkpoint = |granule_id: &str, chain| {
                 checkpoints.push((granule_id.to_owned(), chain));
                 Ok::<(), ()>(())
-            });
+            };
+            let mut hashing = Hashing::of(scope, Sweep::over(1), on_checkpoint);
             for n in 0..count {
-                rewind.push(&format!("granule.{n:08}"))?;
+                hashing.hold(&format!("granule.{n:08}"), 0..1)?;
             }
-            rewind.finish()
+            hashing.finish()
         })
         .unwrap();
-        (identifier, steps, checkpoints)
+        (sweep.latest(), sweep.steps(), checkpoints)
     }
 
     #[test]
@@ -209,19 +222,20 @@ mod tests {
                     checkpoints.push((granule_id, chain.identifier()));
                 }
             }
-            assert_eq!(rewound(count), (chain.identifier(), count as u64, checkpoints));
+            assert_eq!(hashed(count), (chain.identifier(), count as u64, checkpoints));
         }
-        assert!(!rewound(9 * BATCH_IDS).2.is_empty());
+        assert!(!hashed(9 * BATCH_IDS).2.is_empty());
     }
 
     #[test]
     fn a_failing_checkpoint_ends_it_without_hanging() {
         let result = std::thread::scope(|scope| {
-            let mut rewind = Rewind::resume(scope, Chain::start(), |_: &str, _| Err("disk full"));
+            let fail = |_: &str, _| Err("disk full");
+            let mut hashing = Hashing::of(scope, Sweep::over(1), fail);
             for n in 0..20 * BATCH_IDS {
-                rewind.push(&format!("granule.{n:08}"))?;
+                hashing.hold(&format!("granule.{n:08}"), 0..1)?;
             }
-            rewind.finish()
+            hashing.finish().map(|sweep| sweep.latest())
         });
         assert_eq!(result, Err("disk full"));
     }

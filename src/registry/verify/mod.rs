@@ -1,0 +1,185 @@
+//! Recomputing everything: does the registry still agree with itself?
+
+mod checkpoints;
+mod rows;
+
+use serde::Serialize;
+
+use super::{Registry, dataset_of};
+use crate::chain::{Hashing, Sweep};
+use crate::model::{DatasetName, Identifier, Timestamp};
+use crate::{Error, Result};
+use checkpoints::Checkpoints;
+use rows::Rows;
+
+/// Rows after which the monitor is told.
+const MONITORED_ROWS: u64 = 4_096;
+
+/// What `verify` found out about a dataset.
+///
+/// Its fields, in this order, are those of the rows of `verify` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// How many identifiers were recomputed: one for each instance.
+    pub identifiers: u64,
+    /// All that does not agree, instances first; at most [`Verification::MAX_MISMATCHES`], and
+    /// then one that counts the rest.
+    pub mismatches: Vec<Finding>,
+    /// Whether everything agrees.
+    pub ok: bool,
+}
+
+impl Verification {
+    /// How many mismatches are listed one by one: a file that is all wrong must not fill memory.
+    pub const MAX_MISMATCHES: usize = 10_000;
+}
+
+/// One thing that does not agree, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which kind of thing.
+    pub code: Code,
+    /// The instance it is about.
+    pub timestamp: Option<Timestamp>,
+    /// The granule it is about, or behind which it is, as text.
+    pub granule: Option<String>,
+    /// What it is, in words.
+    pub text: String,
+}
+
+/// The kinds of [`Finding`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Code {
+    /// The identifier of an instance is not that of its granules.
+    Identifier,
+    /// A count of an instance is not that of its granules.
+    Count,
+    /// An instance says it was recorded before it took effect.
+    Recorded,
+    /// A granule row has an id that no granule can have.
+    GranuleId,
+    /// A granule row has a date at which the dataset had no change, or deleted before ingested.
+    Date,
+    /// Two rows say that a granule was held twice at once.
+    Overlap,
+    /// A checkpoint is wrong, missing, or stands where none should.
+    Checkpoint,
+    /// There are more findings than are listed.
+    More,
+}
+
+impl Registry {
+    /// Recomputes every identifier of a dataset's history from its granule rows, and checks its
+    /// counts, dates and checkpoints. Nothing is repaired.
+    ///
+    /// One pass over the granules ([`Sweep`]); the memory is that of the history and of the
+    /// checkpoints, not of the granules.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]; [`Error::Store`] if rows cannot be read at all. What does not agree is
+    /// no error: it is found.
+    pub fn verify(&mut self, dataset: &DatasetName) -> Result<Verification> {
+        self.reading(|read, monitor| {
+            let (key, _) = dataset_of(read, dataset)?;
+            let mut instances = Vec::new();
+            read.each_instance_of(key, |instance| {
+                instances.push(instance);
+                Ok::<_, Error>(())
+            })?;
+            let ingests = instances.iter().map(|instance| instance.ingested);
+            let stays = ingests.fold(0, u64::saturating_add);
+            monitor.begin("verifying", stays);
+            let mut rows = Rows::of(&instances);
+            let mut checkpoints = Checkpoints::of(read.checkpoints(key)?);
+            let swept = std::thread::scope(|scope| {
+                let compare = |granule_id: &str, chain: Identifier| {
+                    checkpoints.compare(granule_id, chain);
+                    Ok::<_, Error>(())
+                };
+                let mut hashing = Hashing::of(scope, Sweep::over(instances.len()), compare);
+                read.each_stay(key, |stay| {
+                    rows.count += 1;
+                    if rows.count.is_multiple_of(MONITORED_ROWS) {
+                        monitor.advance(MONITORED_ROWS);
+                    }
+                    match rows.held(stay) {
+                        Some((granule_id, span)) => hashing.hold(granule_id, span),
+                        None => Ok(()),
+                    }
+                })?;
+                hashing.finish()
+            });
+            monitor.end();
+            let identifiers: Vec<Identifier> = swept?.identifiers().collect();
+            let mut findings = rows.compare_with(&identifiers);
+            findings.append(rows.findings);
+            findings.append(checkpoints.finish());
+            let mismatches = findings.into_list();
+            Ok(Verification {
+                dataset: dataset.clone(),
+                identifiers: instances.len() as u64,
+                ok: mismatches.is_empty(),
+                mismatches,
+            })
+        })
+    }
+
+    /// Lets SQLite check the pages and indexes of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `damaged`, with what it found.
+    pub fn check_file(&mut self) -> Result<()> {
+        let found = self.reading(|read, _| Ok(read.integrity()?))?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let source = crate::store::Error::Damaged { what: found.join("; ") };
+        Err(Error::from(source).in_file(self.path()))
+    }
+}
+
+/// What was found so far: so much of it, and how much more.
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+    more: u64,
+}
+
+impl Findings {
+    fn add(
+        &mut self,
+        code: Code,
+        timestamp: Option<Timestamp>,
+        granule: Option<&str>,
+        text: String,
+    ) {
+        self.push(Finding { code, timestamp, granule: granule.map(str::to_owned), text });
+    }
+
+    fn push(&mut self, finding: Finding) {
+        if self.list.len() < Verification::MAX_MISMATCHES {
+            self.list.push(finding);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn append(&mut self, other: Findings) {
+        other.list.into_iter().for_each(|finding| self.push(finding));
+        self.more += other.more;
+    }
+
+    fn into_list(mut self) -> Vec<Finding> {
+        if self.more > 0 {
+            let text = format!("and {} more", self.more);
+            self.list.push(Finding { code: Code::More, timestamp: None, granule: None, text });
+        }
+        self.list
+    }
+}
