@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use accession::{Applied, Instance};
+use accession::{Applied, Instance, Work};
 
 /// Text that somebody else wrote, on one line and with nothing in it that a terminal would obey.
 pub fn one_line(text: &str) -> impl fmt::Display + '_ {
@@ -53,6 +53,17 @@ pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<(
     Ok(())
 }
 
+/// What a change cost.
+pub fn write_work(out: &mut impl Write, work: &Work) -> io::Result<()> {
+    writeln!(
+        out,
+        "hashed {}, read {}, set {}",
+        count(work.steps, "step"),
+        count(work.rows, "row"),
+        count(work.checkpoints, "checkpoint")
+    )
+}
+
 /// What a change did.
 pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> io::Result<()> {
     let Some(instance) = &applied.instance else {
@@ -68,14 +79,7 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> 
         instance.granules
     )?;
     writeln!(out, "identifier {}", instance.identifier)?;
-    let work = &applied.work;
-    writeln!(
-        out,
-        "hashed {}, read {}, set {}",
-        count(work.steps, "step"),
-        count(work.rows, "row"),
-        count(work.checkpoints, "checkpoint")
-    )?;
+    write_work(out, &applied.work)?;
     if dry_run {
         writeln!(out, "a dry run: nothing was changed")?;
     }

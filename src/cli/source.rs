@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{self, Format, Options, Record, UnknownFormat};
-use accession::{Entry, GranuleId, Monitor, Place, quoted};
+use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
+use accession::{Entry, GranuleId, Import, Monitor, Place, quoted};
 use anyhow::{Context, Result};
 
 use super::progress::Progress;
@@ -34,12 +34,14 @@ const MONITORED_ROWS: usize = 4_096;
 /// How files are read.
 #[derive(clap::Args)]
 pub struct Reading {
-    /// How the files are written: auto, lines or csv
+    /// How the file is written: auto (by its content), lines, csv (TSV too), ndjson, umm-json,
+    /// cmr-json, stac, pdr or, for an import, changes; gzip of any
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     format: FileFormat,
 
-    /// The column of a table that has the ids; default: the first there is of granule_id,
-    /// granuleId, granuleUr, "Granule UR", id
+    /// The column or field that has the ids; default: the first there is of granule_id, granuleId,
+    /// granuleUr, "Granule UR", id. For ndjson, /a/b is a JSON pointer; for CMR's answers,
+    /// producer is the producer's id
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
 }
@@ -85,6 +87,13 @@ impl Source {
     }
 }
 
+impl Reading {
+    fn options(&self) -> Options {
+        let column = self.column.clone();
+        Options { format: self.format.0, column, ..Options::default() }
+    }
+}
+
 /// The entries of all files, in their order.
 pub fn entries_of_files(
     files: &[PathBuf],
@@ -92,22 +101,82 @@ pub fn entries_of_files(
     session: &Session,
 ) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
+    let mut pages = Pages::default();
     for file in files {
         let (reader, name) = open(file)?;
-        let options = Options { format: reading.format.0, column: reading.column.clone() };
         let first = entries.len();
         let mut progress = Progress::new();
         progress.begin("reading", 0);
-        for record in input::open(reader, &name, &options)? {
-            let Record { granule_id, place } = record?;
-            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
-            if entries.len().is_multiple_of(MONITORED_ROWS) {
+        let mut records = input::open(reader, &name, &reading.options())?;
+        let mut gone = 0;
+        for (index, record) in records.by_ref().enumerate() {
+            let Record { granule_id, place, is_deleted, .. } = record?;
+            if index.is_multiple_of(MONITORED_ROWS) {
                 progress.advance(MONITORED_ROWS as u64);
             }
+            if is_deleted {
+                gone += 1;
+                continue;
+            }
+            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+        }
+        pages.add(records.hits());
+        if gone > 0 {
+            session.warn(&format!("{name}: passed over {gone} that the file says are deleted"));
         }
         warn_of_edge_space(&entries[first..], session);
     }
+    pages.warn(session);
     Ok(entries)
+}
+
+/// Reads the events of a file into an import.
+pub fn import_events(
+    file: &Path,
+    reading: &Reading,
+    session: &Session,
+    import: &mut Import<'_>,
+) -> Result<()> {
+    let (reader, name) = open(file)?;
+    let mut progress = Progress::new();
+    progress.begin("reading", 0);
+    let mut events = input::open_events(reader, &name, &reading.options())?;
+    for (index, event) in events.by_ref().enumerate() {
+        import.add(&event?)?;
+        if index.is_multiple_of(MONITORED_ROWS) {
+            progress.advance(MONITORED_ROWS as u64);
+        }
+    }
+    let mut pages = Pages::default();
+    pages.add(events.hits());
+    pages.warn(session);
+    Ok(())
+}
+
+/// The pages of a search: what it found, and how much of that they hold together.
+#[derive(Default)]
+struct Pages {
+    hits: u64,
+    items: u64,
+}
+
+impl Pages {
+    fn add(&mut self, page: Option<Hits>) {
+        if let Some(page) = page {
+            self.hits = self.hits.max(page.hits);
+            self.items += page.items;
+        }
+    }
+
+    /// A page is not a dataset.
+    fn warn(&self, session: &Session) {
+        if self.hits > self.items {
+            session.warn(&format!(
+                "the search found {} granules, and only {} of them are here: the other pages are missing",
+                self.hits, self.items
+            ));
+        }
+    }
 }
 
 fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {

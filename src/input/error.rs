@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::model::{GranuleIdError, quoted};
+use crate::model::{GranuleIdError, TimestampError, quoted};
 
 /// What is wrong with a file, and where.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +62,44 @@ pub enum Fault {
     /// A row that does not end.
     #[error("a row of more than {} bytes: is a quote missing?", super::MAX_ROW_BYTES)]
     RowTooLong,
+    /// Not a time, or one without an offset.
+    #[error("{} is refused: {cause}", shown(text))]
+    Time {
+        /// The text.
+        text: String,
+        /// Why it is none.
+        cause: TimestampError,
+    },
+    /// A file without dates, where they are needed.
+    #[error("there are no dates of ingest here")]
+    NoDates,
+    /// A granule without a date of ingest.
+    #[error("the granule has no date of ingest")]
+    NoIngestDate,
+    /// A change log, where granules are asked for.
+    #[error("this is a change log, not a list of granules")]
+    IsAHistory,
+    /// A line that is none of a change log.
+    #[error("a line of a change log is a time, a TAB, + or -, a TAB, and an id")]
+    NotAChange,
+    /// An object without the field.
+    #[error("there is no text at {field}")]
+    NoField {
+        /// Which field.
+        field: String,
+    },
+    /// Not JSON.
+    #[error("this is not JSON as it should be")]
+    NotJson,
+    /// Not a product delivery record.
+    #[error("a line of a delivery record is NAME = VALUE; and objects end as they begin")]
+    NotAPdr,
+    /// A file that ends in the middle.
+    #[error("the file ends in the middle: it is cut")]
+    Cut,
+    /// A document in none of the formats.
+    #[error("a JSON array is none of the formats")]
+    UnknownFormat,
     /// The file cannot be read on.
     #[error("cannot read on: {cause}")]
     Unreadable {
@@ -83,6 +121,17 @@ impl Error {
             }
             Fault::GranuleId { .. } => "nothing was changed; mend the file, and try again",
             Fault::Cells { .. } => "--format lines takes each line as one granule",
+            Fault::Time { cause: TimestampError::NoOffset, .. } => {
+                "nothing was changed; add the offset, or Z if the times are UTC"
+            }
+            Fault::NoDates | Fault::NoIngestDate => {
+                "an import needs a column ingested, or a change log; `accession ingest` takes lists"
+            }
+            Fault::IsAHistory => "`accession import` takes change logs",
+            Fault::NoField { .. } => "name the field with --column",
+            Fault::UnknownFormat => {
+                "write one object a line (jq -c '.[]'), and name the field with --column"
+            }
             _ => return None,
         };
         Some(hint.to_owned())

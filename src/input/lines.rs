@@ -1,9 +1,9 @@
 //! One id a line.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 
-use super::{Error, Fault, Record};
+use super::{Error, Fault, Read, Record};
 use crate::model::{GranuleId, GranuleIdError, Place};
 
 /// A line is read no further than this: an id of the greatest length, CR, LF, and a byte to spare.
@@ -15,14 +15,15 @@ pub(super) struct Lines<R> {
     name: Arc<str>,
     line: u64,
     bytes: Vec<u8>,
-    has_failed: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(file: R, name: Arc<str>) -> Self {
-        Lines { file, name, line: 0, bytes: Vec::new(), has_failed: false }
+        Lines { file, name, line: 0, bytes: Vec::new() }
     }
+}
 
+impl<R: BufRead> Read for Lines<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
         loop {
             self.line += 1;
@@ -50,26 +51,13 @@ impl<R: BufRead> Lines<R> {
                 fail(Fault::GranuleId { text: String::from_utf8_lossy(text).into_owned(), cause })
             })?;
             let place = Place::Line { source: self.name.clone(), line: self.line };
-            return Ok(Some(Record { granule_id, place }));
+            return Ok(Some(Record::new(granule_id, place)));
         }
-    }
-}
-
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = Result<Record, Error>;
-
-    fn next(&mut self) -> Option<Result<Record, Error>> {
-        if self.has_failed {
-            return None;
-        }
-        let record = self.record().transpose();
-        self.has_failed = matches!(record, Some(Err(_)));
-        record
     }
 }
 
 /// The line without LF, CRLF, or a bare CR where the file ends.
-fn without_line_end(line: &[u8]) -> &[u8] {
+pub(super) fn without_line_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -79,7 +67,7 @@ mod tests {
     use super::super::{Format, Options, open};
 
     fn read(bytes: &'static [u8]) -> Result<Vec<String>, String> {
-        let options = Options { format: Some(Format::Lines), column: None };
+        let options = Options { format: Some(Format::Lines), ..Options::default() };
         let records = open(bytes, "ids.txt", &options).map_err(|error| error.to_string())?;
         records
             .map(|record| record.map(|record| format!("{} {}", record.place, record.granule_id)))

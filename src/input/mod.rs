@@ -1,45 +1,53 @@
-//! Other people's files: a stream of granule ids, each with the place where it stands.
+//! Other people's files: a stream of granules, or of what happened to them, each with its place.
 //!
 //! # Formats
 //!
-//! - [`Format::Lines`]: one id a line.
-//! - [`Format::Csv`]: a table with a header, its cells parted by commas or, if the header holds a
-//!   TAB, by TABs; quoted as RFC 4180 has it. The column is named, or the first there is of
-//!   `granule_id`, `granuleId`, `granuleUr`, `Granule UR`, `id`.
+//! | [`Format`] | what | ids | dates, for an import |
+//! |---|---|---|---|
+//! | `lines` | one id a line | | |
+//! | `csv` | a table with a header, cells parted by commas or, if the header holds a TAB, by TABs; quoted as RFC 4180 has it | the column named, or the first there is of `granule_id`, `granuleId`, `granuleUr`, `Granule UR`, `id` | `ingested` or `createdAt`, and `deleted` |
+//! | `ndjson` | one JSON object a line | the field or JSON pointer named, or as above | as above |
+//! | `umm-json` | CMR's `granules.umm_json` | `umm.GranuleUR`, or `producer` | `ProviderDates` of type Insert, else `meta.revision-date`; deleted at the latter if `meta.deleted` |
+//! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
+//! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
+//! | `pdr` | a product delivery record | of each FILE_GROUP the `FILE_ID` of its data, or every `FILE_ID` | |
+//! | `changes` | a change log: time TAB `+` or `-` TAB id | | its own; for an import only |
 //!
-//! A UTF-8 byte order mark and line ends (LF, CRLF, a last bare CR) are taken off, and empty lines
-//! skipped. Nothing else is trimmed, and `#` starts no comment (cli.md, Where granule ids come from).
-//!
-//! # Which format it is
-//!
-//! By content, never by file name: a first line that has a cell with one of those column names, or
-//! with the one asked for, is the header of a table. Everything else is lines.
+//! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a last
+//! bare CR) are taken off, and empty lines skipped. Nothing else is trimmed, and `#` starts no
+//! comment (cli.md, Where granule ids come from). Which format it is shows in the content, never in
+//! the file's name ([`Format::detect`]).
 //!
 //! # Memory
 //!
-//! A line or a row at a time. A line has at most as many bytes as an id may have, a row at most
-//! [`MAX_ROW_BYTES`]: a quote that never closes must not fill memory.
+//! A line, a row or an element at a time. A line of ids has at most as many bytes as an id may have,
+//! anything else at most [`MAX_ROW_BYTES`]: a quote that never closes must not fill memory.
 
+mod changes;
 mod error;
+mod event;
+mod format;
+mod json_items;
 mod lines;
+mod ndjson;
+mod pdr;
+mod responses;
+mod source;
 mod table;
+mod time;
 
-use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
-use std::str::FromStr;
+use std::io::{self, BufRead};
 use std::sync::Arc;
 
 pub use error::{Error, Fault};
+pub use event::{Events, open_events};
+pub use format::{Format, UnknownFormat};
 
-use crate::model::{GranuleId, Place};
-use lines::Lines;
-use table::Table;
+use crate::model::{Event, EventKind, GranuleId, Place, Timestamp};
+use source::Source;
 
-/// The longest row of a table, in bytes.
+/// The longest row of a table or element of a document, in bytes.
 pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
-
-/// The longest first line that is looked at to tell the format, in bytes.
-const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
 
 /// A granule as a file names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,69 +56,84 @@ pub struct Record {
     pub granule_id: GranuleId,
     /// Where it stands.
     pub place: Place,
+    /// When it came; only where dates were asked for.
+    pub ingested: Option<Timestamp>,
+    /// When it went; only where dates were asked for, and it did.
+    pub deleted: Option<Timestamp>,
+    /// Whether the file says that it is gone.
+    pub is_deleted: bool,
 }
 
-/// How a file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// One id a line.
-    Lines,
-    /// A table with a header.
-    Csv,
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        match text {
-            "lines" => Ok(Format::Lines),
-            "csv" => Ok(Format::Csv),
-            _ => Err(UnknownFormat),
-        }
+impl Record {
+    fn new(granule_id: GranuleId, place: Place) -> Self {
+        Record { granule_id, place, ingested: None, deleted: None, is_deleted: false }
     }
 }
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Lines => "lines",
-            Format::Csv => "csv",
-        })
-    }
-}
-
-/// A name that no [`Format`] has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a format is lines or csv")]
-pub struct UnknownFormat;
 
 /// How somebody wants a file to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Its format; none: by its content.
     pub format: Option<Format>,
-    /// The column of a table that has the ids; none: the first of those that usually do.
+    /// The column or field that has the ids; none: the usual one of the format.
     pub column: Option<String>,
+    /// Whether its dates are wanted, and must be there.
+    pub with_dates: bool,
 }
 
-/// The granules of a file, in its order.
-pub struct Records(Kind);
-
-enum Kind {
-    Lines(Lines<Source>),
-    Table(Table<Source>),
+/// What an answer says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hits {
+    /// How many granules the search found.
+    pub hits: u64,
+    /// How many of them the answer holds.
+    pub items: u64,
 }
 
-/// The first line, which was looked at, and then the rest.
-type Source = BufReader<io::Chain<io::Cursor<Vec<u8>>, Box<dyn Read>>>;
+/// A reader of one format.
+trait Read {
+    /// The next granule.
+    fn record(&mut self) -> Result<Option<Record>, Error>;
+
+    /// What the answer says of itself, once it is read.
+    fn hits(&self) -> Option<Hits> {
+        None
+    }
+}
+
+/// The granules of a file, in its order; after an error there are no more.
+pub struct Records {
+    reader: Box<dyn Read>,
+    has_failed: bool,
+}
+
+impl Records {
+    /// Where the file is one answer of a search: how many granules that found, and how many of
+    /// them are here. A page is not a dataset. Known when all are read.
+    pub fn hits(&self) -> Option<Hits> {
+        self.reader.hits()
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Result<Record, Error>> {
+        if self.has_failed {
+            return None;
+        }
+        let record = self.reader.record().transpose();
+        self.has_failed = matches!(record, Some(Err(_)));
+        record
+    }
+}
 
 /// Begins to read a file; `name` is how messages call it.
 ///
 /// # Errors
 ///
-/// It cannot be read; or it is a table without the column, without any that usually has the ids, or
-/// with the column twice.
+/// It cannot be read; it has no such column, none that usually has the ids, or the column twice; it
+/// is in none of the formats.
 ///
 /// # Examples
 ///
@@ -123,42 +146,42 @@ type Source = BufReader<io::Chain<io::Cursor<Vec<u8>>, Box<dyn Read>>>;
 /// assert_eq!(granule_ids, ["A", "B"]);
 /// # Ok::<(), input::Error>(())
 /// ```
-pub fn open(file: impl Read + 'static, name: &str, options: &Options) -> Result<Records, Error> {
+pub fn open(
+    file: impl io::Read + 'static,
+    name: &str,
+    options: &Options,
+) -> Result<Records, Error> {
     let name: Arc<str> = name.into();
-    let (first_line, rest) = look_at_first_line(file)
-        .map_err(|cause| Error::new(&name, 1, Fault::Unreadable { cause }))?;
-    let format = options.format.unwrap_or_else(|| {
-        let column = options.column.as_deref();
-        if table::is_header(&first_line, column) { Format::Csv } else { Format::Lines }
-    });
-    let delimiter = if first_line.contains(&b'\t') { b'\t' } else { b',' };
-    let source = BufReader::with_capacity(65_536, io::Cursor::new(first_line).chain(rest));
-    Ok(Records(match format {
-        Format::Lines => Kind::Lines(Lines::new(source, name)),
-        Format::Csv => {
-            Kind::Table(Table::open(source, name, delimiter, options.column.as_deref())?)
-        }
-    }))
+    let source = Source::open(file, &name)?;
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(source.beginning(), options.column.as_deref())
+            .map_err(|fault| Error::new(&name, 1, fault))?,
+    };
+    let reader = reader(source.into_reader(), name, format, options)?;
+    Ok(Records { reader, has_failed: false })
 }
 
-/// The first line, without a byte order mark, and what follows it.
-fn look_at_first_line(file: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
-    let mut file = BufReader::with_capacity(65_536, file);
-    let mut first_line = Vec::new();
-    (&mut file).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut first_line)?;
-    if first_line.starts_with(b"\xef\xbb\xbf") {
-        first_line.drain(..3);
-    }
-    Ok((first_line, Box::new(file)))
-}
-
-impl Iterator for Records {
-    type Item = Result<Record, Error>;
-
-    fn next(&mut self) -> Option<Result<Record, Error>> {
-        match &mut self.0 {
-            Kind::Lines(lines) => lines.next(),
-            Kind::Table(table) => table.next(),
+fn reader(
+    file: Box<dyn BufRead>,
+    name: Arc<str>,
+    format: Format,
+    options: &Options,
+) -> Result<Box<dyn Read>, Error> {
+    use responses::{Dialect, Response};
+    let column = options.column.as_deref();
+    let dialect = match format {
+        Format::Lines | Format::Pdr if options.with_dates => {
+            return Err(Error::new(&name, 1, Fault::NoDates));
         }
-    }
+        Format::Lines => return Ok(Box::new(lines::Lines::new(file, name))),
+        Format::Csv => return Ok(Box::new(table::Table::open(file, name, options)?)),
+        Format::Ndjson => return Ok(Box::new(ndjson::Ndjson::new(file, name, options))),
+        Format::Pdr => return Ok(Box::new(pdr::Pdr::open(file, name, column)?)),
+        Format::Changes => return Err(Error::new(&name, 1, Fault::IsAHistory)),
+        Format::UmmJson => Dialect::UmmJson,
+        Format::CmrJson => Dialect::CmrJson,
+        Format::Stac => Dialect::Stac,
+    };
+    Ok(Box::new(Response::open(file, name, dialect, column, options.with_dates)?))
 }

@@ -1,27 +1,35 @@
 //! A table with a header: CSV, or TSV.
 
 use std::cell::Cell;
-use std::io::{self, Read};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use csv::ByteRecord;
 
-use super::{Error, Fault, MAX_ROW_BYTES, Record};
-use crate::model::{GranuleId, Place};
+use super::{Error, Fault, MAX_ROW_BYTES, Options, Read, Record, time};
+use crate::model::{GranuleId, Place, Timestamp};
 
 /// The columns that usually have the ids, the first of them first (cli.md).
-const USUAL_COLUMNS: [&str; 5] = ["granule_id", "granuleId", "granuleUr", "Granule UR", "id"];
+pub(super) const USUAL_COLUMNS: [&str; 5] =
+    ["granule_id", "granuleId", "granuleUr", "Granule UR", "id"];
 
-/// The ids in one column of a table.
+/// The columns that have the time of ingest: ours, and that of Cumulus' granule inventory.
+pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
+
+/// The column that has the time of deletion; an empty cell: held still.
+pub(super) const DELETED_COLUMN: &str = "deleted";
+
+/// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table<R> {
     rows: csv::Reader<Rationed<R>>,
     ration: Rc<Cell<u64>>,
     name: Arc<str>,
     column: usize,
     columns: usize,
+    ingested: Option<usize>,
+    deleted: Option<usize>,
     row: ByteRecord,
-    has_failed: bool,
 }
 
 /// Whether a first line is the header of a table: it has the column, or one that usually has ids.
@@ -38,13 +46,16 @@ pub(super) fn is_header(line: &[u8], column: Option<&str>) -> bool {
         })
 }
 
-impl<R: Read> Table<R> {
-    pub(super) fn open(
-        file: R,
-        name: Arc<str>,
-        delimiter: u8,
-        column: Option<&str>,
-    ) -> Result<Self, Error> {
+impl<R: io::Read> Table<R> {
+    pub(super) fn open(file: R, name: Arc<str>, options: &Options) -> Result<Self, Error>
+    where
+        R: io::BufRead,
+    {
+        let mut file = file;
+        let beginning =
+            file.fill_buf().map_err(|cause| Error::new(&name, 1, Fault::Unreadable { cause }))?;
+        let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
         let ration = Rc::new(Cell::new(MAX_ROW_BYTES));
         let rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)
@@ -55,12 +66,26 @@ impl<R: Read> Table<R> {
             .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(65_536)
             .from_reader(Rationed { file, left: ration.clone() });
-        let (row, columns, column_name) = (ByteRecord::new(), 0, column);
-        let mut table = Table { rows, ration, name, column: 0, columns, row, has_failed: false };
+        let mut table = Table {
+            rows,
+            ration,
+            name,
+            column: 0,
+            columns: 0,
+            ingested: None,
+            deleted: None,
+            row: ByteRecord::new(),
+        };
         table.next_row()?;
-        table.columns = table.row.len();
-        table.column = find_column(&table.row, column_name)
-            .map_err(|fault| Error::new(&table.name, 1, fault))?;
+        let header = &table.row;
+        let fail = |fault| Error::new(&table.name, 1, fault);
+        table.columns = header.len();
+        table.column = find_column(header, options.column.as_deref()).map_err(fail)?;
+        if options.with_dates {
+            let ingested = INGESTED_COLUMNS.into_iter().find_map(|name| place_of(header, name));
+            table.ingested = Some(ingested.ok_or_else(|| fail(Fault::NoDates))?);
+            table.deleted = place_of(header, DELETED_COLUMN);
+        }
         Ok(table)
     }
 
@@ -84,6 +109,18 @@ impl<R: Read> Table<R> {
         }
     }
 
+    /// The time in a cell; none if it is empty.
+    fn time(&self, column: Option<usize>, line: u64) -> Result<Option<Timestamp>, Error> {
+        let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
+        if cell.is_empty() {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(cell);
+        time::read(&text).map(Some).map_err(|fault| Error::new(&self.name, line, fault))
+    }
+}
+
+impl<R: io::Read> Read for Table<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
         if !self.next_row()? {
             return Ok(None);
@@ -99,7 +136,12 @@ impl<R: Read> Table<R> {
             Error::new(&self.name, line, Fault::GranuleId { text, cause })
         })?;
         let place = Place::Line { source: self.name.clone(), line };
-        Ok(Some(Record { granule_id, place }))
+        let ingested = self.time(self.ingested, line)?;
+        if self.ingested.is_some() && ingested.is_none() {
+            return Err(Error::new(&self.name, line, Fault::NoIngestDate));
+        }
+        let deleted = self.time(self.deleted, line)?;
+        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, place) }))
     }
 }
 
@@ -114,17 +156,9 @@ fn without_last_byte(row: &ByteRecord) -> ByteRecord {
     without
 }
 
-impl<R: Read> Iterator for Table<R> {
-    type Item = Result<Record, Error>;
-
-    fn next(&mut self) -> Option<Result<Record, Error>> {
-        if self.has_failed {
-            return None;
-        }
-        let record = self.record().transpose();
-        self.has_failed = matches!(record, Some(Err(_)));
-        record
-    }
+/// The first column of this name.
+fn place_of(header: &ByteRecord, name: &str) -> Option<usize> {
+    header.iter().position(|cell| cell == name.as_bytes())
 }
 
 fn find_column(header: &ByteRecord, column: Option<&str>) -> Result<usize, Fault> {
@@ -170,7 +204,7 @@ struct Rationed<R> {
 #[error("the row is too long")]
 struct RationSpent;
 
-impl<R: Read> Read for Rationed<R> {
+impl<R: io::Read> io::Read for Rationed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left.get() == 0 {
             return Err(io::Error::other(RationSpent));
@@ -186,7 +220,7 @@ mod tests {
     use super::super::{Options, open};
 
     fn read(bytes: &[u8], column: Option<&str>) -> Result<Vec<String>, String> {
-        let options = Options { format: None, column: column.map(str::to_owned) };
+        let options = Options { column: column.map(str::to_owned), ..Options::default() };
         let bytes = std::io::Cursor::new(bytes.to_vec());
         let records = open(bytes, "ids.csv", &options).map_err(|error| error.to_string())?;
         records
@@ -242,8 +276,11 @@ mod tests {
             assert_eq!(read(bytes, *column), Err((*message).to_owned()));
         }
         // Asked for as a table, a file without the column lists those there are.
-        let options =
-            Options { format: Some(super::super::Format::Csv), column: Some("name".to_owned()) };
+        let options = Options {
+            format: Some(super::super::Format::Csv),
+            column: Some("name".to_owned()),
+            ..Options::default()
+        };
         let error = open(cases[0].0.to_vec().leak() as &[u8], "ids.csv", &options).err().unwrap();
         assert_eq!(
             error.to_string(),

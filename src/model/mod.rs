@@ -4,6 +4,7 @@
 
 mod checkpoint;
 mod dataset;
+mod event;
 mod granule;
 mod granule_id;
 mod identifier;
@@ -14,6 +15,7 @@ mod timestamp;
 
 pub use checkpoint::Checkpoint;
 pub use dataset::{Dataset, DatasetName, DatasetNameError, Doi, DoiError, Year, YearError};
+pub use event::{Event, EventKind};
 pub use granule::Granule;
 pub use granule_id::{GranuleId, GranuleIdError};
 pub use identifier::{Identifier, IdentifierError};

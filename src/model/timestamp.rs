@@ -48,6 +48,30 @@ impl Timestamp {
         Timestamp::from_micros(self.0 + 1)
     }
 
+    /// The instant that a text means in a spelling that is not RFC 3339, but has an offset: a space
+    /// for the `T`, an offset without its colon or a named `UTC` or `GMT`, no seconds, or RFC 2822.
+    ///
+    /// For files that other systems wrote; what has no offset could be any time, and is none.
+    pub fn from_other_spelling(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| text.strip_suffix(zone));
+        let text =
+            named.map_or_else(|| text.to_owned(), |time| format!("{}+0000", time.trim_end()));
+        let spellings = [
+            "%Y-%m-%dT%H:%M:%S%.f%#z",
+            "%Y-%m-%d %H:%M:%S%.f%#z",
+            "%Y-%m-%dT%H:%M%#z",
+            "%Y-%m-%d %H:%M%#z",
+            "%Y-%m-%d %H:%M:%S%.f %#z",
+            "%Y-%m-%d %H:%M %#z",
+        ];
+        let parsed = spellings
+            .into_iter()
+            .find_map(|spelling| DateTime::parse_from_str(&text, spelling).ok())
+            .or_else(|| DateTime::parse_from_rfc2822(&text).ok())?;
+        Timestamp::from_micros(parsed.timestamp_micros())
+    }
+
     fn to_date_time(self) -> DateTime<chrono::Utc> {
         DateTime::from_timestamp_micros(self.0).expect("the years 0000 to 9999 are in range")
     }

@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::{End, Monitor, Registry, Stamp};
+use super::resume::{Resume, resume_before};
+use super::{ChangeError, End, Monitor, Registry, Stamp, dataset_to_change};
 use crate::chain::{Hashing, Sweep};
-use crate::model::{
-    Dataset, DatasetName, GranuleId, Identifier, Instance, Place, Timestamp, quoted,
-};
-use crate::store::{Begin, DatasetKey, Write};
+use crate::model::{DatasetName, GranuleId, Identifier, Instance, Place, Timestamp};
+use crate::store::{DatasetKey, Write};
 use crate::{Error, Result};
 
 /// A granule in a change, and where in somebody's input it stands.
@@ -68,118 +67,6 @@ pub struct Work {
     pub rows: u64,
     /// Checkpoints that were set.
     pub checkpoints: u64,
-}
-
-/// Why a change is refused; the registry is then as it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChangeError {
-    /// A granule to ingest is held.
-    #[error("{}{} is held already, ingested {since}{}", at(place), quoted(granule_id.as_str()), and_more(*more))]
-    Held {
-        /// Which one.
-        granule_id: GranuleId,
-        /// Where it was read.
-        place: Option<Place>,
-        /// Since when it is held.
-        since: Timestamp,
-        /// How many more of the change are held.
-        more: u64,
-    },
-    /// A granule to delete is not held.
-    #[error("{}{} is not held{}", at(place), quoted(granule_id.as_str()), and_more(*more))]
-    NotHeld {
-        /// Which one.
-        granule_id: GranuleId,
-        /// Where it was read.
-        place: Option<Place>,
-        /// How many more of the change are not held.
-        more: u64,
-    },
-    /// A granule is named twice.
-    #[error("{}{} stands here twice{}", at(place), quoted(granule_id.as_str()), first_at(first))]
-    Twice {
-        /// Which one.
-        granule_id: GranuleId,
-        /// Where it stands again.
-        place: Option<Place>,
-        /// Where it stands first.
-        first: Option<Place>,
-    },
-    /// A granule is to be both ingested and deleted.
-    #[error("{}{} is both to be ingested and to be deleted{}", at(place), quoted(granule_id.as_str()), first_at(first))]
-    Both {
-        /// Which one.
-        granule_id: GranuleId,
-        /// Where it is to be deleted.
-        place: Option<Place>,
-        /// Where it is to be ingested.
-        first: Option<Place>,
-    },
-    /// Nothing to ingest and nothing to delete.
-    #[error("the change is empty: no granule to ingest and none to delete")]
-    Empty,
-    /// The change would stand at or before the dataset's last one.
-    #[error(
-        "a change at {at} would not come after the last one, {last}: history is never rewritten"
-    )]
-    NotAfterLast {
-        /// The instant asked for.
-        at: Timestamp,
-        /// The last change.
-        last: Timestamp,
-    },
-    /// The change would stand in the future.
-    #[error("a change at {at} would stand in the future: now it is {now}")]
-    Future {
-        /// The instant asked for.
-        at: Timestamp,
-        /// What the clock says.
-        now: Timestamp,
-    },
-}
-
-impl ChangeError {
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            ChangeError::Held { .. } => "held",
-            ChangeError::NotHeld { .. } => "not-held",
-            ChangeError::Twice { .. } => "twice",
-            ChangeError::Both { .. } => "both",
-            ChangeError::Empty => "empty",
-            ChangeError::NotAfterLast { .. } => "not-after-last",
-            ChangeError::Future { .. } => "future",
-        }
-    }
-
-    pub(crate) fn hint(&self) -> Option<String> {
-        let hint = match self {
-            ChangeError::Held { .. } => "--skip-existing passes over granules that are held",
-            ChangeError::NotHeld { .. } => "`accession granules DATASET` lists those that are",
-            ChangeError::Twice { .. } => {
-                "name each granule once; for ingest, --skip-existing passes over repetitions"
-            }
-            ChangeError::Both { .. } => "make two changes of it, one after the other",
-            ChangeError::Empty => "name granules as arguments, or a file with --from",
-            ChangeError::NotAfterLast { .. } => {
-                "name a later time with --at, or leave it out for now"
-            }
-            ChangeError::Future { .. } => "name an earlier time with --at, or leave it out for now",
-        };
-        Some(hint.to_owned())
-    }
-}
-
-fn at(place: &Option<Place>) -> String {
-    place.as_ref().map_or(String::new(), |place| format!("{place}: "))
-}
-
-fn first_at(first: &Option<Place>) -> String {
-    first.as_ref().map_or(String::new(), |first| format!(", first at {first}"))
-}
-
-fn and_more(more: u64) -> String {
-    if more == 0 { String::new() } else { format!(", and {more} more of this change") }
 }
 
 impl Registry {
@@ -272,11 +159,7 @@ fn apply(
     stamp: Stamp,
     monitor: &mut dyn Monitor,
 ) -> Result<Applied> {
-    let dataset = match write.dataset(name)? {
-        Some((dataset, _)) => dataset,
-        None if change.create => write.insert_dataset(&Dataset::named(name.clone()))?,
-        None => return Err(Error::NoDataset { name: name.clone() }),
-    };
+    let dataset = dataset_to_change(write, name, change.create)?;
     let (ingest, skipped_held) = new_entries(write, dataset, change)?;
     let mut applied = Applied { skipped_held, ..Applied::default() };
     let firsts = ingest.first().copied().into_iter().chain(change.delete.first());
@@ -290,7 +173,7 @@ fn apply(
     let resume = resume_before(write, dataset, divergence, latest.as_ref())?;
     for entry in &ingest {
         let producer_granule = entry.producer_granule.as_ref();
-        write.insert_granule(dataset, &entry.granule_id, timestamp, producer_granule)?;
+        write.insert_granule(dataset, &entry.granule_id, timestamp, None, producer_granule)?;
     }
     delete_all(write, dataset, &change.delete, timestamp)?;
 
@@ -382,40 +265,6 @@ fn delete_all(
     }
 }
 
-/// Where the chain is resumed, and which ids follow.
-enum Resume {
-    /// At the end of the canonical order: from the identifier in force, with the id that comes.
-    End(Identifier, GranuleId),
-    /// Behind the last checkpoint before the divergence.
-    Behind(Identifier, GranuleId),
-    /// At the start: there is no checkpoint before the divergence.
-    Start,
-}
-
-/// Decides where to resume for a change whose smallest id is `divergence`, and drops the
-/// checkpoints that the change makes wrong. Called before the rows are changed.
-///
-/// By sort position, never by time: the seed's rule (resume from the identifier stored before the
-/// ingest of the granule just before) is wrong unless granules arrive in canonical order
-/// (identifier.md, The seed's rewind is not sound).
-fn resume_before(
-    write: &Write<'_>,
-    dataset: DatasetKey,
-    divergence: &GranuleId,
-    latest: Option<&Instance>,
-) -> Result<Resume> {
-    if let Some(latest) = latest
-        && !write.holds_from(dataset, divergence)?
-    {
-        return Ok(Resume::End(latest.identifier, divergence.clone()));
-    }
-    write.drop_checkpoints_from(dataset, divergence)?;
-    Ok(match write.checkpoint_before(dataset, divergence)? {
-        Some(checkpoint) => Resume::Behind(checkpoint.chain, checkpoint.granule_id),
-        None => Resume::Start,
-    })
-}
-
 /// Hashes forward over the granules now held, and leaves checkpoints.
 fn rewind(
     write: &Write<'_>,
@@ -423,11 +272,7 @@ fn rewind(
     resume: Resume,
     monitor: &mut dyn Monitor,
 ) -> Result<(Identifier, Work)> {
-    let (chain, begin) = match &resume {
-        Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
-        Resume::Behind(chain, granule_id) => (*chain, Begin::Behind(granule_id)),
-        Resume::Start => (Identifier::EMPTY, Begin::Start),
-    };
+    let (chain, begin) = resume.point();
     let (mut rows, mut checkpoints) = (0, 0);
     let sweep = std::thread::scope(|scope| {
         let leave_checkpoint = |granule_id: &str, chain: Identifier| -> Result<()> {

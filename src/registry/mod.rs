@@ -11,19 +11,24 @@ mod change;
 mod compare;
 mod dataset;
 mod history;
+mod import;
 mod moment;
 mod monitor;
+mod refusal;
 mod resolve;
+mod resume;
 mod selection;
 mod verify;
 
 use std::path::Path;
 
-pub use change::{Applied, Change, ChangeError, Entry, Work};
+pub use change::{Applied, Change, Entry, Work};
 pub use compare::{Comparison, Difference};
 pub use dataset::{DatasetEdit, Listed};
+pub use import::{Import, ImportOptions, Imported};
 pub use moment::Stamp;
 pub use monitor::Monitor;
+pub use refusal::ChangeError;
 pub use resolve::Resolution;
 pub use selection::{Selected, Selection};
 pub use verify::{Code, Finding, Verification};
@@ -183,4 +188,13 @@ impl NewRegistry {
 /// The key and the record of a dataset that must be there.
 fn dataset_of(read: &Read<'_>, name: &DatasetName) -> Result<(DatasetKey, Dataset)> {
     read.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
+}
+
+/// The key of a dataset that is to be changed, which is made if it is missing and `create` says so.
+fn dataset_to_change(write: &Write<'_>, name: &DatasetName, create: bool) -> Result<DatasetKey> {
+    match write.dataset(name)? {
+        Some((dataset, _)) => Ok(dataset),
+        None if create => Ok(write.insert_dataset(&Dataset::named(name.clone()))?),
+        None => Err(Error::NoDataset { name: name.clone() }),
+    }
 }

@@ -95,12 +95,7 @@ impl Read<'_> {
             FROM granule
             WHERE dataset_id = :dataset_id AND granule_id > :granule_id AND deleted IS NULL
             ORDER BY granule_id";
-        // No id is empty, so all ids stand behind the empty text.
-        let (sql, granule_id) = match begin {
-            Begin::Start => (BEHIND, ""),
-            Begin::At(granule_id) => (FROM, granule_id.as_str()),
-            Begin::Behind(granule_id) => (BEHIND, granule_id.as_str()),
-        };
+        let (sql, granule_id) = begin.choose(FROM, BEHIND);
         let mut statement = self.transaction.prepare_cached(sql).map_err(Error::from)?;
         let mut rows = statement
             .query(named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id })
@@ -122,6 +117,61 @@ impl Read<'_> {
             behind: None,
             ended: false,
         }
+    }
+
+    /// Shows the stays that last beyond an instant, from one id on or from behind one on, by id and
+    /// then by time.
+    pub fn each_stay_beyond<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        begin: Begin<'_>,
+        beyond: Option<Timestamp>,
+        mut show: impl FnMut(Stay<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const FROM: &str = "
+            SELECT granule_id, ingested, deleted
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id >= :granule_id
+              AND (deleted IS NULL OR deleted > :beyond)
+            ORDER BY granule_id, ingested";
+        const BEHIND: &str = "
+            SELECT granule_id, ingested, deleted
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :granule_id
+              AND (deleted IS NULL OR deleted > :beyond)
+            ORDER BY granule_id, ingested";
+        let (sql, granule_id) = begin.choose(FROM, BEHIND);
+        let mut statement = self.transaction.prepare_cached(sql).map_err(Error::from)?;
+        let params = named_params! {
+            ":dataset_id": dataset.0,
+            ":granule_id": granule_id,
+            ":beyond": beyond.map_or(i64::MIN, Timestamp::as_micros),
+        };
+        let mut rows = statement.query(params).map_err(Error::from)?;
+        while let Some(row) = rows.next().map_err(Error::from)? {
+            show(stay_from(row).map_err(Error::from)?)?;
+        }
+        Ok(())
+    }
+
+    /// The stays of one granule, in order of time: when it came, and when it went.
+    pub fn stays_of(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &str,
+    ) -> Result<Vec<(Timestamp, Option<Timestamp>)>> {
+        const STAYS_OF: &str = "
+            SELECT ingested, deleted
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id
+            ORDER BY ingested";
+        let mut statement = self.transaction.prepare_cached(STAYS_OF)?;
+        let params = named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id };
+        let stays = statement.query_map(params, |row| {
+            let deleted: Option<Micros> = row.get(1)?;
+            Ok((row.get::<_, Micros>(0)?.0, deleted.map(|deleted| deleted.0)))
+        })?;
+        Ok(stays.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Shows every stay of every granule, by id and then by time.
@@ -156,22 +206,36 @@ pub enum Begin<'id> {
     Behind(&'id GranuleId),
 }
 
+impl<'id> Begin<'id> {
+    /// Which of two statements begins there, and with which id.
+    fn choose<'sql>(self, from: &'sql str, behind: &'sql str) -> (&'sql str, &'id str) {
+        match self {
+            // No id is empty, so all ids stand behind the empty text.
+            Begin::Start => (behind, ""),
+            Begin::At(granule_id) => (from, granule_id.as_str()),
+            Begin::Behind(granule_id) => (behind, granule_id.as_str()),
+        }
+    }
+}
+
 impl Write<'_> {
-    /// Adds a granule that is not held.
+    /// Adds a stay of a granule that is not held.
     pub fn insert_granule(
         &self,
         dataset: DatasetKey,
         granule_id: &GranuleId,
         ingested: Timestamp,
+        deleted: Option<Timestamp>,
         producer_granule: Option<&GranuleId>,
     ) -> Result<()> {
         const INSERT: &str = "
-            INSERT INTO granule (dataset_id, granule_id, ingested, producer_granule)
-            VALUES (:dataset_id, :granule_id, :ingested, :producer_granule)";
+            INSERT INTO granule (dataset_id, granule_id, ingested, deleted, producer_granule)
+            VALUES (:dataset_id, :granule_id, :ingested, :deleted, :producer_granule)";
         self.transaction.prepare_cached(INSERT)?.execute(named_params! {
             ":dataset_id": dataset.0,
             ":granule_id": granule_id.as_str(),
             ":ingested": Micros(ingested),
+            ":deleted": deleted.map(Micros),
             ":producer_granule": producer_granule.map(GranuleId::as_str),
         })?;
         Ok(())

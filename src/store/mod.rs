@@ -38,6 +38,7 @@ mod granule;
 mod instance;
 mod migrate;
 mod open;
+mod staged_event;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,8 @@ pub use dataset::DatasetKey;
 pub use error::Error;
 pub use granule::{Begin, HeldGranules, Stay};
 pub use open::{Access, BUSY_WAIT, Draft};
+
+pub use staged_event::Staged;
 
 use open::Unlocked;
 

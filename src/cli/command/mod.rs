@@ -7,6 +7,7 @@ pub mod dataset;
 pub mod delete;
 pub mod granules;
 pub mod history;
+pub mod import;
 pub mod ingest;
 pub mod lookup;
 pub mod resolve;

@@ -1,0 +1,141 @@
+//! What catalogues answer: CMR's `granules.umm_json` and `granules.json`, and a STAC collection.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::json_items::JsonItems;
+use super::{Error, Fault, Hits, Read, Record, time};
+use crate::model::{GranuleId, Place, Timestamp};
+
+/// Which catalogue's answer it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// CMR UMM-G: `items[].umm.GranuleUR`.
+    UmmJson,
+    /// CMR's Atom feed as JSON: `feed.entry[].title`.
+    CmrJson,
+    /// A STAC ItemCollection: `features[].id`.
+    Stac,
+}
+
+/// Which of a granule's names is its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    /// The catalogue's.
+    Catalogue,
+    /// The producer's.
+    Producer,
+}
+
+/// The granules of an answer.
+pub(super) struct Response<R> {
+    items: JsonItems<R>,
+    name: Arc<str>,
+    dialect: Dialect,
+    which: Name,
+    with_dates: bool,
+    count: u64,
+}
+
+impl<R: BufRead> Response<R> {
+    pub(super) fn open(
+        file: R,
+        name: Arc<str>,
+        dialect: Dialect,
+        column: Option<&str>,
+        with_dates: bool,
+    ) -> Result<Self, Error> {
+        let (path, columns): (&[&str], &[&str]) = match dialect {
+            Dialect::UmmJson => (&["items"], &["GranuleUR", "producer"]),
+            Dialect::CmrJson => (&["feed", "entry"], &["title", "producer"]),
+            Dialect::Stac => (&["features"], &["id"]),
+        };
+        let which = match column {
+            None => Name::Catalogue,
+            Some("producer") if columns.contains(&"producer") => Name::Producer,
+            Some(column) if columns[0] == column => Name::Catalogue,
+            Some(column) => {
+                let columns = columns.iter().map(|&column| column.to_owned()).collect();
+                let fault = Fault::NoColumn { column: column.to_owned(), columns };
+                return Err(Error::new(&name, 1, fault));
+            }
+        };
+        let items = JsonItems::new(file, name.clone(), path);
+        Ok(Response { items, name, dialect, which, with_dates, count: 0 })
+    }
+
+    fn record_of(&self, item: &Value, line: u64) -> Result<Record, Error> {
+        let fail = |fault| Error::new(&self.name, line, fault);
+        let no_field = |field: &str| fail(Fault::NoField { field: field.to_owned() });
+        let (field, text) = match (self.dialect, self.which) {
+            (Dialect::UmmJson, Name::Catalogue) => {
+                ("umm.GranuleUR", item.pointer("/umm/GranuleUR"))
+            }
+            (Dialect::UmmJson, Name::Producer) => (
+                "umm.DataGranule.Identifiers of type ProducerGranuleId",
+                typed(item, "/umm/DataGranule/Identifiers", "IdentifierType", "ProducerGranuleId")
+                    .and_then(|identifier| identifier.get("Identifier")),
+            ),
+            (Dialect::CmrJson, Name::Catalogue) => ("title", item.get("title")),
+            (Dialect::CmrJson, Name::Producer) => {
+                ("producer_granule_id", item.get("producer_granule_id"))
+            }
+            (Dialect::Stac, _) => ("id", item.get("id")),
+        };
+        let text = text.and_then(Value::as_str).ok_or_else(|| no_field(field))?;
+        let granule_id = GranuleId::new(text)
+            .map_err(|cause| fail(Fault::GranuleId { text: text.to_owned(), cause }))?;
+        let place = Place::Line { source: self.name.clone(), line };
+        let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
+        let mut record = Record { is_deleted, ..Record::new(granule_id, place) };
+        if self.with_dates {
+            let read = |text: &Value| -> Result<Timestamp, Error> {
+                let text = text.as_str().unwrap_or_default();
+                time::read(text).map_err(fail)
+            };
+            let ingested = self.ingest_date(item).ok_or_else(|| fail(Fault::NoIngestDate))?;
+            record.ingested = Some(read(ingested)?);
+            if is_deleted {
+                let field = "meta.revision-date";
+                let deleted = item.pointer("/meta/revision-date").ok_or_else(|| no_field(field))?;
+                record.deleted = Some(read(deleted)?);
+            }
+        }
+        Ok(record)
+    }
+
+    fn ingest_date<'item>(&self, item: &'item Value) -> Option<&'item Value> {
+        match self.dialect {
+            Dialect::UmmJson => typed(item, "/umm/ProviderDates", "Type", "Insert")
+                .and_then(|date| date.get("Date"))
+                .or_else(|| item.pointer("/meta/revision-date")),
+            Dialect::CmrJson => item.get("updated"),
+            Dialect::Stac => ["created", "datetime", "updated"]
+                .into_iter()
+                .filter_map(|field| item.get("properties")?.get(field))
+                .find(|date| !date.is_null()),
+        }
+    }
+}
+
+/// The object of a list whose `key` is `value`.
+fn typed<'item>(item: &'item Value, list: &str, key: &str, value: &str) -> Option<&'item Value> {
+    item.pointer(list)?
+        .as_array()?
+        .iter()
+        .find(|entry| entry.get(key).is_some_and(|it| it == value))
+}
+
+impl<R: BufRead> Read for Response<R> {
+    fn record(&mut self) -> Result<Option<Record>, Error> {
+        let Some((item, line)) = self.items.next_item()? else { return Ok(None) };
+        self.count += 1;
+        self.record_of(&item, line).map(Some)
+    }
+
+    fn hits(&self) -> Option<Hits> {
+        self.items.hits.map(|hits| Hits { hits, items: self.count })
+    }
+}

@@ -1,0 +1,60 @@
+//! The bytes of a file: out of gzip, without a byte order mark, and the beginning looked at.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::{Error, Fault};
+
+/// How much is looked at to tell the format, and more if the first line is longer.
+const BEGINNING_BYTES: u64 = 64 * 1_024;
+
+/// The longest first line that is looked at.
+const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
+
+const BUFFER_BYTES: usize = 64 * 1_024;
+
+/// A file whose beginning was looked at.
+pub(super) struct Source {
+    beginning: Vec<u8>,
+    rest: Box<dyn BufRead>,
+}
+
+impl Source {
+    pub fn open(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
+        Source::look_at(file).map_err(|cause| Error::new(name, 1, Fault::Unreadable { cause }))
+    }
+
+    fn look_at(file: impl Read + 'static) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
+        let mut magic = Vec::new();
+        (&mut file).take(2).read_to_end(&mut magic)?;
+        let is_gzip = magic == [0x1f, 0x8b];
+        let whole = Cursor::new(magic).chain(file);
+        let mut rest: Box<dyn BufRead> = if is_gzip {
+            // A file may be several, one behind the other (RFC 1952 § 2.2).
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(whole)))
+        } else {
+            Box::new(whole)
+        };
+        let mut beginning = Vec::new();
+        (&mut rest).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut beginning)?;
+        let more = BEGINNING_BYTES.saturating_sub(beginning.len() as u64);
+        (&mut rest).take(more).read_to_end(&mut beginning)?;
+        if beginning.starts_with(b"\xef\xbb\xbf") {
+            beginning.drain(..3);
+        }
+        Ok(Source { beginning, rest })
+    }
+
+    /// The first 64 KiB, or what there is.
+    pub fn beginning(&self) -> &[u8] {
+        &self.beginning
+    }
+
+    /// The whole file.
+    pub fn into_reader(self) -> Box<dyn BufRead> {
+        Box::new(Cursor::new(self.beginning).chain(self.rest))
+    }
+}

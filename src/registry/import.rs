@@ -1,0 +1,402 @@
+//! A whole history at once: every change that a file tells of, in one transaction.
+
+use std::sync::Arc;
+
+use super::resume::resume_before;
+use super::{ChangeError, End, Monitor, Registry, Work, dataset_to_change};
+use crate::chain::{Hashing, Sweep};
+use crate::model::{
+    DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
+};
+use crate::store::{DatasetKey, Staged, Stay, Write};
+use crate::{Error, Result};
+
+/// Events on their way into the registry, in any order.
+///
+/// # Examples
+///
+/// ```
+/// use accession::{Event, EventKind, ImportOptions, Registry};
+///
+/// let mut registry = Registry::in_memory()?;
+/// let mut import = registry.begin_import()?;
+/// for (at, kind, granule_id) in [
+///     ("2001-01-03T00:00:00Z", EventKind::Deleted, "A"),
+///     ("2001-01-02T00:00:00Z", EventKind::Ingested, "A"),
+///     ("2001-01-02T00:00:00Z", EventKind::Ingested, "B"),
+/// ] {
+///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
+///     import.add(&Event { at, kind, granule_id, producer_granule: None, place: None })?;
+/// }
+/// let options = ImportOptions { create: true, ..ImportOptions::default() };
+/// let imported = import.apply(&"US".parse()?, options, "2026-01-01T00:00:00Z".parse()?)?;
+/// assert_eq!(imported.instances.len(), 2);
+/// assert_eq!(imported.instances[1].granules, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Import<'registry> {
+    registry: &'registry mut Registry,
+    sources: Vec<Arc<str>>,
+    events: u64,
+}
+
+/// How an import is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImportOptions {
+    /// Adds the dataset, with a record that has only its name, if it is not there.
+    pub create: bool,
+    /// Does everything, and then undoes it.
+    pub dry_run: bool,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Imported {
+    /// The new rows of the history, in order of time; none if all of it stood there already.
+    pub instances: Vec<Instance>,
+    /// How many events were passed over since they stand in the history already.
+    pub passed_over: u64,
+    /// What it cost.
+    pub work: Work,
+}
+
+impl Registry {
+    /// Begins an import. Until [`Import::apply`] the registry is as it was, and not locked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: there is no place for temporary files.
+    pub fn begin_import(&mut self) -> Result<Import<'_>> {
+        self.store
+            .begin_staging()
+            .map_err(|error| Error::from(error).in_file(self.store.path()))?;
+        Ok(Import { registry: self, sources: Vec::new(), events: 0 })
+    }
+}
+
+impl Import<'_> {
+    /// Adds an event. Memory: none; it is kept in a temporary file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: the temporary file cannot be written.
+    pub fn add(&mut self, event: &Event) -> Result<()> {
+        let place = match &event.place {
+            Some(Place::Line { source, line }) => Some((self.number_of(source), *line)),
+            Some(Place::Argument { .. }) | None => None,
+        };
+        self.events += 1;
+        let store = &mut self.registry.store;
+        store.stage(event, place).map_err(|error| Error::from(error).in_file(store.path()))
+    }
+
+    /// The number of a source; events of one source mostly come one after the other.
+    fn number_of(&mut self, source: &Arc<str>) -> u32 {
+        let known = self.sources.iter().rposition(|known| known == source);
+        let index = known.unwrap_or_else(|| {
+            self.sources.push(source.clone());
+            self.sources.len() - 1
+        });
+        u32::try_from(index).unwrap_or(u32::MAX)
+    }
+
+    /// Makes one change of the events of each distinct time, in one transaction.
+    ///
+    /// The dataset is empty, or the events come after its last change; events that stand in its
+    /// history already are passed over, so the same file, grown, can be imported again. Costs a row
+    /// a stay, and one pass over the granules from the checkpoint before the first of them on, for
+    /// all changes together ([`Sweep`]). Memory: that of the distinct times.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`] says which event is refused: a granule that comes while it is held, or
+    /// goes while it is not; a time not after the last change, or in the future.
+    /// [`Error::NoDataset`]; [`Error::Store`].
+    pub fn apply(
+        self,
+        dataset: &DatasetName,
+        options: ImportOptions,
+        now: Timestamp,
+    ) -> Result<Imported> {
+        let Import { registry, sources, events } = self;
+        let path = registry.store.path().to_owned();
+        registry.store.end_staging().map_err(|error| Error::from(error).in_file(&path))?;
+        registry.writing(|write, monitor| {
+            let history = History::of(write, dataset, options.create, sources, events, now)?;
+            let imported = history.import(monitor)?;
+            let is_kept = !options.dry_run && !imported.instances.is_empty();
+            Ok((imported, if is_kept { End::Commit } else { End::RollBack }))
+        })
+    }
+}
+
+/// Events after which the monitor is told.
+const MONITORED_EVENTS: u64 = 4_096;
+
+/// The history that an import builds, behind the one that stands.
+struct History<'write> {
+    write: &'write Write<'write>,
+    name: DatasetName,
+    dataset: DatasetKey,
+    latest: Option<Instance>,
+    /// The distinct times, and what happens at each.
+    times: Vec<Timestamp>,
+    tallies: Vec<Tally>,
+    sources: Vec<Arc<str>>,
+    events: u64,
+    passed_over: u64,
+    now: Timestamp,
+}
+
+/// How many granules come and go at one time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    ingested: u64,
+    deleted: u64,
+}
+
+impl<'write> History<'write> {
+    fn of(
+        write: &'write Write<'write>,
+        name: &DatasetName,
+        create: bool,
+        sources: Vec<Arc<str>>,
+        events: u64,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let dataset = dataset_to_change(write, name, create)?;
+        let latest = write.latest_instance(dataset)?;
+        let times = write.staged_times(latest.as_ref().map(|latest| latest.timestamp))?;
+        let tallies = vec![Tally::default(); times.len()];
+        let (name, passed_over) = (name.clone(), 0);
+        Ok(History {
+            write,
+            name,
+            dataset,
+            latest,
+            times,
+            tallies,
+            sources,
+            events,
+            passed_over,
+            now,
+        })
+    }
+
+    fn last(&self) -> Option<Timestamp> {
+        self.latest.as_ref().map(|latest| latest.timestamp)
+    }
+
+    fn import(mut self, monitor: &mut dyn Monitor) -> Result<Imported> {
+        let first = self.write.first_staged_granule(self.last())?;
+        let resume = match &first {
+            None => None,
+            Some(divergence) => {
+                let latest = self.latest.as_ref();
+                Some(resume_before(self.write, self.dataset, divergence, latest)?)
+            }
+        };
+        monitor.begin("entering", self.events);
+        let entered = self.enter(monitor);
+        monitor.end();
+        entered?;
+        let Some(resume) = resume else {
+            return Ok(Imported { passed_over: self.passed_over, ..Imported::default() });
+        };
+
+        monitor.begin("hashing", 0);
+        let (chain, begin) = resume.point();
+        let (mut rows, mut checkpoints) = (0, 0);
+        let swept = std::thread::scope(|scope| {
+            let leave_checkpoint = |granule_id: &str, chain: Identifier| -> Result<()> {
+                self.write.insert_checkpoint(self.dataset, granule_id, chain)?;
+                checkpoints += 1;
+                Ok(())
+            };
+            let sweep = Sweep::resume(self.times.len(), chain);
+            let mut hashing = Hashing::of(scope, sweep, leave_checkpoint);
+            self.write.each_stay_beyond(self.dataset, begin, self.last(), |stay| {
+                rows += 1;
+                if rows % MONITORED_EVENTS == 0 {
+                    monitor.advance(MONITORED_EVENTS);
+                }
+                let (granule_id, from, to) = self.span(stay)?;
+                hashing.hold(granule_id, from..to)
+            })?;
+            hashing.finish()
+        });
+        monitor.end();
+        let sweep = swept?;
+        let work = Work { steps: sweep.steps(), rows, checkpoints };
+        let instances = self.record(sweep.identifiers())?;
+        Ok(Imported { instances, passed_over: self.passed_over, work })
+    }
+
+    /// Enters the stays of every granule, in canonical order.
+    fn enter(&mut self, monitor: &mut dyn Monitor) -> Result<()> {
+        let mut of_one: Vec<Staged> = Vec::new();
+        let mut events = 0;
+        let write = self.write;
+        write.each_staged(|event| {
+            events += 1;
+            if events % MONITORED_EVENTS == 0 {
+                monitor.advance(MONITORED_EVENTS);
+            }
+            if of_one.last().is_some_and(|last| last.granule_id != event.granule_id) {
+                self.enter_granule(&of_one)?;
+                of_one.clear();
+            }
+            of_one.push(event);
+            Ok::<_, Error>(())
+        })?;
+        self.enter_granule(&of_one)
+    }
+
+    /// Enters what happened to one granule: it comes and goes in turn.
+    fn enter_granule(&mut self, events: &[Staged]) -> Result<()> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let stays = match self.latest {
+            None => Vec::new(),
+            Some(_) => self.write.stays_of(self.dataset, first.granule_id.as_str())?,
+        };
+        let mut held = stays.last().and_then(|&(since, deleted)| match deleted {
+            None => Some((since, None)),
+            Some(_) => None,
+        });
+        let mut before: Option<&Staged> = None;
+        for event in events {
+            if let Some(before) = before.filter(|before| before.at == event.at) {
+                return Err(self.refuse_twice(before, event))?;
+            }
+            before = Some(event);
+            if self.last().is_some_and(|last| event.at <= last) {
+                self.pass_over(event, &stays)?;
+                continue;
+            }
+            if event.at > self.now {
+                let place = self.place(event);
+                Err(ChangeError::Future { place, at: event.at, now: self.now })?;
+            }
+            let index = self.times.binary_search(&event.at).unwrap_or_else(|next| next);
+            let (granule_id, place, at) = (event.granule_id.clone(), self.place(event), event.at);
+            match (event.kind, held) {
+                (EventKind::Ingested, None) => {
+                    self.tallies[index].ingested += 1;
+                    held = Some((event.at, Some(event)));
+                }
+                (EventKind::Deleted, Some((_, came))) => {
+                    self.tallies[index].deleted += 1;
+                    match came {
+                        Some(came) => self.insert(came, Some(event.at))?,
+                        None => {
+                            self.write.mark_deleted(self.dataset, &event.granule_id, event.at)?;
+                        }
+                    }
+                    held = None;
+                }
+                (EventKind::Ingested, Some((since, _))) => {
+                    Err(ChangeError::HeldThen { granule_id, place, at, since })?;
+                }
+                (EventKind::Deleted, None) => {
+                    Err(ChangeError::NotHeldThen { granule_id, place, at })?;
+                }
+            }
+        }
+        match held {
+            Some((_, Some(came))) => self.insert(came, None),
+            _ => Ok(()),
+        }
+    }
+
+    fn insert(&self, came: &Staged, deleted: Option<Timestamp>) -> Result<()> {
+        let producer_granule = came.producer_granule.as_ref();
+        Ok(self.write.insert_granule(
+            self.dataset,
+            &came.granule_id,
+            came.at,
+            deleted,
+            producer_granule,
+        )?)
+    }
+
+    /// Passes over an event that stands in the history; any other there would rewrite it.
+    fn pass_over(
+        &mut self,
+        event: &Staged,
+        stays: &[(Timestamp, Option<Timestamp>)],
+    ) -> Result<()> {
+        let stands = stays.iter().any(|&(ingested, deleted)| match event.kind {
+            EventKind::Ingested => ingested == event.at,
+            EventKind::Deleted => deleted == Some(event.at),
+        });
+        if stands {
+            self.passed_over += 1;
+            return Ok(());
+        }
+        let (place, at) = (self.place(event), event.at);
+        let last = self.last().unwrap_or(at);
+        Err(ChangeError::NotAfterLast { place, at, last })?
+    }
+
+    fn refuse_twice(&self, before: &Staged, event: &Staged) -> ChangeError {
+        let granule_id = event.granule_id.clone();
+        let (first, place) = (self.place(before), self.place(event));
+        if before.kind == event.kind {
+            ChangeError::Twice { granule_id, place, first }
+        } else {
+            // Deletions are sorted first.
+            ChangeError::Both { granule_id, place: first, first: place }
+        }
+    }
+
+    fn place(&self, event: &Staged) -> Option<Place> {
+        let (source, line) = event.place?;
+        let source = self.sources.get(source as usize)?.clone();
+        Some(Place::Line { source, line })
+    }
+
+    /// The new instances that hold a granule, by their numbers.
+    fn span<'row>(&self, stay: Stay<'row>) -> Result<(&'row str, usize, usize)> {
+        let granule_id = std::str::from_utf8(stay.granule_id)
+            .ok()
+            .filter(|text| GranuleId::check(text).is_ok())
+            .ok_or_else(|| Error::Inconsistent {
+                what: format!("{} has a row whose granule id is none", self.name),
+            })?;
+        let number = |micros: i64| self.times.partition_point(|time| time.as_micros() < micros);
+        let to = stay.deleted.map_or(self.times.len(), number);
+        Ok((granule_id, number(stay.ingested).min(to), to))
+    }
+
+    /// Adds the rows of the history.
+    fn record(&self, identifiers: impl Iterator<Item = Identifier>) -> Result<Vec<Instance>> {
+        let mut granules = self.latest.as_ref().map_or(0, |latest| latest.granules);
+        let mut instances: Vec<Instance> = Vec::with_capacity(self.times.len());
+        for ((&timestamp, tally), identifier) in
+            self.times.iter().zip(&self.tallies).zip(identifiers)
+        {
+            granules = (granules + tally.ingested).checked_sub(tally.deleted).ok_or_else(|| {
+                let name = &self.name;
+                let what = format!("{name} has rows of more granules than its history counts");
+                Error::Inconsistent { what }
+            })?;
+            let instance = Instance {
+                dataset: self.name.clone(),
+                timestamp,
+                until: None,
+                identifier,
+                granules,
+                ingested: tally.ingested,
+                deleted: tally.deleted,
+                recorded: self.now,
+                note: None,
+            };
+            self.write.insert_instance(self.dataset, &instance)?;
+            if let Some(before) = instances.last_mut() {
+                before.until = Some(timestamp);
+            }
+            instances.push(instance);
+        }
+        Ok(instances)
+    }
+}

@@ -1,0 +1,151 @@
+//! Why a change is refused.
+
+use crate::model::{GranuleId, Place, Timestamp, quoted};
+
+/// Why a change is refused; the registry is then as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// A granule to ingest is held.
+    #[error("{}{} is held already, ingested {since}{}", before(place), quoted(granule_id.as_str()), and_more(*more))]
+    Held {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it was read.
+        place: Option<Place>,
+        /// Since when it is held.
+        since: Timestamp,
+        /// How many more of the change are held.
+        more: u64,
+    },
+    /// A granule of an import comes while it is held.
+    #[error("{}{} comes at {at}, but is held since {since}", before(place), quoted(granule_id.as_str()))]
+    HeldThen {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it was read.
+        place: Option<Place>,
+        /// When it was to come.
+        at: Timestamp,
+        /// Since when it is held.
+        since: Timestamp,
+    },
+    /// A granule of an import goes while it is not held.
+    #[error("{}{} goes at {at}, but is not held then", before(place), quoted(granule_id.as_str()))]
+    NotHeldThen {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it was read.
+        place: Option<Place>,
+        /// When it was to go.
+        at: Timestamp,
+    },
+    /// A granule to delete is not held.
+    #[error("{}{} is not held{}", before(place), quoted(granule_id.as_str()), and_more(*more))]
+    NotHeld {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it was read.
+        place: Option<Place>,
+        /// How many more of the change are not held.
+        more: u64,
+    },
+    /// A granule is named twice.
+    #[error("{}{} stands here twice{}", before(place), quoted(granule_id.as_str()), first_at(first))]
+    Twice {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it stands again.
+        place: Option<Place>,
+        /// Where it stands first.
+        first: Option<Place>,
+    },
+    /// A granule is to be both ingested and deleted.
+    #[error("{}{} is both to be ingested and to be deleted{}", before(place), quoted(granule_id.as_str()), first_at(first))]
+    Both {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it is to be deleted.
+        place: Option<Place>,
+        /// Where it is to be ingested.
+        first: Option<Place>,
+    },
+    /// Nothing to ingest and nothing to delete.
+    #[error("the change is empty: no granule to ingest and none to delete")]
+    Empty,
+    /// The change would stand at or before the dataset's last one.
+    #[error(
+        "{}a change at {at} would not come after the last one, {last}: history is never rewritten",
+        before(place)
+    )]
+    NotAfterLast {
+        /// Where the time was read.
+        place: Option<Place>,
+        /// The instant asked for.
+        at: Timestamp,
+        /// The last change.
+        last: Timestamp,
+    },
+    /// The change would stand in the future.
+    #[error("{}a change at {at} would stand in the future: now it is {now}", before(place))]
+    Future {
+        /// Where the time was read.
+        place: Option<Place>,
+        /// The instant asked for.
+        at: Timestamp,
+        /// What the clock says.
+        now: Timestamp,
+    },
+}
+
+impl ChangeError {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            ChangeError::Held { .. } | ChangeError::HeldThen { .. } => "held",
+            ChangeError::NotHeld { .. } | ChangeError::NotHeldThen { .. } => "not-held",
+            ChangeError::Twice { .. } => "twice",
+            ChangeError::Both { .. } => "both",
+            ChangeError::Empty => "empty",
+            ChangeError::NotAfterLast { .. } => "not-after-last",
+            ChangeError::Future { .. } => "future",
+        }
+    }
+
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self {
+            ChangeError::Held { .. } => "--skip-existing passes over granules that are held",
+            ChangeError::HeldThen { .. } | ChangeError::NotHeldThen { .. } => {
+                "nothing was changed; a granule comes and goes in turn, mend the file"
+            }
+            ChangeError::NotHeld { .. } => "`accession granules DATASET` lists those that are",
+            ChangeError::Twice { .. } => {
+                "name each granule once; for ingest, --skip-existing passes over repetitions"
+            }
+            ChangeError::Both { .. } => "make two changes of it, one after the other",
+            ChangeError::Empty => "name granules as arguments, or a file with --from",
+            ChangeError::NotAfterLast { place: Some(_), .. } => {
+                "nothing was changed; an import goes into an empty dataset, or behind its last change"
+            }
+            ChangeError::NotAfterLast { .. } => {
+                "name a later time with --at, or leave it out for now"
+            }
+            ChangeError::Future { place: Some(_), .. } => {
+                "nothing was changed; mend the time, or wait until it has come"
+            }
+            ChangeError::Future { .. } => "name an earlier time with --at, or leave it out for now",
+        };
+        Some(hint.to_owned())
+    }
+}
+
+fn before(place: &Option<Place>) -> String {
+    place.as_ref().map_or(String::new(), |place| format!("{place}: "))
+}
+
+fn first_at(first: &Option<Place>) -> String {
+    first.as_ref().map_or(String::new(), |first| format!(", first at {first}"))
+}
+
+fn and_more(more: u64) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more of this change") }
+}

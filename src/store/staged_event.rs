@@ -1,0 +1,132 @@
+//! The events of an import, on their way from somebody's file into the registry.
+//!
+//! They lie in a temporary table, which SQLite keeps in a file of its own and sorts there: so the
+//! memory of an import does not grow with it, and no lock is held while a file is read.
+
+use rusqlite::{Row, named_params};
+
+use super::column::{Id, Micros};
+use super::{Result, Store, Write};
+use crate::model::{Event, EventKind, GranuleId, Timestamp};
+
+/// An event in the temporary table.
+#[derive(Debug, Clone)]
+pub struct Staged {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// When it came or went.
+    pub at: Timestamp,
+    /// Which of the two.
+    pub kind: EventKind,
+    /// The id its producer gave it.
+    pub producer_granule: Option<GranuleId>,
+    /// The number of its source, as it was staged, and its line there.
+    pub place: Option<(u32, u64)>,
+}
+
+impl Store {
+    /// Makes an empty place for events.
+    pub fn begin_staging(&mut self) -> Result<()> {
+        const DROP: &str = "DROP TABLE IF EXISTS temp.staged_event";
+        const CREATE: &str = "
+            CREATE TEMP TABLE staged_event (
+                granule_id       TEXT    NOT NULL,
+                at               INTEGER NOT NULL,
+                is_ingest        INTEGER NOT NULL,
+                producer_granule TEXT,
+                source           INTEGER,
+                line             INTEGER
+            ) STRICT";
+        // Left over where an earlier import was given up.
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
+        self.connection.execute_batch("BEGIN")?;
+        self.connection.execute(DROP, [])?;
+        self.connection.execute(CREATE, [])?;
+        Ok(())
+    }
+
+    /// Adds an event, and where it was read: the number of its source, and the line.
+    pub fn stage(&mut self, event: &Event, place: Option<(u32, u64)>) -> Result<()> {
+        const INSERT: &str = "
+            INSERT INTO staged_event (granule_id, at, is_ingest, producer_granule, source, line)
+            VALUES (:granule_id, :at, :is_ingest, :producer_granule, :source, :line)";
+        self.connection.prepare_cached(INSERT)?.execute(named_params! {
+            ":granule_id": event.granule_id.as_str(),
+            ":at": Micros(event.at),
+            ":is_ingest": event.kind == EventKind::Ingested,
+            ":producer_granule": event.producer_granule.as_ref().map(GranuleId::as_str),
+            ":source": place.map(|(source, _)| source),
+            ":line": place.map(|(_, line)| line.cast_signed()),
+        })?;
+        Ok(())
+    }
+
+    /// No more events come.
+    pub fn end_staging(&mut self) -> Result<()> {
+        Ok(self.connection.execute_batch("COMMIT")?)
+    }
+}
+
+impl Write<'_> {
+    /// The distinct times of the events that come after an instant, in order.
+    pub fn staged_times(&self, after: Option<Timestamp>) -> Result<Vec<Timestamp>> {
+        const TIMES: &str = "
+            SELECT DISTINCT at
+            FROM staged_event
+            WHERE at > :after
+            ORDER BY at";
+        let mut statement = self.transaction.prepare_cached(TIMES)?;
+        let times = statement.query_map(named_params! { ":after": micros(after) }, |row| {
+            Ok(row.get::<_, Micros>(0)?.0)
+        })?;
+        Ok(times.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The first id, in canonical order, of the events that come after an instant.
+    pub fn first_staged_granule(&self, after: Option<Timestamp>) -> Result<Option<GranuleId>> {
+        const FIRST: &str = "
+            SELECT min(granule_id)
+            FROM staged_event
+            WHERE at > :after";
+        let params = named_params! { ":after": micros(after) };
+        let first: Option<Id> =
+            self.transaction.prepare_cached(FIRST)?.query_row(params, |row| row.get(0))?;
+        Ok(first.map(|first| first.0))
+    }
+
+    /// Shows every event, by id, then by time; of one time, deletions first.
+    pub fn each_staged<E: From<super::Error>>(
+        &self,
+        mut show: impl FnMut(Staged) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const EVENTS: &str = "
+            SELECT granule_id, at, is_ingest, producer_granule, source, line
+            FROM staged_event
+            ORDER BY granule_id, at, is_ingest";
+        let mut statement = self.transaction.prepare_cached(EVENTS).map_err(super::Error::from)?;
+        let mut rows = statement.query([]).map_err(super::Error::from)?;
+        while let Some(row) = rows.next().map_err(super::Error::from)? {
+            show(staged_from(row).map_err(super::Error::from)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn micros(after: Option<Timestamp>) -> i64 {
+    after.map_or(i64::MIN, Timestamp::as_micros)
+}
+
+fn staged_from(row: &Row<'_>) -> rusqlite::Result<Staged> {
+    let is_ingest: bool = row.get(2)?;
+    let source: Option<u32> = row.get(4)?;
+    let line: Option<i64> = row.get(5)?;
+    Ok(Staged {
+        granule_id: row.get::<_, Id>(0)?.0,
+        at: row.get::<_, Micros>(1)?.0,
+        kind: if is_ingest { EventKind::Ingested } else { EventKind::Deleted },
+        producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
+        place: source.zip(line.map(i64::cast_unsigned)),
+    })
+}
