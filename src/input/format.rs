@@ -44,7 +44,8 @@ impl Format {
     /// 1. `{` first, with the keys of a known answer: that; otherwise `ndjson`
     /// 2. a line `OBJECT = FILE_GROUP`: `pdr`
     /// 3. a first line with a time, a TAB, `+` or `-`, and a TAB: `changes`
-    /// 4. a first line with a cell that is the column asked for, or that usually has ids: `csv`
+    /// 4. a first line with a cell that is the column asked for, or that usually has ids, or of
+    ///    several cells that are all quoted: `csv`
     /// 5. else `lines`
     ///
     /// # Errors

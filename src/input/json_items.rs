@@ -21,7 +21,7 @@ pub(super) struct JsonItems<R> {
     /// How many objects of the path are open.
     depth: usize,
     place: Position,
-    /// The number at the key `hits` of the document.
+    /// The number at the document's key `hits`, or `numberMatched` (STAC).
     pub hits: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ impl<R: BufRead> JsonItems<R> {
             }
         }
         let text = self.value()?;
-        if self.depth == 1 && key == "hits" {
+        if self.depth == 1 && matches!(key.as_str(), "hits" | "numberMatched") {
             self.hits = self.parse(&text, line)?.as_u64();
         } else {
             serde_json::from_slice::<IgnoredAny>(&text)

@@ -32,8 +32,16 @@ pub(super) struct Table<R> {
     row: ByteRecord,
 }
 
-/// Whether a first line is the header of a table: it has the column, or one that usually has ids.
+/// Whether a first line is the header of a table: it has the column, or one that usually has ids;
+/// or all its cells are quoted, and there are several.
 pub(super) fn is_header(line: &[u8], column: Option<&str>) -> bool {
+    let bare = line.trim_ascii_end();
+    if bare.starts_with(b"\"")
+        && bare.ends_with(b"\"")
+        && bare.windows(3).any(|cut| cut == b"\",\"")
+    {
+        return true;
+    }
     let delimiter = if line.contains(&b'\t') { b'\t' } else { b',' };
     let mut header = ByteRecord::new();
     let mut reader =

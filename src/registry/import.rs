@@ -263,12 +263,10 @@ impl<'write> History<'write> {
             None => Some((since, None)),
             Some(_) => None,
         });
-        let mut before: Option<&Staged> = None;
+        if let Some(pair) = events.windows(2).find(|pair| pair[0].at == pair[1].at) {
+            return Err(self.refuse_twice(&pair[0], &pair[1]))?;
+        }
         for event in events {
-            if let Some(before) = before.filter(|before| before.at == event.at) {
-                return Err(self.refuse_twice(before, event))?;
-            }
-            before = Some(event);
             if self.last().is_some_and(|last| event.at <= last) {
                 self.pass_over(event, &stays)?;
                 continue;

@@ -83,6 +83,7 @@ impl Store {
 
     /// Begins to read.
     pub fn read(&mut self) -> Result<Read<'_>> {
+        self.give_up_staging()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         Ok(Read { transaction, unlocked: self.unlocked.as_ref() })
@@ -90,6 +91,7 @@ impl Store {
 
     /// Begins to write: waits up to [`BUSY_WAIT`] for another writer.
     pub fn write(&mut self) -> Result<Write<'_>> {
+        self.give_up_staging()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         Ok(Write { read: Read { transaction, unlocked: None } })

@@ -37,10 +37,7 @@ impl Store {
                 source           INTEGER,
                 line             INTEGER
             ) STRICT";
-        // Left over where an earlier import was given up.
-        if !self.connection.is_autocommit() {
-            self.connection.execute_batch("ROLLBACK")?;
-        }
+        self.give_up_staging()?;
         self.connection.execute_batch("BEGIN")?;
         self.connection.execute(DROP, [])?;
         self.connection.execute(CREATE, [])?;
@@ -60,6 +57,14 @@ impl Store {
             ":source": place.map(|(source, _)| source),
             ":line": place.map(|(_, line)| line.cast_signed()),
         })?;
+        Ok(())
+    }
+
+    /// Ends a transaction that an import left open when it was given up: nobody else leaves one.
+    pub(super) fn give_up_staging(&self) -> Result<()> {
+        if !self.connection.is_autocommit() {
+            self.connection.execute_batch("ROLLBACK")?;
+        }
         Ok(())
     }
 

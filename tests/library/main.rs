@@ -8,6 +8,7 @@ mod harness;
 mod all_small_histories;
 mod as_of;
 mod damage;
+mod import;
 mod random_histories;
 mod refusals;
 mod seed;

@@ -81,7 +81,11 @@ fn every_statement_of_the_store_goes_by_a_key() {
     let (_folder, connection) = schema();
     let statements = statements();
     assert!(statements.len() > 20, "{}", statements.len());
-    for sql in statements {
+    // The events of an import are all read, and sorted on disk.
+    let staging = "CREATE TEMP TABLE staged_event
+        (granule_id, at, is_ingest, producer_granule, source, line)";
+    connection.execute(staging, []).unwrap();
+    for sql in statements.iter().filter(|sql| !sql.contains("FROM staged_event")) {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> =
             statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();

@@ -68,7 +68,11 @@ fn write_imported(
 ) -> io::Result<()> {
     let instances = &imported.instances;
     if imported.passed_over > 0 {
-        writeln!(out, "passed over {} that stand already", count(imported.passed_over, "event"))?;
+        writeln!(
+            out,
+            "passed over {}, in the history already",
+            count(imported.passed_over, "event")
+        )?;
     }
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
         return writeln!(out, "nothing left to do: nothing was changed");

@@ -1,0 +1,285 @@
+//! What our own kernel, the sweep and the import gain: ratios, measured side by side in one run.
+//!
+//! `cargo bench --bench sweep` prints the table of the README.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use accession::chain::{Chain, Sweep};
+use accession::{
+    Access, Change, DatasetName, Event, EventKind, GranuleId, ImportOptions, Registry, Stamp,
+    Timestamp,
+};
+use md5::{Digest, Md5};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-in") {
+        return peak_memory_child(Path::new(&arguments[at + 1]));
+    }
+    println!("| what | measured | bound | kept |");
+    println!("|---|---|---|---|");
+    step();
+    lanes();
+    campaign();
+    appends();
+    import();
+}
+
+fn row(what: &str, measured: &str, bound: &str, kept: bool) {
+    println!("| {what} | {measured} | {bound} | {} |", if kept { "yes" } else { "NO" });
+}
+
+fn note(what: &str, measured: &str) {
+    println!("| {what} | {measured} | | |");
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let begin = Instant::now();
+    work();
+    begin.elapsed().as_secs_f64()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The n-th of ids of 48 characters.
+fn granule_id(n: usize) -> String {
+    format!("granule.{n:08}.{}", &"0123456789abcdef".repeat(2)[..31])
+}
+
+fn dataset(name: &str) -> DatasetName {
+    name.parse().unwrap()
+}
+
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn day(n: usize) -> Timestamp {
+    Timestamp::from_micros(n as i64 * 86_400_000_000).unwrap()
+}
+
+/// The chain with `md-5`'s `Digest`, one reused buffer, and hexadecimal characters by table.
+fn chain_with_digest(granule_ids: &[String]) -> [u8; 16] {
+    let mut digest: Option<[u8; 16]> = None;
+    let mut message = Vec::new();
+    for granule_id in granule_ids {
+        message.clear();
+        if let Some(digest) = digest {
+            message.resize(32, 0);
+            hex::encode_to_slice(digest, &mut message).unwrap();
+            message.push(b'\n');
+        }
+        message.extend_from_slice(granule_id.as_bytes());
+        message.push(b'\n');
+        digest = Some(Md5::digest(&message).into());
+    }
+    digest.unwrap()
+}
+
+fn own_chain(granule_ids: &[String]) -> [u8; 16] {
+    let mut chain = Chain::start();
+    granule_ids.iter().for_each(|granule_id| chain.push(granule_id));
+    *chain.identifier().as_bytes()
+}
+
+fn step() {
+    let granule_ids: Vec<String> = (0..100_000).map(granule_id).collect();
+    assert_eq!(own_chain(&granule_ids), chain_with_digest(&granule_ids));
+    // Pairs of short runs, so that a slow moment of the machine touches both or neither.
+    let gains = (0..41)
+        .map(|_| {
+            let own = seconds(|| drop(std::hint::black_box(own_chain(&granule_ids))));
+            seconds(|| drop(std::hint::black_box(chain_with_digest(&granule_ids)))) / own
+        })
+        .collect();
+    let gain = median(gains);
+    row(
+        "a step of the chain, beside one with `md-5`'s `Digest`",
+        &format!("{gain:.2} times as fast"),
+        "1.25",
+        gain >= 1.25,
+    );
+}
+
+fn lanes() {
+    let spread = |sweep: Sweep| {
+        let mut sweep = sweep;
+        // Every instance begins with another granule, so that they are 256 runs.
+        (0..256).for_each(|n| sweep.hold(&granule_id(n), n..n + 1));
+        sweep
+    };
+    let granule_ids: Vec<String> = (256..4_256).map(granule_id).collect();
+    let push = |sweep: &Sweep| {
+        let mut sweep = sweep.clone();
+        seconds(|| granule_ids.iter().for_each(|granule_id| sweep.hold(granule_id, 0..256)))
+    };
+    let (vectors, plain) = (spread(Sweep::over(256)), spread(Sweep::over(256).plain()));
+    let gain = median((0..9).map(|_| push(&plain) / push(&vectors)).collect());
+    note(
+        "256 chains side by side, beside one after the other",
+        &format!("{gain:.1} times as fast ({})", instructions()),
+    );
+}
+
+/// What this processor has.
+fn instructions() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if is_x86_feature_detected!("avx2") {
+            return "AVX2";
+        }
+    }
+    "plain"
+}
+
+fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
+    let granule_id = GranuleId::new(granule_id).unwrap();
+    Event { at, kind, granule_id, producer_granule: None, place: None }
+}
+
+fn import_events(registry: &mut Registry, name: &str, events: impl Iterator<Item = Event>) {
+    let mut import = registry.begin_import().unwrap();
+    events.for_each(|event| import.add(&event).unwrap());
+    let options = ImportOptions { create: true, dry_run: false };
+    import.apply(&dataset(name), options, now()).unwrap();
+}
+
+/// 200,000 granules, each deleted and replaced once, in order, over 365 days.
+fn campaign_day(n: usize) -> (Vec<String>, Vec<String>) {
+    const GRANULES: usize = 200_000;
+    let old = |n: usize| format!("{}.v1", granule_id(n));
+    if n == 0 {
+        return ((0..GRANULES).map(old).collect(), Vec::new());
+    }
+    let range = (n - 1) * GRANULES / 365..n * GRANULES / 365;
+    let new = range.clone().map(|n| format!("{}.v2", granule_id(n))).collect();
+    (new, range.map(old).collect())
+}
+
+fn change(ingest: &[String], delete: &[String]) -> Change {
+    let entries = |texts: &[String]| {
+        texts.iter().map(|text| GranuleId::new(text.as_str()).unwrap().into()).collect()
+    };
+    Change { ingest: entries(ingest), delete: entries(delete), create: true, ..Change::default() }
+}
+
+fn campaign() {
+    let mut registry = Registry::in_memory().unwrap();
+    let days: Vec<_> = (0..=365).map(campaign_day).collect();
+    let replay = seconds(|| {
+        for (n, (ingest, delete)) in days.iter().enumerate() {
+            let stamp = Stamp { at: Some(day(n)), now: now() };
+            registry.change(&dataset("campaign"), change(ingest, delete), stamp).unwrap();
+        }
+    });
+    let mut identifiers = 0;
+    let verify = median(
+        (0..5)
+            .map(|_| {
+                seconds(|| {
+                    let verification = registry.verify(&dataset("campaign")).unwrap();
+                    assert!(verification.ok);
+                    identifiers = verification.identifiers;
+                })
+            })
+            .collect(),
+    );
+    assert_eq!(identifiers, 366);
+    let (bound, text) = if instructions() == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
+    row(
+        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), beside \
+         replaying it change by change",
+        &format!("{:.1} times as fast ({verify:.2} s, {replay:.1} s)", replay / verify),
+        text,
+        replay / verify >= bound,
+    );
+}
+
+fn appends() {
+    const GRANULES: usize = 200_000;
+    let days: Vec<Vec<String>> = (0..365)
+        .map(|n| (n * GRANULES / 365..(n + 1) * GRANULES / 365).map(granule_id).collect())
+        .collect();
+    let ratio = median(
+        (0..5)
+            .map(|_| {
+                let mut registry = Registry::in_memory().unwrap();
+                let replay = seconds(|| {
+                    for (n, ingest) in days.iter().enumerate() {
+                        let stamp = Stamp { at: Some(day(n)), now: now() };
+                        registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+                    }
+                });
+                replay / seconds(|| assert!(registry.verify(&dataset("replay")).unwrap().ok))
+            })
+            .collect(),
+    );
+    row(
+        "`verify` of a history of pure appends, beside replaying it",
+        &format!("{ratio:.1} times as fast"),
+        "1",
+        ratio >= 1.0,
+    );
+}
+
+/// A million granules, in no order, that come at 3,650 distinct times.
+fn million() -> impl Iterator<Item = Event> {
+    const GRANULES: usize = 1_000_000;
+    (0..GRANULES)
+        .map(|n| n * 7_919 % GRANULES)
+        .map(|n| event(day(n * 3_650 / GRANULES), EventKind::Ingested, &granule_id(n)))
+}
+
+fn import() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .arg("--peak-memory-in")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let figures: Vec<f64> = text.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
+    let [import, megabytes] = figures[..] else { return note("the import", "not measured") };
+
+    let mut registry = Registry::create(&folder.path().join("replay.db")).unwrap();
+    let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
+    for event in million() {
+        let n = (event.at.as_micros() / 86_400_000_000) as usize;
+        by_day[n].push(event.granule_id.to_string());
+    }
+    let replay = seconds(|| {
+        for (n, ingest) in by_day.iter().enumerate() {
+            let stamp = Stamp { at: Some(day(n)), now: now() };
+            registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+        }
+    });
+    row(
+        "an import of 1,000,000 rows in no order with 3,650 distinct times, beside the same \
+         appends change by change",
+        &format!("{:.1} times as fast ({import:.1} s, {replay:.1} s)", replay / import),
+        "1",
+        replay / import >= 1.0,
+    );
+    note("the peak memory of that import", &format!("{megabytes:.0} MB"));
+}
+
+/// The import in a process of its own: the seconds, and the peak memory in megabytes.
+fn peak_memory_child(folder: &Path) {
+    drop(Registry::create(&folder.join("import.db")).unwrap());
+    let mut registry = Registry::open(&folder.join("import.db"), Access::Write).unwrap();
+    let taken = seconds(|| import_events(&mut registry, "import", million()));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.map_or("0", |peak| peak.trim().trim_end_matches(" kB"));
+    println!("{taken} {}", kilobytes.parse::<f64>().unwrap() / 1e3);
+}

@@ -1,0 +1,176 @@
+//! An import gives what the changes give one by one, and what the naive recomputation gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use accession::chain::Sweep;
+use accession::{
+    Event, EventKind, ImportOptions, Imported, Registry, Result, Stamp, Timestamp, Work,
+};
+use proptest::prelude::*;
+
+use crate::harness::history::{History, POOL, change, id, name, now, second};
+use crate::harness::oracle::naive;
+
+fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
+    Event { at, kind, granule_id: id(granule_id), producer_granule: None, place: None }
+}
+
+/// The ids that each change toggles, by its number.
+fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
+    let some = prop_oneof![
+        3 => prop::collection::btree_set(0..POOL.len(), 1..4),
+        1 => prop::collection::btree_set(0..POOL.len(), 1..POOL.len()),
+    ];
+    prop::collection::vec(some, 1..20)
+}
+
+/// The history, and everything that happens in it.
+fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
+    let (mut history, mut events) = (History::default(), Vec::new());
+    for (number, indices) in toggles.iter().enumerate() {
+        let at = second(number as i64);
+        let change = history.toggle(&indices.iter().map(|index| POOL[*index].as_str()).collect());
+        for (entries, kind) in
+            [(&change.ingest, EventKind::Ingested), (&change.delete, EventKind::Deleted)]
+        {
+            events.extend(entries.iter().map(|entry| event(at, kind, entry.granule_id.as_str())));
+        }
+        history.apply(at, &change);
+    }
+    (history, events)
+}
+
+fn import(registry: &mut Registry, dataset: &str, events: &[Event]) -> Result<Imported> {
+    let mut import = registry.begin_import()?;
+    for event in events {
+        import.add(event)?;
+    }
+    import.apply(&name(dataset), ImportOptions { create: true, dry_run: false }, now())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(300), ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_import_in_any_order_and_in_two_parts_is_the_history(
+        toggles in toggles(),
+        (part, seed) in (0..20_usize, any::<u64>()),
+    ) {
+        let (history, mut events) = history_of(&toggles);
+        let part = second((part % (toggles.len() + 1)) as i64);
+        // A shuffle that a failing case repeats.
+        events.sort_by_key(|event| {
+            use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+            let hasher = BuildHasherDefault::<DefaultHasher>::default();
+            hasher.hash_one((seed, event.at.as_micros(), event.granule_id.as_str()))
+        });
+        let mut registry = Registry::in_memory().unwrap();
+
+        let first: Vec<Event> = events.iter().filter(|event| event.at < part).cloned().collect();
+        import(&mut registry, "parts", &first).unwrap();
+        let imported = import(&mut registry, "parts", &events).unwrap();
+        prop_assert_eq!(imported.passed_over, first.len() as u64);
+        history.assert_told_by(&mut registry, &name("parts"));
+
+        import(&mut registry, "whole", &events).unwrap();
+        history.assert_told_by(&mut registry, &name("whole"));
+
+        // The next change finds the checkpoints where it needs them.
+        let mut history = history;
+        let next = history.toggle(&BTreeSet::from([POOL[toggles.len() % POOL.len()].as_str()]));
+        history.change(&mut registry, &name("whole"), second(100), next);
+        history.assert_told_by(&mut registry, &name("whole"));
+    }
+
+    #[test]
+    fn the_sweep_with_and_without_vectors_is_naive(
+        spans in prop::collection::vec((0..90_usize, 1..90_usize), 1..60),
+        instances in 1..90_usize,
+    ) {
+        let mut swept = Sweep::over(instances);
+        let mut plain = Sweep::over(instances).plain();
+        let mut sets: BTreeMap<usize, Vec<String>> = (0..instances).map(|n| (n, vec![])).collect();
+        for (number, (from, length)) in spans.iter().enumerate() {
+            let granule_id = format!("granule.{number:03}.{}", "x".repeat(number * 3));
+            let span = (from % instances)..(from % instances + length).min(instances);
+            swept.hold(&granule_id, span.clone());
+            plain.hold(&granule_id, span.clone());
+            for instance in span {
+                sets.get_mut(&instance).unwrap().push(granule_id.clone());
+            }
+        }
+        let expected: Vec<_> =
+            sets.values().map(|set| naive(set.iter().map(String::as_str))).collect();
+        prop_assert_eq!(&swept.identifiers().collect::<Vec<_>>(), &expected);
+        prop_assert_eq!(&plain.identifiers().collect::<Vec<_>>(), &expected);
+        prop_assert_eq!(swept.steps(), plain.steps());
+    }
+}
+
+/// As many cases as are asked for, or so many.
+fn cases(default: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
+    let mut registry = Registry::in_memory().unwrap();
+    let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
+    let all = change(granule_ids.iter().map(String::as_str), []);
+    registry.change(&name("large"), all, Stamp { at: Some(second(0)), now: now() }).unwrap();
+
+    let events = [
+        event(second(1), EventKind::Ingested, "granule.99998"),
+        event(second(2), EventKind::Ingested, "granule.99999"),
+    ];
+    let imported = import(&mut registry, "large", &events).unwrap();
+    // The first is held in both new instances, which are one run until the second.
+    assert_eq!(imported.work, Work { steps: 2, rows: 2, checkpoints: 0 });
+
+    let events = [event(second(3), EventKind::Deleted, "granule.19990")];
+    let imported = import(&mut registry, "large", &events).unwrap();
+    let behind =
+        granule_ids.iter().rev().skip(10).position(|id| accession::chain::stands_after(id));
+    assert_eq!(imported.work.steps as usize, behind.unwrap() + 9 + 2);
+    assert!(registry.verify(&name("large")).unwrap().ok);
+}
+
+#[test]
+fn a_refused_import_leaves_the_registry_as_it_was() {
+    let mut registry = Registry::in_memory().unwrap();
+    let mut history = History::default();
+    history.change(&mut registry, &name("dataset"), second(5), change(["A", "C"], []));
+    let (comes, goes) = (EventKind::Ingested, EventKind::Deleted);
+    let refused = [
+        (vec![event(second(6), comes, "B"), event(second(7), comes, "A")], "held"),
+        (vec![event(second(6), goes, "A"), event(second(7), goes, "A")], "not-held"),
+        (vec![event(second(6), comes, "B"), event(second(6), comes, "B")], "twice"),
+        (vec![event(second(6), goes, "A"), event(second(6), comes, "A")], "both"),
+        (vec![event(second(6), comes, "B"), event(second(4), comes, "D")], "not-after-last"),
+        (vec![event(second(6), comes, "B"), event(second(5), goes, "A")], "not-after-last"),
+        (vec![event(now().next().unwrap(), comes, "B")], "future"),
+    ];
+    for (events, kind) in refused {
+        let error = import(&mut registry, "dataset", &events).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        history.assert_told_by(&mut registry, &name("dataset"));
+    }
+    assert!(registry.dataset(&name("other")).is_err());
+}
+
+#[test]
+fn an_import_that_is_given_up_leaves_nothing_and_the_next_one_works() {
+    let mut registry = Registry::in_memory().unwrap();
+    let mut given_up = registry.begin_import().unwrap();
+    given_up.add(&event(second(1), EventKind::Ingested, "A")).unwrap();
+    let _ = given_up;
+    let imported =
+        import(&mut registry, "dataset", &[event(second(2), EventKind::Ingested, "B")]).unwrap();
+    assert_eq!(imported.instances.len(), 1);
+    assert_eq!(imported.instances[0].granules, 1);
+
+    let given_up = registry.begin_import().unwrap();
+    let _ = given_up;
+    let mut history = History::default();
+    history.change(&mut registry, &name("other"), second(3), change(["A"], []));
+}
