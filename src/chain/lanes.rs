@@ -11,7 +11,7 @@
 //! [`Lanes::all`] alone, which asks the processor first. Within them everything is safe: no
 //! pointers, no reads or writes but through slices.
 
-use super::md5::State;
+use super::md5::{Block, State};
 use super::step::Message;
 #[cfg(target_arch = "x86_64")]
 use super::vectors::{avx2, avx512};
@@ -100,7 +100,7 @@ const FEWEST: usize = 4;
 fn in_groups<const LANES: usize>(
     links: Words<'_>,
     message: &Message,
-    push: impl Fn([&mut [u32; LANES]; 4], &[[u32; 16]]),
+    push: impl Fn([&mut [u32; LANES]; 4], &[Block]),
 ) {
     let whole = links[0].len() / LANES * LANES;
     let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] =

@@ -8,6 +8,16 @@
 /// The four words of a running hash.
 pub(super) type State = [u32; 4];
 
+/// What is hashed at a time.
+pub(super) type Block = [u8; 64];
+
+/// A block as the sixteen words of RFC 1321.
+#[inline(always)]
+pub(super) fn words(block: &Block) -> [u32; 16] {
+    let bytes = block.as_chunks::<4>().0;
+    std::array::from_fn(|word| u32::from_le_bytes(bytes[word]))
+}
+
 /// What every MD5 begins with (RFC 1321 § 3.3).
 pub(super) const START: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 

@@ -1,6 +1,6 @@
 //! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start.
 
-use super::md5::{START, State, compress};
+use super::md5::{Block, START, State, compress, words};
 use crate::model::Identifier;
 
 /// Where a chain stands: behind no id, or at the hash of those so far.
@@ -9,71 +9,67 @@ pub(super) type Link = Option<State>;
 /// The bytes that stand before the id: 32 hexadecimal characters and LF.
 const PREFIX: usize = 33;
 
-/// What one step hashes, as blocks of words, but for the link: its eight words are left zero.
+/// What one step hashes, in blocks, but for the link, whose 32 bytes are left zero.
 ///
 /// One message serves all chains that take the id, so it is laid out once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
-    blocks: Vec<[u32; 16]>,
+    /// How many bytes stand before the id, and how many are the id's.
+    shape: (usize, usize),
 }
 
 impl Message {
     /// The message of a step behind a link.
     pub fn behind_link(&mut self, granule_id: &str) {
         self.lay_out(PREFIX, granule_id);
-        self.bytes[PREFIX - 1] = b'\n';
-        self.part_into_blocks();
     }
 
     /// The message of the first step.
     pub fn first(&mut self, granule_id: &str) {
         self.lay_out(0, granule_id);
-        self.part_into_blocks();
     }
 
-    /// Its blocks; the first eight words are those of the link.
-    pub fn blocks(&self) -> &[[u32; 16]] {
-        &self.blocks
+    /// Its blocks; the first 32 bytes are those of the link.
+    pub fn blocks(&self) -> &[Block] {
+        self.bytes.as_chunks().0
     }
 
     /// The id behind so many bytes, LF, and the end of every MD5 message: a one bit, zeros, and the
     /// length in bits (RFC 1321 § 3.1 and 3.2).
     fn lay_out(&mut self, prefix: usize, granule_id: &str) {
         let end = prefix + granule_id.len();
-        let length = end + 1;
-        self.bytes.clear();
-        self.bytes.resize(prefix, 0);
-        self.bytes.extend_from_slice(granule_id.as_bytes());
-        self.bytes.extend_from_slice(b"\n\x80");
-        self.bytes.resize((length + 1 + 8).next_multiple_of(64) - 8, 0);
-        self.bytes.extend_from_slice(&(length as u64 * 8).to_le_bytes());
-    }
-
-    fn part_into_blocks(&mut self) {
-        self.blocks.clear();
-        self.blocks.extend(self.bytes.chunks_exact(64).map(|chunk| {
-            let mut block = [0; 16];
-            for (word, bytes) in block.iter_mut().zip(chunk.as_chunks().0) {
-                *word = u32::from_le_bytes(*bytes);
+        if self.shape != (prefix, granule_id.len()) || self.bytes.is_empty() {
+            let length = end + 1;
+            self.bytes.clear();
+            self.bytes.resize((length + 1 + 8).next_multiple_of(64) - 8, 0);
+            self.bytes.extend_from_slice(&(length as u64 * 8).to_le_bytes());
+            if prefix > 0 {
+                self.bytes[prefix - 1] = b'\n';
             }
-            block
-        }));
+            self.bytes[end] = b'\n';
+            self.bytes[end + 1] = 0x80;
+            self.shape = (prefix, granule_id.len());
+        }
+        // Ids of one dataset mostly have one length: then nothing else changes.
+        self.bytes[prefix..end].copy_from_slice(granule_id.as_bytes());
     }
 
     /// The hash of the message of a first step.
     pub fn hash_first(&self) -> State {
-        self.blocks.iter().fold(START, compress)
+        self.blocks().iter().fold(START, |state, block| compress(state, &words(block)))
     }
 
     /// The hash of the message behind `link`.
     pub fn hash_behind(&self, link: State) -> State {
-        let mut first = self.blocks[0];
+        let [first, rest @ ..] = self.blocks() else { return link };
+        let mut first = words(first);
         for (words, word) in first.chunks_exact_mut(2).zip(link) {
             words[0] = hex_word(word);
             words[1] = hex_word(word >> 16);
         }
-        self.blocks[1..].iter().fold(compress(START, &first), compress)
+        let state = compress(START, &first);
+        rest.iter().fold(state, |state, block| compress(state, &words(block)))
     }
 }
 

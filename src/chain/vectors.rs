@@ -58,17 +58,17 @@ macro_rules! vector_step {
 
         /// Pushes the id of a message to each of these links.
         #[target_feature(enable = $feature)]
-        pub fn push(links: [&mut [u32; LANES]; 4], blocks: &[[u32; 16]]) {
-            let mut words = [splat(0); 8];
-            for (words, link) in words.chunks_exact_mut(2).zip(&links) {
-                let link = load(link);
-                words[0] = hex_words(link);
-                words[1] = hex_words(shift_right::<16>(link));
+        pub fn push(links: [&mut [u32; LANES]; 4], blocks: &[Block]) {
+            let mut link = [splat(0); 8];
+            for (pair, word) in link.chunks_exact_mut(2).zip(&links) {
+                let word = load(word);
+                pair[0] = hex_words(word);
+                pair[1] = hex_words(shift_right::<16>(word));
             }
             let start = [splat(START[0]), splat(START[1]), splat(START[2]), splat(START[3])];
-            let mut state = compress::<true>(start, &words, &blocks[0]);
+            let mut state = compress::<true>(start, &link, &words(&blocks[0]));
             for block in &blocks[1..] {
-                state = compress::<false>(state, &words, block);
+                state = compress::<false>(state, &link, &words(block));
             }
             for (link, state) in links.into_iter().zip(state) {
                 store(state, link);
@@ -107,7 +107,7 @@ macro_rules! each_vector {
 pub(super) mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::md5::{SINES, START, rounds};
+    use super::super::md5::{Block, SINES, START, rounds, words};
 
     const VECTORS: usize = 3;
     const WIDTH: usize = 8;
@@ -169,7 +169,7 @@ pub(super) mod avx2 {
 pub(super) mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::super::md5::{SINES, START, rounds};
+    use super::super::md5::{Block, SINES, START, rounds, words};
 
     const VECTORS: usize = 2;
     const WIDTH: usize = 16;
