@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::chain::{Chain, Sweep};
+use accession::chain::{Chain, Lanes, Sweep};
 use accession::{
     Access, Change, DatasetName, Event, EventKind, GranuleId, ImportOptions, Registry, Stamp,
     Timestamp,
@@ -18,7 +18,7 @@ use md5::{Digest, Md5};
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-in") {
-        return peak_memory_child(Path::new(&arguments[at + 1]));
+        return import_child(Path::new(&arguments[at + 1]), arguments[at + 2].parse().unwrap());
     }
     println!("| what | measured | bound | kept |");
     println!("|---|---|---|---|");
@@ -108,38 +108,22 @@ fn step() {
     );
 }
 
+/// The chains of an id range pushed to 256 runs, with each kind of instructions there is.
 fn lanes() {
-    let spread = |sweep: Sweep| {
-        let mut sweep = sweep;
+    let granule_ids: Vec<String> = (256..4_256).map(granule_id).collect();
+    let push = |lanes: Lanes| {
+        let mut sweep = Sweep::over(256).with_lanes(lanes);
         // Every instance begins with another granule, so that they are 256 runs.
         (0..256).for_each(|n| sweep.hold(&granule_id(n), n..n + 1));
-        sweep
-    };
-    let granule_ids: Vec<String> = (256..4_256).map(granule_id).collect();
-    let push = |sweep: &Sweep| {
-        let mut sweep = sweep.clone();
         seconds(|| granule_ids.iter().for_each(|granule_id| sweep.hold(granule_id, 0..256)))
     };
-    let (vectors, plain) = (spread(Sweep::over(256)), spread(Sweep::over(256).plain()));
-    let gain = median((0..9).map(|_| push(&plain) / push(&vectors)).collect());
-    note(
-        "256 chains side by side, beside one after the other",
-        &format!("{gain:.1} times as fast ({})", instructions()),
-    );
-}
-
-/// What this processor has.
-fn instructions() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            return "AVX-512";
-        }
-        if is_x86_feature_detected!("avx2") {
-            return "AVX2";
-        }
+    for lanes in Lanes::all().into_iter().skip(1) {
+        let gain = median((0..9).map(|_| push(Lanes::plain()) / push(lanes)).collect());
+        note(
+            &format!("256 chains side by side with {}, beside one after the other", lanes.name()),
+            &format!("{gain:.1} times as fast"),
+        );
     }
-    "plain"
 }
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
@@ -149,7 +133,7 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
 
 fn import_events(registry: &mut Registry, name: &str, events: impl Iterator<Item = Event>) {
     let mut import = registry.begin_import().unwrap();
-    events.for_each(|event| import.add(&event).unwrap());
+    events.for_each(|event| import.add(event).unwrap());
     let options = ImportOptions { create: true, dry_run: false };
     import.apply(&dataset(name), options, now()).unwrap();
 }
@@ -195,11 +179,12 @@ fn campaign() {
             .collect(),
     );
     assert_eq!(identifiers, 366);
-    let (bound, text) = if instructions() == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
+    let lanes = Lanes::fastest().name();
+    let (bound, text) = if lanes == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
     row(
         "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), beside \
          replaying it change by change",
-        &format!("{:.1} times as fast ({verify:.2} s, {replay:.1} s)", replay / verify),
+        &format!("{:.1} times as fast ({lanes}; {verify:.2} s, {replay:.1} s)", replay / verify),
         text,
         replay / verify >= bound,
     );
@@ -232,28 +217,33 @@ fn appends() {
     );
 }
 
-/// A million granules, in no order, that come at 3,650 distinct times.
-fn million() -> impl Iterator<Item = Event> {
+/// A million granules that come at 3,650 distinct times, the n-th line of the file with the
+/// `n * stride`-th of them.
+fn million(stride: usize) -> impl Iterator<Item = Event> {
     const GRANULES: usize = 1_000_000;
     (0..GRANULES)
-        .map(|n| n * 7_919 % GRANULES)
+        .map(move |n| n * stride % GRANULES)
         .map(|n| event(day(n * 3_650 / GRANULES), EventKind::Ingested, &granule_id(n)))
 }
 
 fn import() {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .arg("--peak-memory-in")
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let figures: Vec<f64> = text.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
-    let [import, megabytes] = figures[..] else { return note("the import", "not measured") };
+    let in_own_process = |stride: usize| -> Option<(f64, f64)> {
+        let mut child = Command::new(std::env::current_exe().ok()?);
+        child.arg("--peak-memory-in").arg(folder.path()).arg(stride.to_string());
+        let text = String::from_utf8(child.output().ok()?.stdout).ok()?;
+        let (taken, megabytes) = text.trim().split_once(' ')?;
+        Some((taken.parse().ok()?, megabytes.parse().ok()?))
+    };
+    let (Some((import, memory)), Some((shuffled, shuffled_memory))) =
+        (in_own_process(1), in_own_process(7_919))
+    else {
+        return note("the import", "not measured");
+    };
 
     let mut registry = Registry::create(&folder.path().join("replay.db")).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
-    for event in million() {
+    for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;
         by_day[n].push(event.granule_id.to_string());
     }
@@ -263,21 +253,22 @@ fn import() {
             registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
         }
     });
-    row(
-        "an import of 1,000,000 rows in no order with 3,650 distinct times, beside the same \
-         appends change by change",
-        &format!("{:.1} times as fast ({import:.1} s, {replay:.1} s)", replay / import),
-        "1",
-        replay / import >= 1.0,
+    note(
+        "an import of 1,000,000 rows with 3,650 distinct times, pure appends",
+        &format!("{import:.1} s"),
     );
-    note("the peak memory of that import", &format!("{megabytes:.0} MB"));
+    note("the same from a file in no order", &format!("{shuffled:.1} s"));
+    note("the same grouped by hand before, and then change by change", &format!("{replay:.1} s"));
+    let memory = format!("{memory:.0} MB, {shuffled_memory:.0} MB");
+    note("the peak memory of these two imports", &memory);
 }
 
 /// The import in a process of its own: the seconds, and the peak memory in megabytes.
-fn peak_memory_child(folder: &Path) {
-    drop(Registry::create(&folder.join("import.db")).unwrap());
-    let mut registry = Registry::open(&folder.join("import.db"), Access::Write).unwrap();
-    let taken = seconds(|| import_events(&mut registry, "import", million()));
+fn import_child(folder: &Path, stride: usize) {
+    let path = folder.join(format!("import.{stride}.db"));
+    drop(Registry::create(&path).unwrap());
+    let mut registry = Registry::open(&path, Access::Write).unwrap();
+    let taken = seconds(|| import_events(&mut registry, "import", million(stride)));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = peak.map_or("0", |peak| peak.trim().trim_end_matches(" kB"));

@@ -19,9 +19,9 @@ use super::vectors::{avx2, avx512};
 /// The words of many links: the first words of all, the second words of all, and so on.
 pub(super) type Words<'links> = [&'links mut [u32]; 4];
 
-/// How chains are hashed side by side on this processor.
+/// How chains are hashed side by side on this processor: the result is the same with all ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lanes(Instructions);
+pub struct Lanes(Instructions);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Instructions {
@@ -58,8 +58,19 @@ impl Lanes {
         all.into_iter().map(Lanes).collect()
     }
 
+    /// What the instructions are called.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Instructions::Plain => "plain",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => "AVX-512",
+        }
+    }
+
     /// Pushes the id of a message to every link.
-    pub fn push(self, links: Words<'_>, message: &Message) {
+    pub(super) fn push(self, links: Words<'_>, message: &Message) {
         match self.0 {
             Instructions::Plain => push_each(links, message),
             #[cfg(target_arch = "x86_64")]

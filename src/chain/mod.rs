@@ -37,6 +37,7 @@ mod vectors;
 
 pub use checkpoint::stands_after;
 pub use hashing::Hashing;
+pub use lanes::Lanes;
 pub use sweep::Sweep;
 
 use crate::model::Identifier;

@@ -71,10 +71,9 @@ impl Sweep {
         }
     }
 
-    /// The same without the processor's vectors, one chain after the other: the oracle of the
-    /// tests, and the measure of the benchmarks.
-    pub fn plain(self) -> Self {
-        Sweep { lanes: Lanes::plain(), ..self }
+    /// The same with other instructions than the fastest: the plain ones are the oracle.
+    pub fn with_lanes(self, lanes: Lanes) -> Self {
+        Sweep { lanes, ..self }
     }
 
     /// Takes a granule held in these instances. Ids come in canonical order; the stays of one id

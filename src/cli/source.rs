@@ -142,7 +142,7 @@ pub fn import_events(
     progress.begin("reading", 0);
     let mut events = input::open_events(reader, &name, &reading.options())?;
     for (index, event) in events.by_ref().enumerate() {
-        import.add(&event?)?;
+        import.add(event?)?;
         if index.is_multiple_of(MONITORED_ROWS) {
             progress.advance(MONITORED_ROWS as u64);
         }

@@ -171,10 +171,12 @@ fn apply(
     let timestamp;
     (timestamp, applied.clock_behind_micros) = stamp.after(last)?;
     let resume = resume_before(write, dataset, divergence, latest.as_ref())?;
+    let mut stays = write.stays()?;
     for entry in &ingest {
         let producer_granule = entry.producer_granule.as_ref();
-        write.insert_granule(dataset, &entry.granule_id, timestamp, None, producer_granule)?;
+        stays.add(dataset, &entry.granule_id, timestamp, None, producer_granule)?;
     }
+    drop(stays);
     delete_all(write, dataset, &change.delete, timestamp)?;
 
     let held_before = latest.as_ref().map_or(0, |latest| latest.granules);

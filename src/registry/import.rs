@@ -1,14 +1,15 @@
 //! A whole history at once: every change that a file tells of, in one transaction.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::resume::resume_before;
+use super::resume::{Resume, resume_before};
 use super::{ChangeError, End, Monitor, Registry, Work, dataset_to_change};
 use crate::chain::{Hashing, Sweep};
 use crate::model::{
     DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
 };
-use crate::store::{DatasetKey, Staged, Stay, Write};
+use crate::store::{DatasetKey, Order, Staged, Stay, Stays, Write};
 use crate::{Error, Result};
 
 /// Events on their way into the registry, in any order.
@@ -26,7 +27,7 @@ use crate::{Error, Result};
 ///     ("2001-01-02T00:00:00Z", EventKind::Ingested, "B"),
 /// ] {
 ///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
-///     import.add(&Event { at, kind, granule_id, producer_granule: None, place: None })?;
+///     import.add(Event { at, kind, granule_id, producer_granule: None, place: None })?;
 /// }
 /// let options = ImportOptions { create: true, ..ImportOptions::default() };
 /// let imported = import.apply(&"US".parse()?, options, "2026-01-01T00:00:00Z".parse()?)?;
@@ -36,8 +37,22 @@ use crate::{Error, Result};
 /// ```
 pub struct Import<'registry> {
     registry: &'registry mut Registry,
+    staged: StagedEvents,
+    /// Events that are not staged yet, and the last one that was.
+    batch: Vec<(Event, Option<(u32, u64)>)>,
+    last: Option<Event>,
+}
+
+/// Events that are staged at a time.
+const BATCH_EVENTS: usize = 4_096;
+
+/// What is known of the events that were staged.
+#[derive(Default)]
+struct StagedEvents {
+    count: u64,
     sources: Vec<Arc<str>>,
-    events: u64,
+    times: BTreeSet<Timestamp>,
+    are_out_of_order: bool,
 }
 
 /// How an import is made.
@@ -70,32 +85,47 @@ impl Registry {
         self.store
             .begin_staging()
             .map_err(|error| Error::from(error).in_file(self.store.path()))?;
-        Ok(Import { registry: self, sources: Vec::new(), events: 0 })
+        let staged = StagedEvents::default();
+        Ok(Import { registry: self, staged, batch: Vec::new(), last: None })
     }
 }
 
 impl Import<'_> {
-    /// Adds an event. Memory: none; it is kept in a temporary file.
+    /// Adds an event. Memory: that of a few thousand; they are kept in a temporary file.
     ///
     /// # Errors
     ///
     /// [`Error::Store`]: the temporary file cannot be written.
-    pub fn add(&mut self, event: &Event) -> Result<()> {
+    pub fn add(&mut self, event: Event) -> Result<()> {
         let place = match &event.place {
             Some(Place::Line { source, line }) => Some((self.number_of(source), *line)),
             Some(Place::Argument { .. }) | None => None,
         };
-        self.events += 1;
+        self.staged.count += 1;
+        self.staged.times.insert(event.at);
+        self.batch.push((event, place));
+        if self.batch.len() == BATCH_EVENTS { self.stage() } else { Ok(()) }
+    }
+
+    fn stage(&mut self) -> Result<()> {
+        let staged = &mut self.staged;
+        let orders = self.last.iter().chain(self.batch.iter().map(|(event, _)| event));
+        let in_order =
+            |a: &&Event, b: &&Event| (&a.granule_id, a.at, a.kind) <= (&b.granule_id, b.at, b.kind);
+        staged.are_out_of_order |= !orders.is_sorted_by(in_order);
         let store = &mut self.registry.store;
-        store.stage(event, place).map_err(|error| Error::from(error).in_file(store.path()))
+        store.stage(&self.batch).map_err(|error| Error::from(error).in_file(store.path()))?;
+        self.last = self.batch.pop().map(|(event, _)| event);
+        self.batch.clear();
+        Ok(())
     }
 
     /// The number of a source; events of one source mostly come one after the other.
     fn number_of(&mut self, source: &Arc<str>) -> u32 {
-        let known = self.sources.iter().rposition(|known| known == source);
+        let known = self.staged.sources.iter().rposition(|known| known == source);
         let index = known.unwrap_or_else(|| {
-            self.sources.push(source.clone());
-            self.sources.len() - 1
+            self.staged.sources.push(source.clone());
+            self.staged.sources.len() - 1
         });
         u32::try_from(index).unwrap_or(u32::MAX)
     }
@@ -118,11 +148,13 @@ impl Import<'_> {
         options: ImportOptions,
         now: Timestamp,
     ) -> Result<Imported> {
-        let Import { registry, sources, events } = self;
+        let mut import = self;
+        import.stage()?;
+        let Import { registry, staged, .. } = import;
         let path = registry.store.path().to_owned();
         registry.store.end_staging().map_err(|error| Error::from(error).in_file(&path))?;
         registry.writing(|write, monitor| {
-            let history = History::of(write, dataset, options.create, sources, events, now)?;
+            let history = History::of(write, dataset, options.create, staged, now)?;
             let imported = history.import(monitor)?;
             let is_kept = !options.dry_run && !imported.instances.is_empty();
             Ok((imported, if is_kept { End::Commit } else { End::RollBack }))
@@ -142,9 +174,10 @@ struct History<'write> {
     /// The distinct times, and what happens at each.
     times: Vec<Timestamp>,
     tallies: Vec<Tally>,
-    sources: Vec<Arc<str>>,
-    events: u64,
+    staged: StagedEvents,
     passed_over: u64,
+    /// From where to hash; none as long as there is nothing new.
+    resume: Option<Resume>,
     now: Timestamp,
 }
 
@@ -160,25 +193,24 @@ impl<'write> History<'write> {
         write: &'write Write<'write>,
         name: &DatasetName,
         create: bool,
-        sources: Vec<Arc<str>>,
-        events: u64,
+        staged: StagedEvents,
         now: Timestamp,
     ) -> Result<Self> {
         let dataset = dataset_to_change(write, name, create)?;
         let latest = write.latest_instance(dataset)?;
-        let times = write.staged_times(latest.as_ref().map(|latest| latest.timestamp))?;
-        let tallies = vec![Tally::default(); times.len()];
-        let (name, passed_over) = (name.clone(), 0);
+        let last = latest.as_ref().map(|latest| latest.timestamp);
+        let times: Vec<Timestamp> =
+            staged.times.iter().copied().filter(|&at| last.is_none_or(|last| at > last)).collect();
         Ok(History {
             write,
-            name,
+            name: name.clone(),
             dataset,
             latest,
+            tallies: vec![Tally::default(); times.len()],
             times,
-            tallies,
-            sources,
-            events,
-            passed_over,
+            staged,
+            passed_over: 0,
+            resume: None,
             now,
         })
     }
@@ -188,19 +220,11 @@ impl<'write> History<'write> {
     }
 
     fn import(mut self, monitor: &mut dyn Monitor) -> Result<Imported> {
-        let first = self.write.first_staged_granule(self.last())?;
-        let resume = match &first {
-            None => None,
-            Some(divergence) => {
-                let latest = self.latest.as_ref();
-                Some(resume_before(self.write, self.dataset, divergence, latest)?)
-            }
-        };
-        monitor.begin("entering", self.events);
+        monitor.begin("entering", self.staged.count);
         let entered = self.enter(monitor);
         monitor.end();
         entered?;
-        let Some(resume) = resume else {
+        let Some(resume) = self.resume.take() else {
             return Ok(Imported { passed_over: self.passed_over, ..Imported::default() });
         };
 
@@ -237,23 +261,25 @@ impl<'write> History<'write> {
         let mut of_one: Vec<Staged> = Vec::new();
         let mut events = 0;
         let write = self.write;
-        write.each_staged(|event| {
+        let mut stays = write.stays()?;
+        let order = if self.staged.are_out_of_order { Order::Unknown } else { Order::AsStaged };
+        write.each_staged(order, |event| {
             events += 1;
             if events % MONITORED_EVENTS == 0 {
                 monitor.advance(MONITORED_EVENTS);
             }
             if of_one.last().is_some_and(|last| last.granule_id != event.granule_id) {
-                self.enter_granule(&of_one)?;
+                self.enter_granule(&of_one, &mut stays)?;
                 of_one.clear();
             }
             of_one.push(event);
             Ok::<_, Error>(())
         })?;
-        self.enter_granule(&of_one)
+        self.enter_granule(&of_one, &mut stays)
     }
 
     /// Enters what happened to one granule: it comes and goes in turn.
-    fn enter_granule(&mut self, events: &[Staged]) -> Result<()> {
+    fn enter_granule(&mut self, events: &[Staged], new: &mut Stays<'_>) -> Result<()> {
         let Some(first) = events.first() else { return Ok(()) };
         let stays = match self.latest {
             None => Vec::new(),
@@ -275,6 +301,12 @@ impl<'write> History<'write> {
                 let place = self.place(event);
                 Err(ChangeError::Future { place, at: event.at, now: self.now })?;
             }
+            if self.resume.is_none() {
+                // The first in canonical order, and before any row is changed.
+                let (write, latest) = (self.write, self.latest.as_ref());
+                let resume = resume_before(write, self.dataset, &event.granule_id, latest)?;
+                self.resume = Some(resume);
+            }
             let index = self.times.binary_search(&event.at).unwrap_or_else(|next| next);
             let (granule_id, place, at) = (event.granule_id.clone(), self.place(event), event.at);
             match (event.kind, held) {
@@ -285,7 +317,7 @@ impl<'write> History<'write> {
                 (EventKind::Deleted, Some((_, came))) => {
                     self.tallies[index].deleted += 1;
                     match came {
-                        Some(came) => self.insert(came, Some(event.at))?,
+                        Some(came) => self.insert(new, came, Some(event.at))?,
                         None => {
                             self.write.mark_deleted(self.dataset, &event.granule_id, event.at)?;
                         }
@@ -301,20 +333,14 @@ impl<'write> History<'write> {
             }
         }
         match held {
-            Some((_, Some(came))) => self.insert(came, None),
+            Some((_, Some(came))) => self.insert(new, came, None),
             _ => Ok(()),
         }
     }
 
-    fn insert(&self, came: &Staged, deleted: Option<Timestamp>) -> Result<()> {
+    fn insert(&self, new: &mut Stays<'_>, came: &Staged, deleted: Option<Timestamp>) -> Result<()> {
         let producer_granule = came.producer_granule.as_ref();
-        Ok(self.write.insert_granule(
-            self.dataset,
-            &came.granule_id,
-            came.at,
-            deleted,
-            producer_granule,
-        )?)
+        Ok(new.add(self.dataset, &came.granule_id, came.at, deleted, producer_granule)?)
     }
 
     /// Passes over an event that stands in the history; any other there would rewrite it.
@@ -349,7 +375,7 @@ impl<'write> History<'write> {
 
     fn place(&self, event: &Staged) -> Option<Place> {
         let (source, line) = event.place?;
-        let source = self.sources.get(source as usize)?.clone();
+        let source = self.staged.sources.get(source as usize)?.clone();
         Some(Place::Line { source, line })
     }
 

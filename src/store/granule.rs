@@ -1,6 +1,6 @@
 //! The table `granule`: each stay of each granule.
 
-use rusqlite::{OptionalExtension, Row, named_params};
+use rusqlite::{CachedStatement, OptionalExtension, Row, named_params};
 
 use super::column::{Id, Micros};
 use super::{DatasetKey, Error, Read, Result, Write};
@@ -219,26 +219,12 @@ impl<'id> Begin<'id> {
 }
 
 impl Write<'_> {
-    /// Adds a stay of a granule that is not held.
-    pub fn insert_granule(
-        &self,
-        dataset: DatasetKey,
-        granule_id: &GranuleId,
-        ingested: Timestamp,
-        deleted: Option<Timestamp>,
-        producer_granule: Option<&GranuleId>,
-    ) -> Result<()> {
+    /// What adds stays of granules that are not held.
+    pub fn stays(&self) -> Result<Stays<'_>> {
         const INSERT: &str = "
             INSERT INTO granule (dataset_id, granule_id, ingested, deleted, producer_granule)
-            VALUES (:dataset_id, :granule_id, :ingested, :deleted, :producer_granule)";
-        self.transaction.prepare_cached(INSERT)?.execute(named_params! {
-            ":dataset_id": dataset.0,
-            ":granule_id": granule_id.as_str(),
-            ":ingested": Micros(ingested),
-            ":deleted": deleted.map(Micros),
-            ":producer_granule": producer_granule.map(GranuleId::as_str),
-        })?;
-        Ok(())
+            VALUES (?1, ?2, ?3, ?4, ?5)";
+        Ok(Stays { insert: self.transaction.prepare_cached(INSERT)? })
     }
 
     /// Marks a granule deleted; says whether it was held.
@@ -258,6 +244,33 @@ impl Write<'_> {
             ":deleted": Micros(deleted),
         })?;
         Ok(rows > 0)
+    }
+}
+
+/// Adds stays of granules: one prepared statement for all, its parameters by number, since looking
+/// either up for each row takes a fifth of the time of a large change.
+pub struct Stays<'write> {
+    insert: CachedStatement<'write>,
+}
+
+impl Stays<'_> {
+    /// Adds a stay of a granule that is not held then.
+    pub fn add(
+        &mut self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+        ingested: Timestamp,
+        deleted: Option<Timestamp>,
+        producer_granule: Option<&GranuleId>,
+    ) -> Result<()> {
+        self.insert.execute((
+            dataset.0,
+            granule_id.as_str(),
+            Micros(ingested),
+            deleted.map(Micros),
+            producer_granule.map(GranuleId::as_str),
+        ))?;
+        Ok(())
     }
 }
 

@@ -47,10 +47,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use dataset::DatasetKey;
 pub use error::Error;
-pub use granule::{Begin, HeldGranules, Stay};
+pub use granule::{Begin, HeldGranules, Stay, Stays};
 pub use open::{Access, BUSY_WAIT, Draft};
 
-pub use staged_event::Staged;
+pub use staged_event::{Order, Staged};
 
 use open::Unlocked;
 

@@ -3,7 +3,7 @@
 //! They lie in a temporary table, which SQLite keeps in a file of its own and sorts there: so the
 //! memory of an import does not grow with it, and no lock is held while a file is read.
 
-use rusqlite::{Row, named_params};
+use rusqlite::Row;
 
 use super::column::{Id, Micros};
 use super::{Result, Store, Write};
@@ -22,6 +22,15 @@ pub struct Staged {
     pub producer_granule: Option<GranuleId>,
     /// The number of its source, as it was staged, and its line there.
     pub place: Option<(u32, u64)>,
+}
+
+/// In which order events were staged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// In that in which they are wanted: by id, then by time, deletions first.
+    AsStaged,
+    /// In any.
+    Unknown,
 }
 
 impl Store {
@@ -44,19 +53,22 @@ impl Store {
         Ok(())
     }
 
-    /// Adds an event, and where it was read: the number of its source, and the line.
-    pub fn stage(&mut self, event: &Event, place: Option<(u32, u64)>) -> Result<()> {
+    /// Adds events, each with where it was read: the number of its source, and the line.
+    pub fn stage(&mut self, events: &[(Event, Option<(u32, u64)>)]) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO staged_event (granule_id, at, is_ingest, producer_granule, source, line)
-            VALUES (:granule_id, :at, :is_ingest, :producer_granule, :source, :line)";
-        self.connection.prepare_cached(INSERT)?.execute(named_params! {
-            ":granule_id": event.granule_id.as_str(),
-            ":at": Micros(event.at),
-            ":is_ingest": event.kind == EventKind::Ingested,
-            ":producer_granule": event.producer_granule.as_ref().map(GranuleId::as_str),
-            ":source": place.map(|(source, _)| source),
-            ":line": place.map(|(_, line)| line.cast_signed()),
-        })?;
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let mut insert = self.connection.prepare_cached(INSERT)?;
+        for (event, place) in events {
+            insert.execute((
+                event.granule_id.as_str(),
+                Micros(event.at),
+                event.kind == EventKind::Ingested,
+                event.producer_granule.as_ref().map(GranuleId::as_str),
+                place.map(|(source, _)| source),
+                place.map(|(_, line)| line.cast_signed()),
+            ))?;
+        }
         Ok(())
     }
 
@@ -75,52 +87,31 @@ impl Store {
 }
 
 impl Write<'_> {
-    /// The distinct times of the events that come after an instant, in order.
-    pub fn staged_times(&self, after: Option<Timestamp>) -> Result<Vec<Timestamp>> {
-        const TIMES: &str = "
-            SELECT DISTINCT at
-            FROM staged_event
-            WHERE at > :after
-            ORDER BY at";
-        let mut statement = self.transaction.prepare_cached(TIMES)?;
-        let times = statement.query_map(named_params! { ":after": micros(after) }, |row| {
-            Ok(row.get::<_, Micros>(0)?.0)
-        })?;
-        Ok(times.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// The first id, in canonical order, of the events that come after an instant.
-    pub fn first_staged_granule(&self, after: Option<Timestamp>) -> Result<Option<GranuleId>> {
-        const FIRST: &str = "
-            SELECT min(granule_id)
-            FROM staged_event
-            WHERE at > :after";
-        let params = named_params! { ":after": micros(after) };
-        let first: Option<Id> =
-            self.transaction.prepare_cached(FIRST)?.query_row(params, |row| row.get(0))?;
-        Ok(first.map(|first| first.0))
-    }
-
     /// Shows every event, by id, then by time; of one time, deletions first.
     pub fn each_staged<E: From<super::Error>>(
         &self,
+        order: Order,
         mut show: impl FnMut(Staged) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        const EVENTS: &str = "
+        const AS_THEY_CAME: &str = "
+            SELECT granule_id, at, is_ingest, producer_granule, source, line
+            FROM staged_event
+            ORDER BY rowid";
+        const SORTED: &str = "
             SELECT granule_id, at, is_ingest, producer_granule, source, line
             FROM staged_event
             ORDER BY granule_id, at, is_ingest";
-        let mut statement = self.transaction.prepare_cached(EVENTS).map_err(super::Error::from)?;
+        let sql = match order {
+            Order::AsStaged => AS_THEY_CAME,
+            Order::Unknown => SORTED,
+        };
+        let mut statement = self.transaction.prepare_cached(sql).map_err(super::Error::from)?;
         let mut rows = statement.query([]).map_err(super::Error::from)?;
         while let Some(row) = rows.next().map_err(super::Error::from)? {
             show(staged_from(row).map_err(super::Error::from)?)?;
         }
         Ok(())
     }
-}
-
-fn micros(after: Option<Timestamp>) -> i64 {
-    after.map_or(i64::MIN, Timestamp::as_micros)
 }
 
 fn staged_from(row: &Row<'_>) -> rusqlite::Result<Staged> {

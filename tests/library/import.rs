@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::chain::Sweep;
+use accession::chain::{Lanes, Sweep};
 use accession::{
     Event, EventKind, ImportOptions, Imported, Registry, Result, Stamp, Timestamp, Work,
 };
@@ -43,7 +43,7 @@ fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
 fn import(registry: &mut Registry, dataset: &str, events: &[Event]) -> Result<Imported> {
     let mut import = registry.begin_import()?;
     for event in events {
-        import.add(event)?;
+        import.add(event.clone())?;
     }
     import.apply(&name(dataset), ImportOptions { create: true, dry_run: false }, now())
 }
@@ -88,7 +88,7 @@ proptest! {
         instances in 1..90_usize,
     ) {
         let mut swept = Sweep::over(instances);
-        let mut plain = Sweep::over(instances).plain();
+        let mut plain = Sweep::over(instances).with_lanes(Lanes::plain());
         let mut sets: BTreeMap<usize, Vec<String>> = (0..instances).map(|n| (n, vec![])).collect();
         for (number, (from, length)) in spans.iter().enumerate() {
             let granule_id = format!("granule.{number:03}.{}", "x".repeat(number * 3));
@@ -162,7 +162,7 @@ fn a_refused_import_leaves_the_registry_as_it_was() {
 fn an_import_that_is_given_up_leaves_nothing_and_the_next_one_works() {
     let mut registry = Registry::in_memory().unwrap();
     let mut given_up = registry.begin_import().unwrap();
-    given_up.add(&event(second(1), EventKind::Ingested, "A")).unwrap();
+    given_up.add(event(second(1), EventKind::Ingested, "A")).unwrap();
     let _ = given_up;
     let imported =
         import(&mut registry, "dataset", &[event(second(2), EventKind::Ingested, "B")]).unwrap();
