@@ -98,3 +98,11 @@ fn no_folder_is_called_after_nothing() {
         }
     }
 }
+
+#[test]
+fn one_file_has_unsafe_code() {
+    for (path, text) in rust_files(&["src"]) {
+        let has_it = names(&code(&text), "unsafe");
+        assert_eq!(has_it, path.ends_with("chain/lanes.rs"), "{}", path.display());
+    }
+}
