@@ -66,7 +66,7 @@ impl Work {
                 "{msg} {human_pos} of {human_len} granules {wide_bar} {percent} %, {eta} left",
             ))
         } else {
-            ProgressBar::no_length().with_style(style("{msg} {human_pos} granules, {per_sec}"))
+            ProgressBar::no_length().with_style(style("{msg} {human_pos} granules, {elapsed}"))
         };
         let bar = bar.with_message(self.what).with_elapsed(self.since.elapsed());
         bar.set_position(self.done);
