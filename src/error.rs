@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::minting::payment::PaymentError;
 use crate::model::{DatasetName, Identifier, Moment, Timestamp, quoted};
 use crate::registry::ChangeError;
 use crate::store;
@@ -64,6 +65,19 @@ pub enum Error {
         /// The only dataset that was searched.
         dataset: Option<DatasetName>,
     },
+    /// A payment id, or issuing one.
+    #[error(transparent)]
+    Payment(#[from] PaymentError),
+    /// Payment ids of another layout or epoch than the registry issues.
+    #[error(
+        "this registry issues payment ids of the {layout} layout since {epoch}: those of another could be the same"
+    )]
+    PaymentScheme {
+        /// The name of its layout.
+        layout: String,
+        /// Its epoch.
+        epoch: Timestamp,
+    },
     /// Whoever was shown the results could not take them.
     #[error("cannot write the output")]
     Output {
@@ -104,6 +118,8 @@ impl Error {
             Error::NoHistory { .. } => "no-history",
             Error::BeforeHistory { .. } => "before-history",
             Error::UnknownIdentifier { .. } => "identifier-unknown",
+            Error::Payment(_) => "payment-id",
+            Error::PaymentScheme { .. } => "payment-scheme",
             Error::Output { .. } => "output",
             Error::Inconsistent { .. } => "inconsistent",
         }
@@ -136,7 +152,15 @@ impl Error {
             Error::NoHistory { .. } => "`accession ingest` makes its first change",
             Error::UnknownIdentifier { .. } => "`accession history` lists those of a dataset",
             Error::Inconsistent { .. } => "`accession verify` says where",
-            Error::BeforeHistory { .. } | Error::Output { .. } => return None,
+            Error::Payment(PaymentError::ClockBehind { .. }) => {
+                "set the clock right, or wait until it has caught up"
+            }
+            Error::Payment(PaymentError::NotYet { .. }) => "name its epoch with --epoch",
+            Error::Payment(PaymentError::NoSuchPlace { .. }) => "name its layout with --layout",
+            Error::PaymentScheme { .. } => {
+                "name these with --layout and --epoch, or use a registry of its own for others"
+            }
+            Error::BeforeHistory { .. } | Error::Payment(_) | Error::Output { .. } => return None,
         };
         Some(hint.to_owned())
     }

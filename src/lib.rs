@@ -35,12 +35,14 @@
 //! - [`input`]: other people's files: a stream of ids, each with its place
 //! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
 //! - [`store`]: the file; all SQL, and nothing but SQL
+//! - [`minting`]: the two id helpers: unique granule ids, payment ids
 //! - [`chain`]: the rule, the rewind, the sweep; no I/O
 //! - [`model`]: values that cannot be wrong
 
 pub mod chain;
 mod error;
 pub mod input;
+pub mod minting;
 pub mod model;
 pub mod registry;
 pub mod store;

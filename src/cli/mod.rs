@@ -61,6 +61,10 @@ enum Command {
     Resolve(command::resolve::Args),
     Compare(command::compare::Args),
     Verify(command::verify::Args),
+    #[command(subcommand)]
+    GranuleId(command::granule_id::Command),
+    #[command(subcommand)]
+    PaymentId(command::payment_id::Command),
     Completions(command::completions::Args),
 }
 
@@ -85,6 +89,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Resolve(args) => args.run(&mut session),
         Command::Compare(args) => args.run(&mut session),
         Command::Verify(args) => args.run(&mut session),
+        Command::GranuleId(command) => command.run(&mut session),
+        Command::PaymentId(command) => command.run(&mut session),
         Command::Completions(args) => args.run(&mut session),
     };
     let result = result.and_then(|exit| session.finish().map(|()| exit));

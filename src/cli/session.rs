@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use accession::{Access, Applied, Error, Registry, Timestamp};
 use anyhow::{Context, Result};
@@ -38,6 +38,13 @@ impl Session {
         micros
             .and_then(Timestamp::from_micros)
             .ok_or_else(|| Usage::new("the clock is not within the years 0000 to 9999").into())
+    }
+
+    /// Waits until an instant has come.
+    pub fn sleep_until(&self, at: Timestamp) -> Result<()> {
+        let micros = at.as_micros() - self.now()?.as_micros();
+        std::thread::sleep(Duration::from_micros(u64::try_from(micros).unwrap_or(0)));
+        Ok(())
     }
 
     /// Opens the registry.

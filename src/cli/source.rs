@@ -1,11 +1,13 @@
 //! Where granule ids come from: arguments, files, stdin.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
+use accession::minting::payment::PaymentId;
+use accession::minting::unique_granule::{CollectionId, HashLength, unique};
 use accession::{Entry, GranuleId, Import, Monitor, Place, quoted};
 use anyhow::{Context, Result};
 
@@ -92,6 +94,56 @@ impl Reading {
         let column = self.column.clone();
         Options { format: self.format.0, column, ..Options::default() }
     }
+}
+
+/// How producer's ids become unique ones.
+pub struct Uniquify {
+    collection: CollectionId,
+    hash_length: HashLength,
+    with_time: bool,
+}
+
+impl Uniquify {
+    pub fn new(collection: CollectionId, hash_length: HashLength, with_time: bool) -> Self {
+        Uniquify { collection, hash_length, with_time }
+    }
+
+    /// The entries under their unique ids, each with its producer's.
+    ///
+    /// # Errors
+    ///
+    /// The hash is not so long, or an id becomes too long; with its place.
+    pub fn apply(&self, entries: Vec<Entry>, session: &Session) -> Result<Vec<Entry>> {
+        let now = u128::try_from(session.now()?.as_micros()).unwrap_or(0) * 1_000;
+        let made = (0..).zip(entries).map(|(number, entry)| {
+            // Each has a nanosecond of its own.
+            let nanoseconds = self.with_time.then_some(now + number);
+            let producer = entry.granule_id;
+            let granule_id = unique(&producer, &self.collection, self.hash_length, nanoseconds)
+                .map_err(|cause| match &entry.place {
+                    Some(place) => Usage::new(format!("{place}: {cause}")),
+                    None => Usage::new(cause.to_string()),
+                })?;
+            Ok(Entry { granule_id, producer_granule: Some(producer), ..entry })
+        });
+        made.collect()
+    }
+}
+
+/// Payment ids of the old scheme, one a line: those that could be issued again, in upper case.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not text.
+pub fn old_payment_ids(file: &Path) -> Result<Vec<PaymentId>> {
+    let (reader, name) = open(file)?;
+    let mut ids = Vec::new();
+    for line in BufReader::new(reader).lines() {
+        let line = line.with_context(|| format!("cannot read {}", quoted(&name)))?;
+        // Of any other length or with other characters it is never issued anyway.
+        ids.extend(line.trim().to_ascii_uppercase().parse::<PaymentId>());
+    }
+    Ok(ids)
 }
 
 /// The entries of all files, in their order.

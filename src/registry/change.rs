@@ -126,6 +126,7 @@ fn refuse_repetition(entries: &[Entry]) -> Result<(), ChangeError> {
             granule_id: pair[1].granule_id.clone(),
             place: pair[1].place.clone(),
             first: pair[0].place.clone(),
+            producers: Box::new([1, 0].map(|index| pair[index].producer_granule.clone())),
         }),
     }
 }
@@ -237,6 +238,10 @@ fn new_entries<'change>(
             granule_id: entry.granule_id.clone(),
             place: entry.place.clone(),
             since,
+            producers: Box::new([
+                entry.producer_granule.clone(),
+                write.held_producer(dataset, &entry.granule_id)?,
+            ]),
             more: held - 1,
         })?,
         _ => Ok((entries, held)),

@@ -366,7 +366,7 @@ impl<'write> History<'write> {
         let granule_id = event.granule_id.clone();
         let (first, place) = (self.place(before), self.place(event));
         if before.kind == event.kind {
-            ChangeError::Twice { granule_id, place, first }
+            ChangeError::Twice { granule_id, place, first, producers: Box::default() }
         } else {
             // Deletions are sorted first.
             ChangeError::Both { granule_id, place: first, first: place }

@@ -7,7 +7,7 @@ use crate::model::{GranuleId, Place, Timestamp, quoted};
 #[non_exhaustive]
 pub enum ChangeError {
     /// A granule to ingest is held.
-    #[error("{}{} is held already, ingested {since}{}", before(place), quoted(granule_id.as_str()), and_more(*more))]
+    #[error("{}{} is held already, ingested {since}{}{}", before(place), quoted(granule_id.as_str()), made_of(producers), and_more(*more))]
     Held {
         /// Which one.
         granule_id: GranuleId,
@@ -15,6 +15,8 @@ pub enum ChangeError {
         place: Option<Place>,
         /// Since when it is held.
         since: Timestamp,
+        /// The producer ids of the one that comes and of the one that is held.
+        producers: Box<[Option<GranuleId>; 2]>,
         /// How many more of the change are held.
         more: u64,
     },
@@ -51,7 +53,7 @@ pub enum ChangeError {
         more: u64,
     },
     /// A granule is named twice.
-    #[error("{}{} stands here twice{}", before(place), quoted(granule_id.as_str()), first_at(first))]
+    #[error("{}{} stands here twice{}{}", before(place), quoted(granule_id.as_str()), made_of(producers), first_at(first))]
     Twice {
         /// Which one.
         granule_id: GranuleId,
@@ -59,6 +61,8 @@ pub enum ChangeError {
         place: Option<Place>,
         /// Where it stands first.
         first: Option<Place>,
+        /// The producer ids of the second and of the first.
+        producers: Box<[Option<GranuleId>; 2]>,
     },
     /// A granule is to be both ingested and deleted.
     #[error("{}{} is both to be ingested and to be deleted{}", before(place), quoted(granule_id.as_str()), first_at(first))]
@@ -144,6 +148,20 @@ fn before(place: &Option<Place>) -> String {
 
 fn first_at(first: &Option<Place>) -> String {
     first.as_ref().map_or(String::new(), |first| format!(", first at {first}"))
+}
+
+/// The producer ids of two granules that have one id, where they have any.
+fn made_of(producers: &[Option<GranuleId>; 2]) -> String {
+    let named = |producer: &Option<GranuleId>| match producer {
+        Some(producer) => quoted(producer.as_str()).to_string(),
+        None => "none".to_owned(),
+    };
+    match producers {
+        [None, None] => String::new(),
+        [this, other] => {
+            format!(" (producer ids: {} here, {} there)", named(this), named(other))
+        }
+    }
 }
 
 fn and_more(more: u64) -> String {

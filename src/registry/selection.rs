@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Registry, dataset_of};
-use crate::model::{DatasetName, Granule, Identifier, Instance, Moment};
+use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Moment};
 use crate::store::{DatasetKey, Read};
 use crate::{Error, Result};
 
@@ -44,6 +44,29 @@ impl Registry {
     /// [`Error::UnknownIdentifier`].
     pub fn select(&mut self, selection: &Selection) -> Result<Selected> {
         self.reading(|read, _| Ok(select(read, selection)?.1))
+    }
+
+    /// Shows every stay of the granules that a producer called so, whether they are held still or
+    /// not; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]; [`Error::Output`]: what `show` returned.
+    pub fn granules_of_producer(
+        &mut self,
+        dataset: &DatasetName,
+        producer_granule: &GranuleId,
+        mut show: impl FnMut(Granule) -> io::Result<()>,
+    ) -> Result<u64> {
+        self.reading(|read, _| {
+            let (key, _) = dataset_of(read, dataset)?;
+            let mut stays = 0;
+            read.each_of_producer(key, producer_granule, |granule| {
+                stays += 1;
+                Ok::<_, Error>(show(granule)?)
+            })?;
+            Ok(stays)
+        })
     }
 
     /// Shows the granules that are meant, in canonical order; returns their instance.

@@ -42,6 +42,50 @@ impl Read<'_> {
         Ok(since.map(|since| since.0))
     }
 
+    /// The producer's id of a granule that is held now.
+    pub fn held_producer(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Option<GranuleId>> {
+        const HELD_PRODUCER: &str = "
+            SELECT producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id AND deleted IS NULL";
+        let producer: Option<Option<Id>> = self
+            .transaction
+            .prepare_cached(HELD_PRODUCER)?
+            .query_row(
+                named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() },
+                |row| row.get(0),
+            )
+            .optional()?;
+        Ok(producer.flatten().map(|producer| producer.0))
+    }
+
+    /// Shows every stay of the granules that a producer called so, by id and then by time.
+    pub fn each_of_producer<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        producer_granule: &GranuleId,
+        mut show: impl FnMut(Granule) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        const OF_PRODUCER: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND producer_granule = :producer_granule
+            ORDER BY granule_id, ingested";
+        let mut statement = self.transaction.prepare_cached(OF_PRODUCER).map_err(Error::from)?;
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":producer_granule": producer_granule.as_str(),
+        };
+        let mut rows = statement.query(params).map_err(Error::from)?;
+        while let Some(row) = rows.next().map_err(Error::from)? {
+            show(granule_from(row).map_err(Error::from)?)?;
+        }
+        Ok(())
+    }
+
     /// The first id at or after this one that ever stood in the dataset, held or not.
     pub fn next_granule_id(
         &self,

@@ -38,6 +38,7 @@ mod granule;
 mod instance;
 mod migrate;
 mod open;
+mod payment;
 mod staged_event;
 
 use std::ops::Deref;
@@ -50,6 +51,7 @@ pub use error::Error;
 pub use granule::{Begin, HeldGranules, Stay, Stays};
 pub use open::{Access, BUSY_WAIT, Draft};
 
+pub use payment::WorkerRow;
 pub use staged_event::{Order, Staged};
 
 use open::Unlocked;

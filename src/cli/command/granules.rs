@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, Identifier, Moment, Selection};
+use accession::{Access, DatasetName, GranuleId, Identifier, Moment, Selection, quoted};
 use anyhow::Result;
 
 use crate::cli::Exit;
@@ -26,10 +26,18 @@ pub struct Args {
     /// The identifier that was in force
     #[arg(long, value_name = "DI")]
     identifier: Option<Identifier>,
+
+    /// Every stay of the granules that their producer called so, held still or not; exit status 1
+    /// if there is none
+    #[arg(long, value_name = "ID", conflicts_with_all = ["at", "identifier"])]
+    producer: Option<GranuleId>,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if let Some(producer) = &self.producer {
+            return of_producer(session, &self.dataset, producer);
+        }
         let selection = match self.identifier {
             Some(identifier) => Selection::Identifier { identifier, dataset: Some(self.dataset) },
             None => dataset_at(self.dataset, self.at, session.now()?)?,
@@ -50,4 +58,21 @@ impl Args {
         }
         Ok(Exit::Done)
     }
+}
+
+fn of_producer(session: &mut Session, dataset: &DatasetName, producer: &GranuleId) -> Result<Exit> {
+    let mut registry = session.open(Access::Read)?;
+    let stays = shown(registry.granules_of_producer(dataset, producer, |granule| {
+        if session.is_json() {
+            return session.json(&granule);
+        }
+        let until = granule.deleted.map_or("now".to_owned(), |deleted| deleted.to_string());
+        writeln!(session.out(), "{}  {} until {until}", granule.granule_id, granule.ingested)
+    }))?;
+    if stays == 0 {
+        let producer = quoted(producer.as_str());
+        session.warn(&format!("{dataset} never held a granule with the producer id {producer}"));
+        return Ok(Exit::Differs);
+    }
+    Ok(Exit::Done)
 }

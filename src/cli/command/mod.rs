@@ -5,11 +5,13 @@ pub mod compare;
 pub mod completions;
 pub mod dataset;
 pub mod delete;
+pub mod granule_id;
 pub mod granules;
 pub mod history;
 pub mod import;
 pub mod ingest;
 pub mod lookup;
+pub mod payment_id;
 pub mod resolve;
 pub mod verify;
 

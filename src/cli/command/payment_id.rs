@@ -1,0 +1,140 @@
+use std::io::Write;
+use std::path::PathBuf;
+
+use accession::minting::payment::{Decoded, Layout, PaymentId, Scheme};
+use accession::{Access, Error, Moment, Timestamp};
+use anyhow::Result;
+
+use crate::cli::Exit;
+use crate::cli::session::Session;
+use crate::cli::source::old_payment_ids;
+
+/// Issue nine-character payment ids, and read them
+#[derive(clap::Subcommand)]
+pub enum Command {
+    New(New),
+    Decode(Decode),
+}
+
+/// What ids mean.
+#[derive(clap::Args)]
+struct SchemeArgs {
+    /// How worker and counter share three characters: standard (36 workers, 1,296 ids a second
+    /// each) or wide (45 workers, 1,024 ids)
+    #[arg(long, value_name = "LAYOUT", default_value = "standard")]
+    layout: Layout,
+
+    /// The instant from which seconds are counted: RFC 3339, or a date; default: 2024-01-01
+    #[arg(long, value_name = "T")]
+    epoch: Option<Moment>,
+}
+
+impl SchemeArgs {
+    fn scheme(&self) -> Scheme {
+        let epoch = self.epoch.map_or(Scheme::default().epoch, Moment::of_change);
+        Scheme { layout: self.layout, epoch }
+    }
+}
+
+/// Print new ids, one a line
+///
+/// The registry keeps how far each worker has come, so that no process, crash or clock issues an id
+/// twice; it issues ids of one layout and epoch only. Waits for the next second when all ids of one
+/// are spent.
+///
+/// Example:
+///   accession payment-id new --worker 7 --count 3
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct New {
+    /// The worker
+    #[arg(long, value_name = "W")]
+    worker: u32,
+
+    /// How many
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    count: u64,
+
+    #[command(flatten)]
+    scheme: SchemeArgs,
+
+    /// A file of ids of the old scheme, one a line, never to be issued, now or later; - is stdin
+    #[arg(long, value_name = "FILE")]
+    old_ids: Option<PathBuf>,
+}
+
+/// Say when an id was issued, and by which worker; needs no registry
+///
+/// Example:
+///   accession payment-id decode 2KNQ8300Z --epoch 2022-01-01
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Decode {
+    /// The id
+    id: String,
+
+    #[command(flatten)]
+    scheme: SchemeArgs,
+}
+
+impl Command {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Command::New(new) => new.run(session),
+            Command::Decode(decode) => decode.run(session),
+        }
+    }
+}
+
+impl New {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let scheme = self.scheme.scheme();
+        let worker = scheme.worker(self.worker).map_err(Error::from)?;
+        let old_ids = match &self.old_ids {
+            Some(file) => old_payment_ids(file)?,
+            None => Vec::new(),
+        };
+        let mut registry = session.open(Access::Write)?;
+        if !old_ids.is_empty() {
+            registry.take_payment_ids(old_ids)?;
+        }
+        let mut left = self.count;
+        while left > 0 {
+            let lease = registry.lease_payment_ids(scheme, worker, left, session.now()?)?;
+            left -= lease.ids.len() as u64;
+            for decoded in &lease.ids {
+                if session.is_json() {
+                    session.json(decoded)?;
+                } else {
+                    writeln!(session.out(), "{}", decoded.id)?;
+                }
+            }
+            if let Some(more_at) = lease.more_at.filter(|_| left > 0) {
+                // Nobody should have to wait for ids that are there.
+                session.finish()?;
+                session.sleep_until(more_at)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Decode {
+    fn run(self, session: &mut Session) -> Result<Exit> {
+        let id: PaymentId = self.id.parse().map_err(Error::from)?;
+        let decoded = self.scheme.scheme().decode(id, session.now()?).map_err(Error::from)?;
+        if session.is_json() {
+            session.json(&decoded)?;
+            return Ok(Exit::Done);
+        }
+        let Decoded { id, time, worker, counter, layout, epoch } = decoded;
+        let out = session.out();
+        writeln!(out, "id          {id}")?;
+        writeln!(out, "time        {time}")?;
+        writeln!(out, "worker      {worker}")?;
+        writeln!(out, "counter     {counter}")?;
+        writeln!(out, "layout      {layout}")?;
+        writeln!(out, "epoch       {}", Timestamp::to_string(&epoch))?;
+        Ok(Exit::Done)
+    }
+}

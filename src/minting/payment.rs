@@ -1,0 +1,481 @@
+//! Payment ids: nine characters of Base36, most significant first, so that ids of one epoch sort by
+//! time as text.
+//!
+//! # Layouts
+//!
+//! Six characters are the seconds since the epoch, `0-9A-Z`, fixed width: until 36^6 s, which is
+//! 68.98 years (the document says 60). Three are the worker and its counter in that second:
+//!
+//! - [`Layout::Standard`]: one character for the worker (0–35), two for the counter (0–1,295).
+//! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers there, but
+//!   36^3 is 46,656 and not 65,536: only the workers 0–44 have all their 1,024 counters.
+//!
+//! An id does not tell its layout or its epoch, and the same id means different things in each: a
+//! registry issues ids of one layout and one epoch only.
+//!
+//! The epoch is 2024-01-01 unless told. (The document's decision says 2024, its example 2022.)
+//!
+//! Source: ids.md, Payment id; seed 002 (ADR 13).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::model::{Timestamp, quoted};
+
+/// Seconds that six characters can count: 36^6.
+pub const SECONDS: u64 = 36_u64.pow(6);
+
+/// What three characters can count: 36^3.
+const PLACES: u32 = 36_u32.pow(3);
+
+const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// How worker and counter share three characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Workers 0–35, counters 0–1,295.
+    #[default]
+    Standard,
+    /// Workers 0–44, counters 0–1,023.
+    Wide,
+}
+
+impl Layout {
+    /// How many workers it has.
+    pub const fn workers(self) -> u32 {
+        match self {
+            Layout::Standard => 36,
+            Layout::Wide => 45,
+        }
+    }
+
+    /// How many ids a worker has in a second.
+    pub const fn counters(self) -> u32 {
+        match self {
+            Layout::Standard => 36 * 36,
+            Layout::Wide => 1_024,
+        }
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::Standard => "standard",
+            Layout::Wide => "wide",
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Layout {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Self, LayoutError> {
+        [Layout::Standard, Layout::Wide]
+            .into_iter()
+            .find(|layout| layout.name() == text)
+            .ok_or(LayoutError)
+    }
+}
+
+/// A name that no layout has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a layout is standard or wide")]
+pub struct LayoutError;
+
+/// What ids mean: their layout, and from when on they count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheme {
+    /// How worker and counter share three characters.
+    pub layout: Layout,
+    /// The instant of second 0.
+    pub epoch: Timestamp,
+}
+
+impl Default for Scheme {
+    fn default() -> Self {
+        let epoch = Timestamp::from_micros(1_704_067_200_000_000).expect("2024-01-01T00:00:00Z");
+        Scheme { layout: Layout::default(), epoch }
+    }
+}
+
+impl Scheme {
+    /// A worker of this layout.
+    ///
+    /// # Errors
+    ///
+    /// [`PaymentError::NoWorker`].
+    pub fn worker(self, worker: u32) -> Result<Worker, PaymentError> {
+        if worker < self.layout.workers() {
+            Ok(Worker(worker))
+        } else {
+            Err(PaymentError::NoWorker { worker, layout: self.layout })
+        }
+    }
+
+    /// The second of an instant.
+    ///
+    /// # Errors
+    ///
+    /// [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
+    pub fn second_at(self, now: Timestamp) -> Result<u64, PaymentError> {
+        let micros = now.as_micros() - self.epoch.as_micros();
+        let second = u64::try_from(micros.div_euclid(1_000_000))
+            .map_err(|_| PaymentError::BeforeEpoch { now, epoch: self.epoch })?;
+        if second < SECONDS {
+            Ok(second)
+        } else {
+            Err(PaymentError::AfterLast { now, epoch: self.epoch })
+        }
+    }
+
+    /// The instant of a second.
+    pub fn instant_of(self, second: u64) -> Option<Timestamp> {
+        let micros = i64::try_from(second).ok()?.checked_mul(1_000_000)?;
+        Timestamp::from_micros(self.epoch.as_micros().checked_add(micros)?)
+    }
+
+    /// The id of a counter in a second.
+    ///
+    /// # Panics
+    ///
+    /// Never for a second and a counter below [`SECONDS`] and [`Layout::counters`]; these come out
+    /// of [`Scheme::second_at`] and of the minter.
+    pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
+        let place = match self.layout {
+            Layout::Standard => worker.0 * 36 * 36 + counter,
+            Layout::Wide => worker.0 * 1_024 + counter,
+        };
+        let mut number = second * u64::from(PLACES) + u64::from(place);
+        let mut characters = [b'0'; 9];
+        for character in characters.iter_mut().rev() {
+            *character = DIGITS[(number % 36) as usize];
+            number /= 36;
+        }
+        PaymentId(characters)
+    }
+
+    /// What an id says, read by this scheme.
+    ///
+    /// # Errors
+    ///
+    /// [`PaymentError::NotYet`]: its time has not come; [`PaymentError::NoSuchPlace`]: the layout
+    /// has no such worker.
+    pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded, PaymentError> {
+        let number = id.number();
+        let (second, place) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
+        let (worker, counter) = match self.layout {
+            Layout::Standard => (place / (36 * 36), place % (36 * 36)),
+            Layout::Wide => (place / 1_024, place % 1_024),
+        };
+        if worker >= self.layout.workers() {
+            return Err(PaymentError::NoSuchPlace { id, worker, layout: self.layout });
+        }
+        let not_yet = |time| PaymentError::NotYet { id, time, now, epoch: self.epoch };
+        let time = self.instant_of(second).ok_or_else(|| not_yet(None))?;
+        if time > now {
+            return Err(not_yet(Some(time)));
+        }
+        let Scheme { layout, epoch } = self;
+        Ok(Decoded { id, time, worker, counter, layout, epoch })
+    }
+}
+
+/// One of the workers that a layout has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Worker(u32);
+
+impl Worker {
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// Nine characters, `0-9A-Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PaymentId([u8; 9]);
+
+impl PaymentId {
+    /// The characters.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("its characters are ASCII")
+    }
+
+    fn number(self) -> u64 {
+        self.0.iter().fold(0, |number, &character| {
+            let digit =
+                if character.is_ascii_digit() { character - b'0' } else { character - b'A' + 10 };
+            number * 36 + u64::from(digit)
+        })
+    }
+}
+
+impl FromStr for PaymentId {
+    type Err = PaymentError;
+
+    /// # Errors
+    ///
+    /// - `"2KNQ8300"`: eight characters
+    /// - `"2knq8300z"`: lower case
+    /// - `"2KNQ-300Z"`: another character
+    fn from_str(text: &str) -> Result<Self, PaymentError> {
+        let characters = text.chars().count();
+        if characters != 9 {
+            return Err(PaymentError::Length { text: text.to_owned(), characters });
+        }
+        if let Some(character) = text.chars().find(|character| !character.is_ascii_alphanumeric()) {
+            return Err(PaymentError::Character { text: text.to_owned(), character });
+        }
+        if text.bytes().any(|character| character.is_ascii_lowercase()) {
+            return Err(PaymentError::LowerCase { text: text.to_owned() });
+        }
+        let bytes = text.as_bytes().try_into().expect("nine ASCII characters are nine bytes");
+        Ok(PaymentId(bytes))
+    }
+}
+
+impl fmt::Display for PaymentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for PaymentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for PaymentId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// What an id says.
+///
+/// Its fields, in this order, are those of `payment-id` in the command line's JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Decoded {
+    /// The id.
+    pub id: PaymentId,
+    /// Its second, from its first instant on.
+    pub time: Timestamp,
+    /// Who issued it.
+    pub worker: u32,
+    /// The how-manieth of that second it is, from 0 on.
+    pub counter: u32,
+    /// The layout it was read by.
+    pub layout: Layout,
+    /// The epoch it was read by.
+    pub epoch: Timestamp,
+}
+
+/// What can be wrong with a payment id, or with issuing one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PaymentError {
+    /// Not nine characters.
+    #[error("a payment id has nine characters, {} has {characters}", quoted(text))]
+    Length {
+        /// The text.
+        text: String,
+        /// How many it has.
+        characters: usize,
+    },
+    /// Lower case.
+    #[error("a payment id is upper case, {} has lower case: one of the old scheme?", quoted(text))]
+    LowerCase {
+        /// The text.
+        text: String,
+    },
+    /// Another character than 0-9 and A-Z.
+    #[error("a payment id has 0-9 and A-Z only, {} holds {character:?}", quoted(text))]
+    Character {
+        /// The text.
+        text: String,
+        /// The first that is another.
+        character: char,
+    },
+    /// A time that has not come.
+    #[error("{id} would be of {}, which has not come: by the epoch {epoch}, and now it is {now}", match time {
+        Some(time) => time.to_string(),
+        None => "after the year 9999".to_owned(),
+    })]
+    NotYet {
+        /// The id.
+        id: PaymentId,
+        /// Its time by the epoch.
+        time: Option<Timestamp>,
+        /// What the clock says.
+        now: Timestamp,
+        /// The epoch it was read by.
+        epoch: Timestamp,
+    },
+    /// An id of a worker that the layout does not have.
+    #[error("{id} would be of worker {worker}, which the {layout} layout does not have: it has 0 to {}", layout.workers() - 1)]
+    NoSuchPlace {
+        /// The id.
+        id: PaymentId,
+        /// Whose it would be.
+        worker: u32,
+        /// The layout it was read by.
+        layout: Layout,
+    },
+    /// A worker that the layout does not have.
+    #[error("the {layout} layout has the workers 0 to {}, not {worker}{}", layout.workers() - 1, match layout {
+        Layout::Standard => "",
+        Layout::Wide => ": from 45 on three characters cannot hold all counters",
+    })]
+    NoWorker {
+        /// The number.
+        worker: u32,
+        /// The layout.
+        layout: Layout,
+    },
+    /// The clock stands before the epoch.
+    #[error("now it is {now}, before the epoch {epoch}: no id can be issued")]
+    BeforeEpoch {
+        /// What the clock says.
+        now: Timestamp,
+        /// The epoch.
+        epoch: Timestamp,
+    },
+    /// The clock stands after the last second.
+    #[error(
+        "now it is {now}, after the last second of the epoch {epoch}: six characters are spent"
+    )]
+    AfterLast {
+        /// What the clock says.
+        now: Timestamp,
+        /// The epoch.
+        epoch: Timestamp,
+    },
+    /// The clock went back by more than a few seconds.
+    #[error(
+        "the clock is {seconds} s behind the last id of worker {worker}: it went back, or another \
+         machine's is wrong"
+    )]
+    ClockBehind {
+        /// By how many seconds.
+        seconds: u64,
+        /// Whose last id it is.
+        worker: u32,
+    },
+}
+
+/// By how much the clock may be behind the last id: then ids go on in its second. A clock is set
+/// back by less when it is kept in step; by more it is wrong, and waiting would hide that.
+pub(crate) const MAX_BEHIND_SECONDS: u64 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scheme(layout: Layout, epoch: &str) -> Scheme {
+        Scheme { layout, epoch: epoch.parse().unwrap() }
+    }
+
+    fn now() -> Timestamp {
+        "2030-01-01T00:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn erratum_the_example_decodes_by_each_epoch_to_another_day() {
+        // The decision says 2024, the example 2022; 2020 would make it a past date.
+        for (epoch, day) in [
+            ("2024-01-01T00:00:00Z", "2028-12-06"),
+            ("2022-01-01T00:00:00Z", "2026-12-07"),
+            ("2020-01-01T00:00:00Z", "2024-12-06"),
+        ] {
+            let scheme = scheme(Layout::Standard, epoch);
+            let decoded = scheme.decode("2KNQ8300Z".parse().unwrap(), now()).unwrap();
+            assert!(decoded.time.to_string().starts_with(day), "{}", decoded.time);
+            let seconds = (decoded.time.as_micros() - scheme.epoch.as_micros()) / 1_000_000;
+            assert_eq!(seconds, 155_631_747);
+            // Its prose counts the 3 twice: it is the last character of the time.
+            assert_eq!((decoded.worker, decoded.counter), (0, 35));
+        }
+    }
+
+    #[test]
+    fn erratum_six_characters_last_68_98_years_and_not_60() {
+        let scheme = Scheme::default();
+        let last = scheme.instant_of(SECONDS - 1).unwrap();
+        assert_eq!(last.to_string(), "2092-12-23T05:45:35Z");
+        assert!((SECONDS as f64 / (365.25 * 86_400.0) - 68.98).abs() < 0.01);
+        assert_eq!(scheme.second_at(last), Ok(SECONDS - 1));
+        let after = Timestamp::from_micros(last.as_micros() + 1_000_000).unwrap();
+        assert!(matches!(scheme.second_at(after), Err(PaymentError::AfterLast { .. })));
+        let before = Timestamp::from_micros(scheme.epoch.as_micros() - 1).unwrap();
+        assert!(matches!(scheme.second_at(before), Err(PaymentError::BeforeEpoch { .. })));
+    }
+
+    #[test]
+    fn erratum_a_16_bit_integer_does_not_fit_three_characters() {
+        const { assert!(PLACES < 1 << 16) };
+        assert_eq!(PLACES / 1_024, Layout::Wide.workers());
+        let wide = Scheme { layout: Layout::Wide, ..Scheme::default() };
+        assert!(wide.worker(44).is_ok());
+        for worker in 45..64 {
+            let refused = wide.worker(worker).unwrap_err().to_string();
+            assert!(refused.contains("three characters cannot hold"), "{refused}");
+        }
+        // 45 * 1024 = 46,080 is ZK0: a place that no worker has.
+        let refused = wide.decode("000000ZK0".parse().unwrap(), now()).unwrap_err();
+        assert!(matches!(refused, PaymentError::NoSuchPlace { worker: 45, .. }), "{refused}");
+    }
+
+    #[test]
+    fn every_place_of_both_layouts_comes_back_and_sorts() {
+        for layout in [Layout::Standard, Layout::Wide] {
+            let scheme = Scheme { layout, ..Scheme::default() };
+            let mut last = None;
+            for second in [0, 1, 35, 36, 155_631_747] {
+                for worker in 0..layout.workers() {
+                    for counter in 0..layout.counters() {
+                        let id = scheme.encode(second, scheme.worker(worker).unwrap(), counter);
+                        assert!(last < Some(id), "{last:?} {id}");
+                        last = Some(id);
+                        if counter % 97 == 0 {
+                            let decoded =
+                                scheme.decode(id.as_str().parse().unwrap(), now()).unwrap();
+                            assert_eq!((decoded.worker, decoded.counter), (worker, counter));
+                            assert_eq!(Some(decoded.time), scheme.instant_of(second));
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(Scheme::default().encode(SECONDS - 1, Worker(35), 1_295).as_str(), "ZZZZZZZZZ");
+    }
+
+    #[test]
+    fn what_is_no_id_says_why() {
+        for (text, message) in [
+            ("2KNQ8300", "a payment id has nine characters, \"2KNQ8300\" has 8"),
+            ("2KNQ83000Z", "a payment id has nine characters, \"2KNQ83000Z\" has 10"),
+            (
+                "2knq8300z",
+                "a payment id is upper case, \"2knq8300z\" has lower case: one of the old scheme?",
+            ),
+            ("2KNQ-300Z", "a payment id has 0-9 and A-Z only, \"2KNQ-300Z\" holds '-'"),
+            ("2KNQ83Ö0Z", "a payment id has 0-9 and A-Z only, \"2KNQ83Ö0Z\" holds 'Ö'"),
+        ] {
+            assert_eq!(text.parse::<PaymentId>().unwrap_err().to_string(), message);
+        }
+        let early = "2025-01-01T00:00:00Z".parse().unwrap();
+        let refused =
+            Scheme::default().decode("2KNQ8300Z".parse().unwrap(), early).unwrap_err().to_string();
+        assert!(refused.starts_with("2KNQ8300Z would be of 2028-12-06T"), "{refused}");
+    }
+}

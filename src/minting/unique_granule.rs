@@ -1,0 +1,299 @@
+//! NASA Cumulus' unique granule ids: `<producer granule id>_<suffix>`.
+//!
+//! The suffix is the beginning of the base64url text of an MD5, without padding and **with every
+//! `_` taken out**. (The document's step 4 only says "slice"; its three reference implementations,
+//! and what Cumulus ships, take the `_` out first.) So its alphabet has 63 symbols, and after the
+//! last `_` of an id stands its whole suffix.
+//!
+//! What is hashed: the collection id (formula C, shipped since 2025); or the collection id, `_` and
+//! a time in nanoseconds, so that each call gives another id. Formula B, of 2025-07, hashed
+//! `<granule id>_<collection id>`; ids of it are in the wild, and [`explain`] knows them.
+//!
+//! Source: ids.md, Unique granule id; seed 000.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use md5::{Digest, Md5};
+
+use crate::model::{GranuleId, GranuleIdError, quoted};
+
+/// A collection as Cumulus names it: `name___version`, the version a text (`001` is not `1`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectionId(String);
+
+/// A text that names no collection.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a collection id is a text such as MOD09GQ___006, without control characters")]
+pub struct CollectionIdError;
+
+impl FromStr for CollectionId {
+    type Err = CollectionIdError;
+
+    fn from_str(text: &str) -> Result<Self, CollectionIdError> {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err(CollectionIdError);
+        }
+        Ok(CollectionId(text.to_owned()))
+    }
+}
+
+impl fmt::Display for CollectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How many characters a suffix has: 1 to 22; 8 unless told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HashLength(u8);
+
+/// A number of characters that no suffix has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a suffix has 1 to 22 characters, 8 by default")]
+pub struct HashLengthError;
+
+impl HashLength {
+    /// Every length, the shortest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (1..=22).map(HashLength)
+    }
+
+    /// As a number.
+    pub fn get(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl Default for HashLength {
+    fn default() -> Self {
+        HashLength(8)
+    }
+}
+
+impl FromStr for HashLength {
+    type Err = HashLengthError;
+
+    fn from_str(text: &str) -> Result<Self, HashLengthError> {
+        match text.parse() {
+            Ok(length @ 1..=22) => Ok(HashLength(length)),
+            _ => Err(HashLengthError),
+        }
+    }
+}
+
+/// Why no unique id is made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UniqueIdError {
+    /// The hash has fewer characters than that: the reference implementations return fewer
+    /// without a word.
+    #[error(
+        "a suffix of {asked} characters cannot be had of {hashed}: without its _ the hash has {left}"
+    )]
+    TooShort {
+        /// What was hashed.
+        hashed: String,
+        /// How many characters were asked for.
+        asked: usize,
+        /// How many there are: 17 to 22.
+        left: usize,
+    },
+    /// With its suffix the id is none that a granule can have.
+    #[error("{} with its suffix is refused: {cause}", quoted(producer.as_str()))]
+    GranuleId {
+        /// The producer's id.
+        producer: GranuleId,
+        /// Why.
+        cause: GranuleIdError,
+    },
+}
+
+/// The unique id of a producer's granule; with `nanoseconds` the time is hashed too.
+///
+/// Without it the same granule and collection give the same id at each call.
+///
+/// # Errors
+///
+/// [`UniqueIdError`]: the suffix cannot be so long; or the id becomes longer than 1,024 bytes.
+///
+/// # Examples
+///
+/// ```
+/// use accession::minting::unique_granule::{HashLength, unique};
+///
+/// let producer = "MOD09GQ.A2017224.h09v02.006.2017227165020".parse()?;
+/// let granule_id = unique(&producer, &"MOD09GQ___006".parse()?, HashLength::default(), None)?;
+/// assert_eq!(granule_id.as_str(), "MOD09GQ.A2017224.h09v02.006.2017227165020_wJJ69jjW");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unique(
+    producer: &GranuleId,
+    collection: &CollectionId,
+    hash_length: HashLength,
+    nanoseconds: Option<u128>,
+) -> Result<GranuleId, UniqueIdError> {
+    let hashed = match nanoseconds {
+        None => collection.to_string(),
+        Some(nanoseconds) => format!("{collection}_{nanoseconds}"),
+    };
+    let hash = hash(&hashed);
+    let (asked, left) = (hash_length.get(), hash.len());
+    let suffix = hash.get(..asked).ok_or(UniqueIdError::TooShort { hashed, asked, left })?;
+    GranuleId::new(format!("{producer}_{suffix}"))
+        .map_err(|cause| UniqueIdError::GranuleId { producer: producer.clone(), cause })
+}
+
+/// The base64url text of the MD5, without `_`: 17 to 22 characters.
+fn hash(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Md5::digest(text)).replace('_', "")
+}
+
+/// The producer's part and the suffix of a unique id: parted at the last `_`, since suffixes hold
+/// none; nothing if there is none, or nothing on one side of it.
+pub fn split(granule_id: &GranuleId) -> Option<(&str, &str)> {
+    let (producer, suffix) = granule_id.as_str().rsplit_once('_')?;
+    (!producer.is_empty() && !suffix.is_empty()).then_some((producer, suffix))
+}
+
+/// Which formula made an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Formula {
+    /// `<granule id>_<collection id>`, 2025-07.
+    B,
+    /// `<collection id>`, shipped.
+    C,
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Formula::B => "B",
+            Formula::C => "C",
+        })
+    }
+}
+
+/// Which formula made the suffix of an id, if the collection is this one; none: another
+/// collection, or a time was hashed too, which nobody can tell from the id.
+pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Option<Formula> {
+    let formulas =
+        [(Formula::C, collection.to_string()), (Formula::B, format!("{producer}_{collection}"))];
+    let made = formulas.into_iter().find(|(_, hashed)| hash(hashed).starts_with(suffix));
+    made.map(|(formula, _)| formula)
+}
+
+/// The probability that of so many suffixes of this length at least two are alike, by an alphabet
+/// of so many symbols: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d = symbols^length`.
+///
+/// The true alphabet has 63; the document reckons with 64.
+pub fn risk(ingests: u64, hash_length: HashLength, symbols: u32) -> f64 {
+    let ingests = ingests as f64;
+    let pairs = ingests * (ingests - 1.0) / 2.0;
+    -(-pairs / f64::from(symbols).powi(i32::from(hash_length.0))).exp_m1()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(length: u8) -> HashLength {
+        HashLength(length)
+    }
+
+    #[test]
+    fn the_vectors_of_ids_md() {
+        // Collection, what is left of its hash without `_`, and the beginning.
+        for (collection, full) in [
+            ("MOD09GQ___006", "wJJ69jjWqRUe9w034C55cA"),
+            ("testCollection", "PFA7fPRD0WmizQFzOrp9g"),
+        ] {
+            assert_eq!(hash(collection), full);
+        }
+        for (collection, characters, suffix) in [
+            ("MOD09GQ___006", 8, "wJJ69jjW"),
+            ("MOD09GQ___006", 3, "wJJ"),
+            ("MOD87GQ___006", 8, "qPXYVCoL"),
+            ("testCollection", 8, "PFA7fPRD"),
+            ("testCollection", 4, "PFA7"),
+            ("someType___001", 8, "cS2vIz8C"),
+            ("otherType___002", 8, "i1MTStOf"),
+            ("collection1", 6, "kKuTyw"),
+            ("collection2", 6, "iUgALX"),
+        ] {
+            let producer: GranuleId = "a_b".parse().unwrap();
+            let collection = collection.parse().unwrap();
+            let unique = unique(&producer, &collection, length(characters), None).unwrap();
+            assert_eq!(unique.as_str(), format!("a_b_{suffix}"));
+            assert_eq!(split(&unique), Some(("a_b", suffix)));
+            assert_eq!(explain("a_b", suffix, &collection), Some(Formula::C));
+        }
+        // Formula B.
+        let producer = "MOD09GQ.A2017224.h09v02.006.2017227165020";
+        let collection = "MOD09GQ___006".parse().unwrap();
+        assert_eq!(explain(producer, "aoYA4tTn", &collection), Some(Formula::B));
+        assert_eq!(explain(producer, "aoYA4tTm", &collection), None);
+    }
+
+    #[test]
+    fn erratum_the_hash_is_sliced_after_its_underscores_are_taken_out() {
+        let text = URL_SAFE_NO_PAD.encode(Md5::digest("testCollection"));
+        assert_eq!(&text[..8], "PF_A7fPR", "as the document's step 4 has it");
+        assert_eq!(&hash("testCollection")[..8], "PFA7fPRD", "as its implementations do it");
+    }
+
+    #[test]
+    fn a_suffix_longer_than_the_hash_is_refused_and_says_how_long_it_can_be() {
+        let producer: GranuleId = "a".parse().unwrap();
+        let collection: CollectionId = "otherType___002".parse().unwrap();
+        assert!(unique(&producer, &collection, length(20), None).is_ok());
+        let refused = unique(&producer, &collection, length(21), None).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "a suffix of 21 characters cannot be had of otherType___002: without its _ the hash has 20"
+        );
+        for text in ["0", "23", "-1", "x", ""] {
+            assert!(text.parse::<HashLength>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn with_a_time_each_call_gives_another_id() {
+        let producer: GranuleId = "a".parse().unwrap();
+        let collection: CollectionId = "MOD09GQ___006".parse().unwrap();
+        let at =
+            |nanoseconds| unique(&producer, &collection, length(8), Some(nanoseconds)).unwrap();
+        assert_ne!(at(1_700_000_000_000_000_000), at(1_700_000_000_000_000_001));
+        assert_eq!(at(5), at(5));
+    }
+
+    #[test]
+    fn an_id_without_two_parts_is_not_split() {
+        for text in ["a", "_a", "a_"] {
+            assert_eq!(split(&text.parse().unwrap()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn erratum_the_alphabet_has_63_symbols_so_the_risk_is_a_little_greater() {
+        let percent = |characters, symbols| 100.0 * risk(10_000, length(characters), symbols);
+        let is = |value: f64, expected: f64| (value / expected - 1.0).abs() < 5e-3;
+        for (characters, expected) in
+            [(6, 0.0799), (7, 0.001269), (8, 2.0147e-5), (9, 3.198e-7), (5, 4.91), (4, 95.8)]
+        {
+            let value = percent(characters, 63);
+            assert!(is(value, expected), "{characters}: {value}");
+        }
+        assert!(percent(3, 63) > 99.999);
+        // The document's table, which takes n² / 2 for n (n - 1) / 2.
+        for (characters, printed) in
+            [(6, 0.07273311278), (7, 0.001136861915), (8, 0.00001776356682), (9, 2.775557562e-7)]
+        {
+            let by_squares = -100.0 * (-5e7 / 64_f64.powi(characters)).exp_m1();
+            assert!((by_squares / printed - 1.0).abs() < 1e-6, "{characters}: {by_squares}");
+            assert!(is(percent(characters as u8, 64), printed));
+        }
+    }
+}

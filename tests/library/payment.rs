@@ -1,0 +1,196 @@
+//! No payment id twice, whatever the clock does.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use accession::minting::payment::{Layout, PaymentError, PaymentId, Scheme};
+use accession::minting::{Clock, PaymentMinter};
+use accession::{Error, Registry, Timestamp};
+use proptest::prelude::*;
+
+/// A clock that stands where a test puts it, and goes on when somebody waits.
+struct ScriptedClock(AtomicI64);
+
+impl ScriptedClock {
+    fn at(timestamp: Timestamp) -> Self {
+        ScriptedClock(AtomicI64::new(timestamp.as_micros()))
+    }
+
+    fn advance(&self, micros: i64) {
+        self.0.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+impl Clock for &ScriptedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst)).unwrap()
+    }
+
+    fn wait(&self, duration: Duration) {
+        self.advance(duration.as_micros() as i64);
+    }
+}
+
+fn noon() -> Timestamp {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+/// What happens to the clock before the next ids.
+fn moves() -> impl Strategy<Value = Vec<(i64, u64)>> {
+    let seconds = prop_oneof![
+        4 => Just(0_i64),
+        2 => 0..3_000_000_i64,
+        2 => -6_000_000..0_i64,
+        1 => Just(-86_400_000_000),
+        1 => Just(86_400_000_000),
+    ];
+    let count = prop_oneof![4 => 1..5_u64, 1 => 1_000..1_400_u64];
+    prop::collection::vec((seconds, count), 1..12)
+}
+
+fn layouts() -> impl Strategy<Value = Layout> {
+    prop_oneof![Just(Layout::Standard), Just(Layout::Wide)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn leased_ids_ascend_and_never_repeat_whatever_the_clock_does(
+        moves in moves(),
+        layout in layouts(),
+    ) {
+        let scheme = Scheme { layout, ..Scheme::default() };
+        let worker = scheme.worker(3).unwrap();
+        let mut registry = Registry::in_memory().unwrap();
+        let mut now = noon();
+        let (mut last, mut newest): (Option<PaymentId>, Option<Timestamp>) = (None, None);
+        for (micros, count) in moves {
+            now = Timestamp::from_micros(now.as_micros() + micros).unwrap();
+            match registry.lease_payment_ids(scheme, worker, count, now) {
+                Ok(lease) => {
+                    prop_assert_eq!(lease.more_at.is_none(), lease.ids.len() as u64 == count);
+                    for decoded in lease.ids {
+                        prop_assert!(last < Some(decoded.id));
+                        last = Some(decoded.id);
+                        newest = newest.max(Some(decoded.time));
+                    }
+                }
+                Err(Error::Payment(PaymentError::ClockBehind { seconds, .. })) => {
+                    let gap = newest.unwrap().as_micros() - now.as_micros();
+                    prop_assert!(seconds > 5 && gap > 5_000_000, "{} {}", seconds, gap);
+                }
+                Err(other) => return Err(TestCaseError::fail(other.to_string())),
+            }
+        }
+    }
+
+    #[test]
+    fn minted_ids_ascend_and_never_repeat_whatever_the_clock_does(
+        moves in moves(),
+        layout in layouts(),
+    ) {
+        let scheme = Scheme { layout, ..Scheme::default() };
+        let clock = ScriptedClock::at(noon());
+        let minter = PaymentMinter::new(scheme, scheme.worker(3).unwrap(), &clock).unwrap();
+        let mut last: Option<PaymentId> = None;
+        for (micros, count) in moves {
+            clock.advance(micros);
+            for _ in 0..count {
+                match minter.mint() {
+                    Ok(id) => {
+                        prop_assert!(last < Some(id));
+                        last = Some(id);
+                    }
+                    Err(PaymentError::ClockBehind { seconds, .. }) => prop_assert!(seconds > 5),
+                    Err(other) => return Err(TestCaseError::fail(other.to_string())),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn eight_threads_share_a_minter_and_none_gets_an_id_twice() {
+    const IDS: usize = 5_000;
+    let clock = ScriptedClock::at(noon());
+    let scheme = Scheme::default();
+    let minter = PaymentMinter::new(scheme, scheme.worker(0).unwrap(), &clock).unwrap();
+    let all = Mutex::new(BTreeSet::new());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let ids: Vec<PaymentId> = (0..IDS).map(|_| minter.mint().unwrap()).collect();
+                assert!(ids.is_sorted(), "in order for each thread");
+                all.lock().unwrap().extend(ids);
+            });
+        }
+    });
+    assert_eq!(all.into_inner().unwrap().len(), 8 * IDS);
+}
+
+#[test]
+fn the_1297th_id_of_a_second_waits_for_the_next() {
+    let clock = ScriptedClock::at(noon());
+    let scheme = Scheme::default();
+    let minter = PaymentMinter::new(scheme, scheme.worker(1).unwrap(), &clock).unwrap();
+    let ids: Vec<_> = (0..1_297)
+        .map(|_| {
+            scheme.decode(minter.mint().unwrap(), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap()
+        })
+        .collect();
+    // The second in which it was made is left out: another process may have used it.
+    assert_eq!(ids[0].time.to_string(), "2026-01-01T12:00:01Z");
+    assert_eq!((ids[1_295].time, ids[1_295].counter), (ids[0].time, 1_295));
+    assert_eq!(ids[1_296].time.to_string(), "2026-01-01T12:00:02Z");
+    assert_eq!(ids[1_296].counter, 0);
+}
+
+#[test]
+fn outside_the_epoch_there_is_a_clear_error_and_no_wrap() {
+    let scheme = Scheme::default();
+    let worker = scheme.worker(0).unwrap();
+    let mut registry = Registry::in_memory().unwrap();
+    let mut lease =
+        |at: &str, count| registry.lease_payment_ids(scheme, worker, count, at.parse().unwrap());
+    assert!(lease("2023-12-31T23:59:59Z", 1).unwrap_err().to_string().contains("before the epoch"));
+    let last = lease("2092-12-23T05:45:35.9Z", 2_000).unwrap();
+    assert_eq!(last.ids.len(), 1_296);
+    assert_eq!(last.ids[1_295].id.as_str(), "ZZZZZZ0ZZ");
+    assert!(lease("2092-12-23T05:45:35.9Z", 1).unwrap().ids.is_empty());
+    assert!(lease("2092-12-23T05:45:36Z", 1).unwrap_err().to_string().contains("are spent"));
+
+    let clock = ScriptedClock::at("2092-12-23T05:45:35Z".parse().unwrap());
+    let minter = PaymentMinter::new(scheme, worker, &clock).unwrap();
+    assert!(matches!(minter.mint(), Err(PaymentError::AfterLast { .. })));
+}
+
+#[test]
+fn ids_of_the_old_scheme_are_skipped() {
+    let scheme = Scheme::default();
+    let worker = scheme.worker(2).unwrap();
+    let mut registry = Registry::in_memory().unwrap();
+    let second = scheme.second_at(noon()).unwrap();
+    let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
+    assert_eq!(registry.take_payment_ids(old).unwrap(), 3);
+    assert_eq!(registry.take_payment_ids(old).unwrap(), 0);
+    let lease = registry.lease_payment_ids(scheme, worker, 3, noon()).unwrap();
+    let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
+    assert_eq!(counters, [2, 4, 5]);
+}
+
+#[test]
+fn a_registry_issues_ids_of_one_scheme_only() {
+    let scheme = Scheme::default();
+    let mut registry = Registry::in_memory().unwrap();
+    registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon()).unwrap();
+    for other in [
+        Scheme { layout: Layout::Wide, ..scheme },
+        Scheme { epoch: "2022-01-01T00:00:00Z".parse().unwrap(), ..scheme },
+    ] {
+        let refused = registry.lease_payment_ids(other, other.worker(1).unwrap(), 1, noon());
+        assert_eq!(refused.unwrap_err().kind(), "payment-scheme");
+    }
+}
