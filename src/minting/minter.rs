@@ -85,9 +85,11 @@ impl<C: Clock> PaymentMinter<C> {
     /// [`PaymentError::ClockBehind`]; [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
     pub fn mint(&self) -> Result<PaymentId, PaymentError> {
         loop {
+            // First what was issued, and then the clock: the other way round, a thread that was
+            // held up between the two would find ids of later seconds, and blame the clock.
+            let seen = self.last.load(Ordering::Acquire);
             let now = self.clock.now();
             let second = self.scheme.second_at(now)?;
-            let seen = self.last.load(Ordering::Acquire);
             let (last, counter) = unpack(seen);
             let (second, counter) = if second > last {
                 (second, 0)

@@ -20,7 +20,8 @@ pub struct Lease {
 impl Registry {
     /// Leases ids of this second, or of the last one if the clock went back by a few seconds.
     ///
-    /// What was leased is noted in one IMMEDIATE transaction before anyone sees it: a crash can
+    /// `clock` is read once nobody else is writing: a time from before a long wait would look like a
+    /// clock that went back. What was leased is noted in one IMMEDIATE transaction before anyone sees it: a crash can
     /// waste ids, but repeat none. Nothing is locked while a caller waits for [`Lease::more_at`].
     ///
     /// # Errors
@@ -32,10 +33,10 @@ impl Registry {
         scheme: Scheme,
         worker: Worker,
         count: u64,
-        now: Timestamp,
+        clock: impl FnOnce() -> Timestamp,
     ) -> Result<Lease> {
         self.writing(|write, _| {
-            let lease = lease(write, scheme, worker, count, now)?;
+            let lease = lease(write, scheme, worker, count, clock())?;
             Ok((lease, End::Commit))
         })
     }

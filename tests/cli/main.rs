@@ -8,5 +8,6 @@ mod harness;
 mod contract;
 mod files;
 mod help;
+mod payment;
 mod readme;
 mod transcripts;

@@ -13,4 +13,5 @@ mod payment;
 mod random_histories;
 mod refusals;
 mod seed;
+mod unique_granule;
 mod work;

@@ -69,7 +69,7 @@ proptest! {
         let (mut last, mut newest): (Option<PaymentId>, Option<Timestamp>) = (None, None);
         for (micros, count) in moves {
             now = Timestamp::from_micros(now.as_micros() + micros).unwrap();
-            match registry.lease_payment_ids(scheme, worker, count, now) {
+            match registry.lease_payment_ids(scheme, worker, count, || now) {
                 Ok(lease) => {
                     prop_assert_eq!(lease.more_at.is_none(), lease.ids.len() as u64 == count);
                     for decoded in lease.ids {
@@ -154,7 +154,7 @@ fn outside_the_epoch_there_is_a_clear_error_and_no_wrap() {
     let worker = scheme.worker(0).unwrap();
     let mut registry = Registry::in_memory().unwrap();
     let mut lease =
-        |at: &str, count| registry.lease_payment_ids(scheme, worker, count, at.parse().unwrap());
+        |at: &str, count| registry.lease_payment_ids(scheme, worker, count, || at.parse().unwrap());
     assert!(lease("2023-12-31T23:59:59Z", 1).unwrap_err().to_string().contains("before the epoch"));
     let last = lease("2092-12-23T05:45:35.9Z", 2_000).unwrap();
     assert_eq!(last.ids.len(), 1_296);
@@ -176,7 +176,7 @@ fn ids_of_the_old_scheme_are_skipped() {
     let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
     assert_eq!(registry.take_payment_ids(old).unwrap(), 3);
     assert_eq!(registry.take_payment_ids(old).unwrap(), 0);
-    let lease = registry.lease_payment_ids(scheme, worker, 3, noon()).unwrap();
+    let lease = registry.lease_payment_ids(scheme, worker, 3, noon).unwrap();
     let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
     assert_eq!(counters, [2, 4, 5]);
 }
@@ -185,12 +185,12 @@ fn ids_of_the_old_scheme_are_skipped() {
 fn a_registry_issues_ids_of_one_scheme_only() {
     let scheme = Scheme::default();
     let mut registry = Registry::in_memory().unwrap();
-    registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon()).unwrap();
+    registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon).unwrap();
     for other in [
         Scheme { layout: Layout::Wide, ..scheme },
         Scheme { epoch: "2022-01-01T00:00:00Z".parse().unwrap(), ..scheme },
     ] {
-        let refused = registry.lease_payment_ids(other, other.worker(1).unwrap(), 1, noon());
+        let refused = registry.lease_payment_ids(other, other.worker(1).unwrap(), 1, noon);
         assert_eq!(refused.unwrap_err().kind(), "payment-scheme");
     }
 }

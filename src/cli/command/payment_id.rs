@@ -100,7 +100,9 @@ impl New {
         }
         let mut left = self.count;
         while left > 0 {
-            let lease = registry.lease_payment_ids(scheme, worker, left, session.now()?)?;
+            let before = session.now()?;
+            let clock = || session.now().unwrap_or(before);
+            let lease = registry.lease_payment_ids(scheme, worker, left, clock)?;
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
                 if session.is_json() {

@@ -1,0 +1,117 @@
+//! Payment ids a second: from one minter shared by threads, beside its peers, and leased.
+//!
+//! `cargo bench --bench payment` prints the table of the README. Time is not the limit: the clock is
+//! a number that goes on when all ids of its second are spent. Of `snowflaked` it cannot be set.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use accession::minting::payment::Scheme;
+use accession::minting::{Clock, PaymentMinter};
+use accession::{Registry, Timestamp};
+use ferroid::generator::AtomicSnowflakeGenerator;
+use ferroid::id::SnowflakeTwitterId;
+use ferroid::time::TimeSource;
+
+const IDS: usize = 2_000_000;
+
+struct Numbers(AtomicI64);
+
+impl Clock for Numbers {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::Relaxed)).unwrap()
+    }
+
+    fn wait(&self, duration: Duration) {
+        self.0.fetch_add(duration.as_micros() as i64, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Millis<'a>(&'a AtomicU64);
+
+impl TimeSource<u64> for Millis<'_> {
+    fn current_millis(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Millions of ids a second, by so many threads together.
+fn rate(threads: usize, mint: impl Fn() + Sync) -> f64 {
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| (0..IDS / threads).for_each(|_| mint()));
+        }
+    });
+    IDS as f64 / begin.elapsed().as_secs_f64() / 1e6
+}
+
+fn best(rounds: usize, rate: impl Fn() -> f64) -> f64 {
+    (0..rounds).map(|_| rate()).fold(0.0, f64::max)
+}
+
+fn main() {
+    let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+    let scheme = Scheme::default();
+    let worker = scheme.worker(0).unwrap();
+    println!("| million ids a second | 1 thread | 2 threads |");
+    println!("|---|---|---|");
+
+    let ours = |threads| {
+        best(5, || {
+            let clock = Numbers(AtomicI64::new(noon.as_micros()));
+            let minter = PaymentMinter::new(scheme, worker, clock).unwrap();
+            rate(threads, || {
+                std::hint::black_box(minter.mint().unwrap());
+            })
+        })
+    };
+    println!("| one shared minter | {:.1} | {:.1} |", ours(1), ours(2));
+
+    let ferroid = |threads| {
+        best(5, || {
+            let millis = AtomicU64::new(1_000);
+            let generator: AtomicSnowflakeGenerator<SnowflakeTwitterId, _> =
+                AtomicSnowflakeGenerator::new(0, Millis(&millis));
+            rate(threads, || {
+                let id = generator.next_id(|_| {
+                    millis.fetch_add(1, Ordering::Relaxed);
+                });
+                std::hint::black_box(id);
+            })
+        })
+    };
+    println!("| `ferroid`, atomic, the same clock | {:.1} | {:.1} |", ferroid(1), ferroid(2));
+
+    let snowflaked = |threads| {
+        best(5, || {
+            let generator = snowflaked::sync::Generator::new(0);
+            rate(threads, || {
+                std::hint::black_box(generator.generate::<u64>());
+            })
+        })
+    };
+    println!("| `snowflaked`, the true clock | {:.1} | {:.1} |", snowflaked(1), snowflaked(2));
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut registry = Registry::create(&folder.path().join("accession.db")).unwrap();
+    let mut lease = |count: u64, rounds: i64, later: i64| {
+        let begin = Instant::now();
+        let mut ids = 0;
+        for round in 0..rounds {
+            let now = noon.as_micros() + (later + round) * 1_000_000;
+            let now = Timestamp::from_micros(now).unwrap();
+            ids += registry.lease_payment_ids(scheme, worker, count, || now).unwrap().ids.len();
+        }
+        assert_eq!(ids as i64, count as i64 * rounds);
+        ids as f64 / begin.elapsed().as_secs_f64()
+    };
+    let (one, all) = (lease(1, 300, 0), lease(1_296, 300, 1_000));
+    println!();
+    println!(
+        "Leased from a registry on disk, a transaction a lease: {one:.0} ids a second one by one, {all:.0} in leases of 1,296."
+    );
+}
