@@ -5,7 +5,7 @@ use std::io;
 
 use super::selection::select;
 use super::{Registry, Selection};
-use crate::model::{GranuleId, Instance};
+use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance};
 use crate::{Error, Result};
 
 /// A granule that one side has and the other has not.
@@ -59,73 +59,120 @@ impl Registry {
             let (left_key, left) = select(read, left)?;
             let (right_key, right) = select(read, right)?;
             let (left, right) = (left.instance, right.instance);
-            let mut comparison =
-                Comparison { left, right, matched: 0, only_left: 0, only_right: 0 };
-            let ids = |key, instance: &Instance| {
-                let granules = read.granules_held(key, instance.timestamp);
-                granules.map(|granule| Ok(granule?.granule_id))
-            };
-            merge(
-                ids(left_key, &comparison.left.clone()),
-                ids(right_key, &comparison.right.clone()),
+            let counts = merge(
+                read.granules_held(left_key, left.timestamp).map(|granule| Ok(granule?)),
+                read.granules_held(right_key, right.timestamp).map(|granule| Ok(granule?)),
                 |side| {
-                    match side {
-                        None => comparison.matched += 1,
-                        Some(difference) => {
-                            match difference {
-                                Difference::OnlyLeft(_) => comparison.only_left += 1,
-                                Difference::OnlyRight(_) => comparison.only_right += 1,
-                            }
-                            show(difference)?;
-                        }
-                    }
-                    Ok(())
+                    Ok(match side {
+                        Side::Left(granule) => show(Difference::OnlyLeft(granule.granule_id))?,
+                        Side::Right(granule) => show(Difference::OnlyRight(granule.granule_id))?,
+                    })
                 },
             )?;
-            if comparison.is_identical()
-                != (comparison.left.identifier == comparison.right.identifier)
-            {
-                return Err(Error::Inconsistent {
-                    what: format!(
-                        "the identifiers {} and {} do not bear out the granules they stand for",
-                        comparison.left.identifier, comparison.right.identifier
-                    ),
+            counts.bear_out(left.identifier, right.identifier)?;
+            let Counts { matched, only_left, only_right } = counts;
+            Ok(Comparison { left, right, matched, only_left, only_right })
+        })
+    }
+
+    /// Compares what a dataset here holds now with a set of another registry: each on one
+    /// consistent state. A dataset without a history, or that is not here, holds nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::compare`].
+    pub(crate) fn compare_with(
+        &mut self,
+        dataset: &DatasetName,
+        other: &mut Registry,
+        right: &Selection,
+        mut show: impl FnMut(Side) -> Result<()>,
+    ) -> Result<(Option<Instance>, Instance, Counts)> {
+        self.reading(|read, _| {
+            let left = match read.dataset(dataset)? {
+                None => None,
+                Some((key, _)) => read.latest_instance(key)?.map(|latest| (key, latest)),
+            };
+            other.reading(|other, _| {
+                let (right_key, right) = select(other, right)?;
+                let right = right.instance;
+                let held_here = left.iter().flat_map(|(key, latest)| {
+                    read.granules_held(*key, latest.timestamp).map(|granule| Ok(granule?))
                 });
-            }
-            Ok(comparison)
+                let held_there =
+                    other.granules_held(right_key, right.timestamp).map(|granule| Ok(granule?));
+                let counts = merge(held_here, held_there, &mut show)?;
+                let identifier =
+                    left.as_ref().map_or(Identifier::EMPTY, |(_, latest)| latest.identifier);
+                counts.bear_out(identifier, right.identifier)?;
+                Ok((left.map(|(_, latest)| latest), right, counts))
+            })
         })
     }
 }
 
-/// Merges two streams of ids in canonical order: `tell` hears `None` for an id that both have.
-pub(crate) fn merge(
-    mut left: impl Iterator<Item = Result<GranuleId>>,
-    mut right: impl Iterator<Item = Result<GranuleId>>,
-    mut tell: impl FnMut(Option<Difference>) -> Result<()>,
-) -> Result<()> {
+/// A granule that only one side has.
+#[derive(Debug, Clone)]
+pub(crate) enum Side {
+    /// The left.
+    Left(Granule),
+    /// The right.
+    Right(Granule),
+}
+
+/// How many granules both sides have, and how many only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub matched: u64,
+    pub only_left: u64,
+    pub only_right: u64,
+}
+
+impl Counts {
+    /// Equal sets have equal identifiers, and different ones different ones.
+    fn bear_out(self, left: Identifier, right: Identifier) -> Result<()> {
+        let is_same = self.only_left == 0 && self.only_right == 0;
+        if is_same == (left == right) {
+            return Ok(());
+        }
+        Err(Error::Inconsistent {
+            what: format!(
+                "the identifiers {left} and {right} do not bear out the granules they stand for"
+            ),
+        })
+    }
+}
+
+/// Merges two streams of granules in canonical order; tells of those that only one has.
+fn merge(
+    mut left: impl Iterator<Item = Result<Granule>>,
+    mut right: impl Iterator<Item = Result<Granule>>,
+    mut tell: impl FnMut(Side) -> Result<()>,
+) -> Result<Counts> {
+    let mut counts = Counts::default();
     let mut next_left = left.next().transpose()?;
     let mut next_right = right.next().transpose()?;
     loop {
         let order = match (&next_left, &next_right) {
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(counts),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (Some(left), Some(right)) => left.cmp(right),
+            (Some(left), Some(right)) => left.granule_id.cmp(&right.granule_id),
         };
-        match order {
-            Ordering::Less => {
-                tell(next_left.take().map(Difference::OnlyLeft))?;
-                next_left = left.next().transpose()?;
-            }
-            Ordering::Greater => {
-                tell(next_right.take().map(Difference::OnlyRight))?;
-                next_right = right.next().transpose()?;
-            }
-            Ordering::Equal => {
-                tell(None)?;
-                next_left = left.next().transpose()?;
-                next_right = right.next().transpose()?;
+        if order != Ordering::Greater {
+            let granule = std::mem::replace(&mut next_left, left.next().transpose()?);
+            if let (Ordering::Less, Some(granule)) = (order, granule) {
+                counts.only_left += 1;
+                tell(Side::Left(granule))?;
             }
         }
+        if order != Ordering::Less {
+            let granule = std::mem::replace(&mut next_right, right.next().transpose()?);
+            if let (Ordering::Greater, Some(granule)) = (order, granule) {
+                counts.only_right += 1;
+                tell(Side::Right(granule))?;
+            }
+        }
+        counts.matched += u64::from(order == Ordering::Equal);
     }
 }

@@ -1,13 +1,13 @@
 //! A whole history at once: every change that a file tells of, in one transaction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::resume::{Resume, resume_before};
 use super::{ChangeError, End, Monitor, Registry, Work, dataset_to_change};
 use crate::chain::{Hashing, Sweep};
 use crate::model::{
-    DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
+    Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
 };
 use crate::store::{DatasetKey, Order, Staged, Stay, Stays, Write};
 use crate::{Error, Result};
@@ -46,12 +46,25 @@ pub struct Import<'registry> {
 /// Events that are staged at a time.
 const BATCH_EVENTS: usize = 4_096;
 
+/// What somebody else says of a change: it is made only if it is so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The identifier that it must lead to.
+    pub identifier: Identifier,
+    /// The note to be kept with it.
+    pub note: Option<String>,
+    /// Where it was read, for messages.
+    pub place: Option<Place>,
+}
+
 /// What is known of the events that were staged.
 #[derive(Default)]
 struct StagedEvents {
     count: u64,
     sources: Vec<Arc<str>>,
     times: BTreeSet<Timestamp>,
+    expected: BTreeMap<Timestamp, Expected>,
+    record: Option<Dataset>,
     are_out_of_order: bool,
 }
 
@@ -105,6 +118,16 @@ impl Import<'_> {
         self.staged.times.insert(event.at);
         self.batch.push((event, place));
         if self.batch.len() == BATCH_EVENTS { self.stage() } else { Ok(()) }
+    }
+
+    /// The change at this time is made only if it leads to this; else nothing is.
+    pub fn expect(&mut self, at: Timestamp, expected: Expected) {
+        self.staged.expected.insert(at, expected);
+    }
+
+    /// The record of the dataset, if this import makes it.
+    pub fn describe(&mut self, record: Dataset) {
+        self.staged.record = Some(record);
     }
 
     fn stage(&mut self) -> Result<()> {
@@ -196,7 +219,12 @@ impl<'write> History<'write> {
         staged: StagedEvents,
         now: Timestamp,
     ) -> Result<Self> {
-        let dataset = dataset_to_change(write, name, create)?;
+        let dataset = match (&staged.record, write.dataset(name)?) {
+            (Some(record), None) if create => {
+                write.insert_dataset(&Dataset { name: name.clone(), ..record.clone() })?
+            }
+            _ => dataset_to_change(write, name, create)?,
+        };
         let latest = write.latest_instance(dataset)?;
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let times: Vec<Timestamp> =
@@ -404,6 +432,15 @@ impl<'write> History<'write> {
                 let what = format!("{name} has rows of more granules than its history counts");
                 Error::Inconsistent { what }
             })?;
+            let expected = self.staged.expected.get(&timestamp);
+            if let Some(expected) = expected.filter(|it| it.identifier != identifier) {
+                Err(ChangeError::NotAsExpected {
+                    place: expected.place.clone(),
+                    at: timestamp,
+                    expected: expected.identifier,
+                    identifier,
+                })?;
+            }
             let instance = Instance {
                 dataset: self.name.clone(),
                 timestamp,
@@ -413,7 +450,7 @@ impl<'write> History<'write> {
                 ingested: tally.ingested,
                 deleted: tally.deleted,
                 recorded: self.now,
-                note: None,
+                note: expected.and_then(|expected| expected.note.clone()),
             };
             self.write.insert_instance(self.dataset, &instance)?;
             if let Some(before) = instances.last_mut() {

@@ -10,6 +10,7 @@
 mod change;
 mod compare;
 mod dataset;
+mod export;
 mod history;
 mod import;
 mod moment;
@@ -25,8 +26,10 @@ use std::path::Path;
 
 pub use change::{Applied, Change, Entry, Work};
 pub use compare::{Comparison, Difference};
+pub(crate) use compare::{Counts, Side};
 pub use dataset::{DatasetEdit, Listed};
-pub use import::{Import, ImportOptions, Imported};
+pub use export::Exported;
+pub use import::{Expected, Import, ImportOptions, Imported};
 pub use moment::Stamp;
 pub use monitor::Monitor;
 pub use payment::Lease;

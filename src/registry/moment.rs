@@ -21,7 +21,7 @@ impl Stamp {
     ///
     /// A change without a time of its own is stamped now; if the clock stands at or before the
     /// last change, a microsecond after that (cli.md), so that history stays strictly increasing.
-    pub(super) fn after(
+    pub(crate) fn after(
         self,
         last: Option<Timestamp>,
     ) -> Result<(Timestamp, Option<i64>), ChangeError> {

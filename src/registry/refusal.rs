@@ -1,6 +1,6 @@
 //! Why a change is refused.
 
-use crate::model::{GranuleId, Place, Timestamp, quoted};
+use crate::model::{GranuleId, Identifier, Place, Timestamp, quoted};
 
 /// Why a change is refused; the registry is then as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +74,18 @@ pub enum ChangeError {
         /// Where it is to be ingested.
         first: Option<Place>,
     },
+    /// A change does not lead to the identifier that somebody says it does.
+    #[error("{}the change at {at} leads to {identifier}, and not to {expected}", before(place))]
+    NotAsExpected {
+        /// Where that was read.
+        place: Option<Place>,
+        /// When the change takes effect.
+        at: Timestamp,
+        /// What it should lead to.
+        expected: Identifier,
+        /// What it leads to.
+        identifier: Identifier,
+    },
     /// Nothing to ingest and nothing to delete.
     #[error("the change is empty: no granule to ingest and none to delete")]
     Empty,
@@ -109,6 +121,7 @@ impl ChangeError {
             ChangeError::NotHeld { .. } | ChangeError::NotHeldThen { .. } => "not-held",
             ChangeError::Twice { .. } => "twice",
             ChangeError::Both { .. } => "both",
+            ChangeError::NotAsExpected { .. } => "not-as-expected",
             ChangeError::Empty => "empty",
             ChangeError::NotAfterLast { .. } => "not-after-last",
             ChangeError::Future { .. } => "future",
@@ -126,6 +139,9 @@ impl ChangeError {
                 "name each granule once; for ingest, --skip-existing passes over repetitions"
             }
             ChangeError::Both { .. } => "make two changes of it, one after the other",
+            ChangeError::NotAsExpected { .. } => {
+                "nothing was changed; another change was faster, or what was read is wrong"
+            }
             ChangeError::Empty => "name granules as arguments, or a file with --from",
             ChangeError::NotAfterLast { place: Some(_), .. } => {
                 "nothing was changed; an import goes into an empty dataset, or behind its last change"
