@@ -78,6 +78,28 @@ pub enum Error {
         /// Its epoch.
         epoch: Timestamp,
     },
+    /// A file that somebody else wrote.
+    #[error(transparent)]
+    Input(#[from] crate::input::Error),
+    /// A file that cannot be read.
+    #[error("cannot read {}", quoted(&path.to_string_lossy()))]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A primary without the dataset.
+    #[error("the primary has no dataset {name}; it has {}", match names.as_slice() {
+        [] => "none".to_owned(),
+        names => names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    })]
+    NoPrimaryDataset {
+        /// The name that was looked for.
+        name: DatasetName,
+        /// Those there are.
+        names: Vec<DatasetName>,
+    },
     /// Whoever was shown the results could not take them.
     #[error("cannot write the output")]
     Output {
@@ -118,6 +140,9 @@ impl Error {
             Error::NoHistory { .. } => "no-history",
             Error::BeforeHistory { .. } => "before-history",
             Error::UnknownIdentifier { .. } => "identifier-unknown",
+            Error::Input(_) => "input",
+            Error::File { .. } => "io",
+            Error::NoPrimaryDataset { .. } => "primary-dataset-unknown",
             Error::Payment(_) => "payment-id",
             Error::PaymentScheme { .. } => "payment-scheme",
             Error::Output { .. } => "output",
@@ -147,6 +172,8 @@ impl Error {
                 Store::Exists | Store::Io { .. } | Store::Database(_) => return None,
             },
             Error::Change(error) => return error.hint(),
+            Error::Input(error) => return error.hint(),
+            Error::NoPrimaryDataset { .. } => "name one of them with --primary-dataset",
             Error::NoDataset { .. } => "`accession dataset list` shows those there are",
             Error::DatasetExists { .. } => "`accession dataset edit` changes its record",
             Error::NoHistory { .. } => "`accession ingest` makes its first change",
@@ -160,7 +187,10 @@ impl Error {
             Error::PaymentScheme { .. } => {
                 "name these with --layout and --epoch, or use a registry of its own for others"
             }
-            Error::BeforeHistory { .. } | Error::Payment(_) | Error::Output { .. } => return None,
+            Error::BeforeHistory { .. }
+            | Error::File { .. }
+            | Error::Payment(_)
+            | Error::Output { .. } => return None,
         };
         Some(hint.to_owned())
     }

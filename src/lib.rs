@@ -32,6 +32,7 @@
 //!
 //! Each may use only those below it:
 //!
+//! - [`mirror`]: manifests, and whether a mirror holds the same set
 //! - [`input`]: other people's files: a stream of ids, each with its place
 //! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
 //! - [`store`]: the file; all SQL, and nothing but SQL
@@ -43,6 +44,7 @@ pub mod chain;
 mod error;
 pub mod input;
 pub mod minting;
+pub mod mirror;
 pub mod model;
 pub mod registry;
 pub mod store;

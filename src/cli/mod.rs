@@ -61,6 +61,9 @@ enum Command {
     Resolve(command::resolve::Args),
     Compare(command::compare::Args),
     Verify(command::verify::Args),
+    Export(command::export::Args),
+    #[command(subcommand)]
+    Mirror(command::mirror::Command),
     #[command(subcommand)]
     GranuleId(command::granule_id::Command),
     #[command(subcommand)]
@@ -89,6 +92,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Resolve(args) => args.run(&mut session),
         Command::Compare(args) => args.run(&mut session),
         Command::Verify(args) => args.run(&mut session),
+        Command::Export(args) => args.run(&mut session),
+        Command::Mirror(command) => command.run(&mut session),
         Command::GranuleId(command) => command.run(&mut session),
         Command::PaymentId(command) => command.run(&mut session),
         Command::Completions(args) => args.run(&mut session),

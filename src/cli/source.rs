@@ -8,6 +8,7 @@ use std::str::FromStr;
 use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
 use accession::minting::payment::PaymentId;
 use accession::minting::unique_granule::{CollectionId, HashLength, unique};
+use accession::mirror::manifest;
 use accession::{Entry, GranuleId, Import, Monitor, Place, quoted};
 use anyhow::{Context, Result};
 
@@ -37,7 +38,7 @@ const MONITORED_ROWS: usize = 4_096;
 #[derive(clap::Args)]
 pub struct Reading {
     /// How the file is written: auto (by its content), lines, csv (TSV too), ndjson, umm-json,
-    /// cmr-json, stac, pdr or, for an import, changes; gzip of any
+    /// cmr-json, stac, pdr or, for an import, changes or manifest; gzip of any
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     format: FileFormat,
 
@@ -192,6 +193,19 @@ pub fn import_events(
     let (reader, name) = open(file)?;
     let mut progress = Progress::new();
     progress.begin("reading", 0);
+    let mut reader = input::unzipped(reader, &name)?;
+    let format = match reading.format.0 {
+        Some(format) => Some(format),
+        None => {
+            let beginning =
+                reader.fill_buf().with_context(|| format!("cannot read {}", quoted(&name)))?;
+            Format::detect(beginning, reading.column.as_deref()).ok()
+        }
+    };
+    if format == Some(Format::Manifest) {
+        let manifest = manifest::Reader::open(reader, &name)?;
+        return Ok(manifest.read_into(import, |events| progress.advance(events))?);
+    }
     let mut events = input::open_events(reader, &name, &reading.options())?;
     for (index, event) in events.by_ref().enumerate() {
         import.add(event?)?;
@@ -231,7 +245,7 @@ impl Pages {
     }
 }
 
-fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {
+pub fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {
     if file == Path::new("-") {
         return Ok((Box::new(io::stdin()), "standard input".to_owned()));
     }

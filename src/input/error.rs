@@ -77,7 +77,7 @@ pub enum Fault {
     #[error("the granule has no date of ingest")]
     NoIngestDate,
     /// A change log, where granules are asked for.
-    #[error("this is a change log, not a list of granules")]
+    #[error("this is a history, not a list of granules")]
     IsAHistory,
     /// A line that is none of a change log.
     #[error("a line of a change log is a time, a TAB, + or -, a TAB, and an id")]
@@ -94,6 +94,12 @@ pub enum Fault {
     /// Not a product delivery record.
     #[error("a line of a delivery record is NAME = VALUE; and objects end as they begin")]
     NotAPdr,
+    /// Not a manifest as it should be.
+    #[error("not a manifest: {what}")]
+    Manifest {
+        /// What is wrong with it.
+        what: String,
+    },
     /// A file that ends in the middle.
     #[error("the file ends in the middle: it is cut")]
     Cut,
@@ -109,7 +115,7 @@ pub enum Fault {
 }
 
 impl Error {
-    pub(super) fn new(source_name: &Arc<str>, line: u64, fault: Fault) -> Self {
+    pub(crate) fn new(source_name: &Arc<str>, line: u64, fault: Fault) -> Self {
         Error { source_name: source_name.clone(), line, fault }
     }
 
@@ -127,7 +133,7 @@ impl Error {
             Fault::NoDates | Fault::NoIngestDate => {
                 "an import needs a column ingested, or a change log; `accession ingest` takes lists"
             }
-            Fault::IsAHistory => "`accession import` takes change logs",
+            Fault::IsAHistory => "`accession import` takes change logs and manifests",
             Fault::NoField { .. } => "name the field with --column",
             Fault::UnknownFormat => {
                 "write one object a line (jq -c '.[]'), and name the field with --column"

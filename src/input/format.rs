@@ -24,11 +24,13 @@ pub enum Format {
     Pdr,
     /// A change log.
     Changes,
+    /// A manifest ([`crate::mirror::manifest`]).
+    Manifest,
 }
 
 impl Format {
     /// Every format, by its name on the command line.
-    pub const ALL: [(&'static str, Format); 8] = [
+    pub const ALL: [(&'static str, Format); 9] = [
         ("lines", Format::Lines),
         ("csv", Format::Csv),
         ("ndjson", Format::Ndjson),
@@ -37,11 +39,12 @@ impl Format {
         ("stac", Format::Stac),
         ("pdr", Format::Pdr),
         ("changes", Format::Changes),
+        ("manifest", Format::Manifest),
     ];
 
     /// The format that a file's beginning shows, in this order:
     ///
-    /// 1. `{` first, with the keys of a known answer: that; otherwise `ndjson`
+    /// 1. `{` first, with the keys of a manifest or a known answer: that; otherwise `ndjson`
     /// 2. a line `OBJECT = FILE_GROUP`: `pdr`
     /// 3. a first line with a time, a TAB, `+` or `-`, and a TAB: `changes`
     /// 4. a first line with a cell that is the column asked for, or that usually has ids, or of
@@ -73,13 +76,16 @@ impl Format {
 }
 
 fn detect_json(text: &[u8]) -> Format {
+    let keys = outer_keys(text);
+    if keys.first().is_some_and(|key| *key == b"accession_manifest") {
+        return Format::Manifest;
+    }
     // Objects one a line: the first ends where its line does, and another follows.
     let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first_is_whole = lines.next().is_some_and(|line| line.ends_with(b"}"));
     if first_is_whole && lines.any(|line| line.starts_with(b"{")) {
         return Format::Ndjson;
     }
-    let keys = outer_keys(text);
     let has = |key: &str| keys.contains(&key.as_bytes());
     if has("feed") {
         Format::CmrJson

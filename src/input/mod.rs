@@ -12,6 +12,7 @@
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
 //! | `pdr` | a product delivery record | of each FILE_GROUP the `FILE_ID` of its data, or every `FILE_ID` | |
 //! | `changes` | a change log: time TAB `+` or `-` TAB id | | its own; for an import only |
+//! | `manifest` | a dataset's whole history ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
 //!
 //! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a last
 //! bare CR) are taken off, and empty lines skipped. Nothing else is trimmed, and `#` starts no
@@ -162,6 +163,15 @@ pub fn open(
     Ok(Records { reader, has_failed: false })
 }
 
+/// The bytes of a file, out of gzip if it is compressed, without a byte order mark.
+///
+/// # Errors
+///
+/// It cannot be read.
+pub fn unzipped(file: impl io::Read + 'static, name: &str) -> Result<Box<dyn BufRead>, Error> {
+    Ok(Source::open(file, &name.into())?.into_reader())
+}
+
 fn reader(
     file: Box<dyn BufRead>,
     name: Arc<str>,
@@ -178,7 +188,7 @@ fn reader(
         Format::Csv => return Ok(Box::new(table::Table::open(file, name, options)?)),
         Format::Ndjson => return Ok(Box::new(ndjson::Ndjson::new(file, name, options))),
         Format::Pdr => return Ok(Box::new(pdr::Pdr::open(file, name, column)?)),
-        Format::Changes => return Err(Error::new(&name, 1, Fault::IsAHistory)),
+        Format::Changes | Format::Manifest => return Err(Error::new(&name, 1, Fault::IsAHistory)),
         Format::UmmJson => Dialect::UmmJson,
         Format::CmrJson => Dialect::CmrJson,
         Format::Stac => Dialect::Stac,

@@ -63,10 +63,11 @@ impl Registry {
                 read.granules_held(left_key, left.timestamp).map(|granule| Ok(granule?)),
                 read.granules_held(right_key, right.timestamp).map(|granule| Ok(granule?)),
                 |side| {
-                    Ok(match side {
-                        Side::Left(granule) => show(Difference::OnlyLeft(granule.granule_id))?,
-                        Side::Right(granule) => show(Difference::OnlyRight(granule.granule_id))?,
-                    })
+                    show(match side {
+                        Side::Left(granule) => Difference::OnlyLeft(granule.granule_id),
+                        Side::Right(granule) => Difference::OnlyRight(granule.granule_id),
+                    })?;
+                    Ok(())
                 },
             )?;
             counts.bear_out(left.identifier, right.identifier)?;

@@ -41,6 +41,7 @@ transcripts!(
     import,
     ingest,
     lookup,
+    mirror,
     payment_id,
     refusals,
     registry_files,

@@ -7,13 +7,14 @@ use crate::rust_files;
 /// A layer, the layers it may use, and the crates that only it may name.
 ///
 /// `model` and what stands in no folder (`Error`, `Result`) may be used by all.
-const LAYERS: [(&str, &[&str], &[&str]); 6] = [
+const LAYERS: [(&str, &[&str], &[&str]); 7] = [
     ("model", &[], &["chrono", "hex"]),
     ("minting", &[], &["base64", "loom"]),
     ("chain", &[], &["crc32fast"]),
-    ("store", &[], &["rusqlite", "tempfile"]),
+    ("store", &[], &["rusqlite"]),
     ("registry", &["minting", "chain", "store"], &[]),
-    ("input", &[], &["csv"]),
+    ("input", &[], &["csv", "flate2"]),
+    ("mirror", &["chain", "registry", "input"], &[]),
 ];
 
 /// What only the command line may name.
