@@ -9,6 +9,7 @@ mod all_small_histories;
 mod as_of;
 mod damage;
 mod import;
+mod mirror_laws;
 mod payment;
 mod random_histories;
 mod refusals;

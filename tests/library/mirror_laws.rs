@@ -1,0 +1,226 @@
+//! The laws of mirrors, on random histories; and manifests that are not as they were written.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use accession::mirror::{Primary, PullOptions, Status, compare, manifest, pull};
+use accession::{Difference, Identifier, ImportOptions, Moment, Registry, Stamp};
+use proptest::prelude::*;
+
+use crate::harness::history::{History, POOL, change, name, now, second};
+use crate::harness::oracle::naive;
+
+type Toggles = Vec<BTreeSet<usize>>;
+
+fn toggles() -> impl Strategy<Value = Toggles> {
+    let some = prop_oneof![
+        4 => prop::collection::btree_set(0..6_usize, 1..4),
+        1 => prop::collection::btree_set(0..POOL.len(), 1..8),
+    ];
+    prop::collection::vec(some, 1..8)
+}
+
+fn build(registry: &mut Registry, dataset: &str, toggles: &Toggles) -> History {
+    let mut history = History::default();
+    for (seconds, indices) in toggles.iter().enumerate() {
+        let ids = indices.iter().map(|index| POOL[*index].as_str()).collect();
+        let change = history.toggle(&ids);
+        history.change(registry, &name(dataset), second(seconds as i64), change);
+    }
+    history
+}
+
+fn written(registry: &mut Registry, dataset: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    manifest::write(registry, &name(dataset), &mut bytes).unwrap();
+    bytes
+}
+
+fn primary(bytes: Vec<u8>) -> accession::Result<Primary> {
+    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", &name("mirror"), None, now())
+}
+
+fn identifiers(history: &History) -> Vec<Identifier> {
+    history.sets.values().map(|set| naive(set.iter().map(String::as_str))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn status_and_differences_are_naive_and_a_pull_ends_identical(
+        ours in toggles(),
+        theirs in toggles(),
+        is_follower in any::<bool>(),
+        up_to in 0..8_usize,
+    ) {
+        // A follower holds what its primary once held.
+        let ours = if is_follower { theirs[..=up_to % theirs.len()].to_vec() } else { ours };
+        let (mut mirror, mut us) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+        let here = build(&mut mirror, "mirror", &ours);
+        let there = build(&mut us, "us", &theirs);
+        let mut primary = primary(written(&mut us, "us")).unwrap();
+
+        let at = second((up_to % theirs.len()) as i64);
+        for at in [None, Some(Moment::Instant(at))] {
+            let index = at.map_or(theirs.len() - 1, |_| up_to % theirs.len());
+            let theirs_then = there.sets.values().nth(index).unwrap().clone();
+            let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+            let found = compare(&mut mirror, &name("mirror"), &mut primary, at, |difference| {
+                match difference {
+                    Difference::OnlyLeft(id) => unexpected.insert(id.to_string()),
+                    Difference::OnlyRight(id) => missing.insert(id.to_string()),
+                };
+                Ok(())
+            })
+            .unwrap();
+            let held = here.held();
+            prop_assert_eq!(&missing, &theirs_then.difference(&held).cloned().collect());
+            prop_assert_eq!(&unexpected, &held.difference(&theirs_then).cloned().collect());
+            prop_assert_eq!(found.matched, held.intersection(&theirs_then).count() as u64);
+            prop_assert_eq!(found.missing as usize, missing.len());
+            let first = missing.iter().chain(&unexpected).min();
+            prop_assert_eq!(found.first_difference.map(|id| id.to_string()), first.cloned());
+
+            let ours_now = *identifiers(&here).last().unwrap();
+            let (theirs_ever, ours_ever) = (identifiers(&there), identifiers(&here));
+            let status = if theirs_ever[index] == ours_now {
+                Status::Identical
+            } else if theirs_ever[..=index].contains(&ours_now) {
+                Status::Behind
+            } else if ours_ever.contains(&theirs_ever[index]) {
+                Status::Ahead
+            } else {
+                Status::Diverged
+            };
+            prop_assert_eq!(found.status, status);
+        }
+
+        let stamp = Stamp { at: Some(second(100)), now: now() };
+        let options = PullOptions { primary_at: None, stamp, create: false, dry_run: true };
+        pull(&mut mirror, &name("mirror"), &mut primary, options).unwrap();
+        here.assert_told_by(&mut mirror, &name("mirror"));
+        let options = PullOptions { dry_run: false, ..options };
+        let pulled = pull(&mut mirror, &name("mirror"), &mut primary, options).unwrap();
+        prop_assert_eq!(pulled.change.is_none(), here.held() == there.held());
+        let found =
+            compare(&mut mirror, &name("mirror"), &mut primary, None, |_| Ok(())).unwrap();
+        prop_assert_eq!(found.status, Status::Identical);
+        prop_assert!(mirror.verify(&name("mirror")).unwrap().ok);
+    }
+
+    #[test]
+    fn a_manifest_gives_the_same_history_and_the_same_bytes_again(theirs in toggles()) {
+        let mut us = Registry::in_memory().unwrap();
+        let there = build(&mut us, "us", &theirs);
+        let bytes = written(&mut us, "us");
+        let mut copy = Registry::in_memory().unwrap();
+        let reader = manifest::Reader::open(Cursor::new(bytes.clone()), "us.jsonl").unwrap();
+        let mut import = copy.begin_import().unwrap();
+        reader.read_into(&mut import, |_| {}).unwrap();
+        let options = ImportOptions { create: true, dry_run: false };
+        import.apply(&name("us"), options, now()).unwrap();
+        there.assert_told_by(&mut copy, &name("us"));
+        prop_assert_eq!(written(&mut copy, "us"), bytes);
+    }
+}
+
+/// Three changes, the first of more granules than one line takes.
+fn large() -> (Registry, Vec<u8>) {
+    let mut us = Registry::in_memory().unwrap();
+    let ids: Vec<String> = (0..2_500).map(|n| format!("granule.{n:05}")).collect();
+    for (seconds, change) in [
+        change(ids.iter().map(String::as_str), []),
+        change(["x"], ["granule.00007"]),
+        change(["granule.00007"], []),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut change = change;
+        change.note = Some(format!("change {seconds}"));
+        let stamp = Stamp { at: Some(second(seconds as i64)), now: now() };
+        us.change(&name("us"), change, stamp).unwrap();
+    }
+    let bytes = written(&mut us, "us");
+    (us, bytes)
+}
+
+#[test]
+fn a_large_change_goes_on_in_further_lines() {
+    let (_, bytes) = large();
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert_eq!(text.lines().count(), 1 + 3 + 2);
+    assert_eq!(text.matches("\"identifier\":").count(), 3);
+    let mut mirror = Registry::in_memory().unwrap();
+    let stamp = Stamp { at: Some(second(9)), now: now() };
+    let options = PullOptions { primary_at: None, stamp, create: true, dry_run: false };
+    let pulled = pull(&mut mirror, &name("mirror"), &mut primary(bytes).unwrap(), options).unwrap();
+    assert_eq!(pulled.change.unwrap().granules, 2_501);
+}
+
+#[test]
+fn every_line_that_is_altered_cut_or_out_of_place_is_named() {
+    let (_, bytes) = large();
+    let text = String::from_utf8(bytes).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let refused = |lines: &[String]| -> String {
+        let bytes = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
+        primary(bytes).err().expect("it is refused").to_string()
+    };
+    let owned = || lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
+    for at in 0..lines.len() {
+        let place = format!("us.jsonl:{}: ", at + 1);
+        // A character of each line, whichever it is.
+        for byte in (0..lines[at].len()).step_by(lines[at].len() / 37 + 1) {
+            let mut altered = owned();
+            let changed = if lines[at].as_bytes()[byte] == b'0' { "1" } else { "0" };
+            altered[at].replace_range(byte..=byte, changed);
+            let message = refused(&altered);
+            assert!(message.starts_with(&place), "{at} {byte}: {message}");
+        }
+        let mut without = owned();
+        without.remove(at);
+        refused(&without);
+        if at + 1 < lines.len() {
+            let mut swapped = owned();
+            swapped.swap(at, at + 1);
+            refused(&swapped);
+        }
+        let mut cut = owned();
+        cut.truncate(at + 1);
+        if at + 1 < lines.len() {
+            assert!(refused(&cut).contains("cut short"), "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_identifier_with_right_checks_is_found_by_recomputing() {
+    let (_, bytes) = large();
+    let text = String::from_utf8(bytes).unwrap();
+    // As somebody would write it who has the format right, and one id wrong.
+    let mut chain = accession::chain::Chain::start();
+    let forged: String = text
+        .lines()
+        .map(|line| {
+            let body = line.rsplit_once(",\"check\":").unwrap().0.replace("00123", "00123a");
+            chain.push(&body);
+            format!("{body},\"check\":\"{}\"}}\n", chain.identifier())
+        })
+        .collect();
+    let refused = primary(forged.into_bytes()).err().unwrap();
+    assert_eq!(refused.kind(), "not-as-expected");
+    assert!(refused.to_string().starts_with("us.jsonl:4: the change at 2001-01-01T00:00:00Z"));
+}
+
+#[test]
+fn the_sample_of_the_format_is_true() {
+    let mut us = Registry::in_memory().unwrap();
+    let stamp = Stamp { at: Some("2001-01-02T00:00:00Z".parse().unwrap()), now: now() };
+    us.change(&name("US"), change(["A"], []), stamp).unwrap();
+    let source = include_str!("../../src/mirror/manifest.rs");
+    for line in String::from_utf8(written(&mut us, "US")).unwrap().lines() {
+        assert!(source.contains(line), "{line}");
+    }
+}
