@@ -38,7 +38,7 @@
 //! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"58856930f8e88f99d2966721dcb4b7bc"}
 //! ```
 //!
-//! Members that are not named here may be added by a later version 1, and are passed over.
+//! `manifest.schema.json` beside this file is a JSON Schema of a line. Members that are not named here may be added by a later version 1, and are passed over.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;

@@ -224,3 +224,26 @@ fn the_sample_of_the_format_is_true() {
         assert!(source.contains(line), "{line}");
     }
 }
+
+#[test]
+fn the_json_schema_names_every_member() {
+    let schema = include_str!("../../src/mirror/manifest.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let text = String::from_utf8(large().1).unwrap();
+    for (number, line) in text.lines().enumerate() {
+        let kind = if number == 0 { "head" } else { "part" };
+        let described = &schema["$defs"][kind];
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        for member in line.as_object().unwrap().keys() {
+            assert!(described["properties"][member].is_object(), "{kind} {member}");
+        }
+        for required in described["required"].as_array().unwrap() {
+            assert!(line.get(required.as_str().unwrap()).is_some(), "{kind} {required}");
+        }
+    }
+    let record = &schema["$defs"]["head"]["properties"]["dataset"]["properties"];
+    let head: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    for member in head["dataset"].as_object().unwrap().keys() {
+        assert!(record[member].is_object(), "{member}");
+    }
+}

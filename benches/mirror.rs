@@ -1,0 +1,106 @@
+//! What comparing and pulling cost beside reading both lists: ratios in one run.
+//!
+//! `cargo bench --bench mirror` prints the table of the README.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use accession::mirror::{Primary, PullOptions, Status, compare, pull};
+use accession::{Access, Change, DatasetName, GranuleId, Registry, Selection, Stamp, Timestamp};
+
+const MILLION: usize = 1_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|argument| argument == "--mirror-in") {
+        return child(Path::new(&arguments[at + 1]));
+    }
+    println!("| two datasets that differ in three granules | 100,000 | 1,000,000 |");
+    println!("|---|---|---|");
+    let folder = tempfile::tempdir().unwrap();
+    let [small, large] = [MILLION / 10, MILLION].map(|granules| {
+        let folder = folder.path().join(granules.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        // One is missing, one is unexpected, and one is both: under another name.
+        let ids = |other: &'static str, without: usize| {
+            let all = (0..granules).filter(move |&n| n != without).map(granule_id);
+            all.chain([other.to_owned()])
+        };
+        registry(&folder.join("mirror.db"), ids("granule.x", 500));
+        registry(&folder.join("primary.db"), ids("granule.y", granules));
+        let output = Command::new(std::env::current_exe().unwrap())
+            .arg("--mirror-in")
+            .arg(&folder)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().map(|figure| figure.parse::<f64>().unwrap()).collect::<Vec<_>>()
+    });
+    let ratio = |figures: &[f64], of: usize| figures[of] / figures[0];
+    for (what, of) in [("`mirror compare`, beside reading both lists", 1), ("`mirror pull`", 2)] {
+        println!("| {what} | {:.2} times | {:.2} times |", ratio(&small, of), ratio(&large, of));
+    }
+    println!("| peak memory of all three | {:.1} MB | {:.1} MB |", small[3], large[3]);
+}
+
+fn granule_id(n: usize) -> String {
+    format!("granule.{n:08}.{}", &"0123456789abcdef".repeat(2)[..31])
+}
+
+fn dataset() -> DatasetName {
+    "mirrored".parse().unwrap()
+}
+
+fn stamp() -> Stamp {
+    let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    Stamp { at: None, now }
+}
+
+fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
+    let ingest = granule_ids.map(|text| GranuleId::new(text).unwrap().into()).collect();
+    let change = Change { ingest, create: true, ..Change::default() };
+    Registry::create(path).unwrap().change(&dataset(), change, stamp()).unwrap();
+}
+
+fn median(work: impl FnMut()) -> f64 {
+    let mut work = work;
+    let mut seconds: Vec<f64> = (0..5)
+        .map(|_| {
+            let begin = Instant::now();
+            work();
+            begin.elapsed().as_secs_f64()
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds[2]
+}
+
+/// In a process of its own: seconds to read both lists, to compare, to pull; peak megabytes.
+fn child(folder: &Path) {
+    let now = stamp().now;
+    let mut mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
+    let mut other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();
+    let all = Selection::Dataset { name: dataset(), at: None };
+    let read = median(|| {
+        for registry in [&mut mirror, &mut other] {
+            registry.granules(&all, |_| Ok(())).unwrap();
+        }
+    });
+    let path = folder.join("primary.db");
+    let mut primary = Primary::open(&path, &dataset(), None, now).unwrap();
+    let compared = median(|| {
+        let found = compare(&mut mirror, &dataset(), &mut primary, None, |_| Ok(())).unwrap();
+        assert_eq!((found.status, found.missing, found.unexpected), (Status::Diverged, 2, 1));
+    });
+    let options = PullOptions { primary_at: None, stamp: stamp(), create: false, dry_run: true };
+    let pulled = median(|| {
+        pull(&mut mirror, &dataset(), &mut primary, options).unwrap();
+    });
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.map_or("0", |peak| peak.trim().trim_end_matches(" kB"));
+    println!("{read} {compared} {pulled} {}", kilobytes.parse::<f64>().unwrap() / 1e3);
+}
