@@ -54,6 +54,8 @@ fn fields(text: &str) -> Vec<String> {
 }
 
 const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded note";
+const MIRROR: &str = "status mirror primary matched missing unexpected";
+const PAYMENT: &str = "id time worker counter layout epoch";
 const DATASET: &str = "name doi title creators publisher version year url archive latest";
 
 #[test]
@@ -80,6 +82,13 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("compare US THEM", "identical left right only_left only_right", 1),
         ("compare THEM THEM", "identical left right only_left only_right", 0),
         ("verify", "dataset identifiers mismatches ok", 0),
+        ("import LOG fixtures/input/changes.tsv --create", INSTANCE, 0),
+        ("mirror compare US accession.db --primary-dataset THEM", MIRROR, 1),
+        ("mirror compare US accession.db", MIRROR, 0),
+        ("mirror pull US accession.db --primary-dataset THEM", INSTANCE, 0),
+        ("granule-id new A --collection C___1", "granule producer_granule", 0),
+        ("payment-id new --worker 3 --count 2", PAYMENT, 0),
+        ("payment-id decode 000000300", PAYMENT, 0),
     ];
     let sandbox = sandbox();
     for (arguments, expected, status) in cases {

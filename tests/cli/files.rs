@@ -237,6 +237,30 @@ fn two_writers_lose_no_change() {
 }
 
 #[test]
+fn a_mirror_reads_its_primary_while_the_owner_writes() {
+    let sandbox = sandbox();
+    let owner: Vec<_> =
+        (0..20).map(|n| sandbox.command(&format!("ingest DATASET owner.{n}"))).collect();
+    let owner = std::thread::spawn(move || {
+        for mut command in owner {
+            assert!(command.output().unwrap().status.success());
+        }
+    });
+    let mirror = "--registry mirror.db mirror pull DATASET accession.db";
+    let first = sandbox.command(&format!("{mirror} --create")).output().unwrap();
+    assert!(first.status.success(), "{}", stderr(&first));
+    for _ in 0..10 {
+        let output = sandbox.command(mirror).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    owner.join().unwrap();
+    assert!(sandbox.command(mirror).output().unwrap().status.success());
+    let compared =
+        sandbox.run("accession --registry mirror.db mirror compare DATASET accession.db");
+    assert!(compared.starts_with("identical: 22 granules"), "{compared}");
+}
+
+#[test]
 fn a_path_of_any_characters_names_a_registry() {
     let sandbox = Sandbox::new();
     for name in ["a b.db", "größe?mode=ro#x.db", "line\nend.db", "'quoted\".db", "100%41.db"] {
