@@ -33,11 +33,7 @@ pub fn open_events(
     let options = Options { with_dates: true, ..options.clone() };
     let name: Arc<str> = name.into();
     let source = Source::open(file, &name)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source.beginning(), options.column.as_deref())
-            .map_err(|fault| Error::new(&name, 1, fault))?,
-    };
+    let format = source.format(&name, &options)?;
     let file = source.into_reader();
     let from = match format {
         Format::Changes => From::Changes(Changes::new(file, name)),

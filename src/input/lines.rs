@@ -1,42 +1,29 @@
 //! One id a line.
 
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 use std::sync::Arc;
 
+use super::numbered_lines::NumberedLines;
 use super::{Error, Fault, Read, Record};
-use crate::model::{GranuleId, GranuleIdError, Place};
+use crate::model::{GranuleId, GranuleIdError};
 
 /// A line is read no further than this: an id of the greatest length, CR, LF, and a byte to spare.
 const MAX_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
 
 /// The ids of a file that has one a line.
-pub(super) struct Lines<R> {
-    file: R,
-    name: Arc<str>,
-    line: u64,
-    bytes: Vec<u8>,
-}
+pub(super) struct Lines<R>(NumberedLines<R>);
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(file: R, name: Arc<str>) -> Self {
-        Lines { file, name, line: 0, bytes: Vec::new() }
+        Lines(NumberedLines::new(file, name, MAX_LINE_BYTES))
     }
 }
 
 impl<R: BufRead> Read for Lines<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        loop {
-            self.line += 1;
-            self.bytes.clear();
-            let fail = |fault| Error::new(&self.name, self.line, fault);
-            (&mut self.file)
-                .take(MAX_LINE_BYTES)
-                .read_until(b'\n', &mut self.bytes)
-                .map_err(|cause| fail(Fault::Unreadable { cause }))?;
-            if self.bytes.is_empty() {
-                return Ok(None);
-            }
-            let text = without_line_end(&self.bytes);
+        let Lines(lines) = self;
+        while lines.advance()? {
+            let text = lines.text();
             if text.is_empty() {
                 continue;
             }
@@ -48,18 +35,13 @@ impl<R: BufRead> Read for Lines<R> {
                     }
                     cause => cause,
                 };
-                fail(Fault::GranuleId { text: String::from_utf8_lossy(text).into_owned(), cause })
+                let text = String::from_utf8_lossy(text).into_owned();
+                lines.fail(Fault::GranuleId { text, cause })
             })?;
-            let place = Place::Line { source: self.name.clone(), line: self.line };
-            return Ok(Some(Record::new(granule_id, place)));
+            return Ok(Some(Record::new(granule_id, lines.place())));
         }
+        Ok(None)
     }
-}
-
-/// The line without LF, CRLF, or a bare CR where the file ends.
-pub(super) fn without_line_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]

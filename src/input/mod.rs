@@ -31,6 +31,7 @@ mod format;
 mod json_items;
 mod lines;
 mod ndjson;
+mod numbered_lines;
 mod pdr;
 mod responses;
 mod source;
@@ -154,11 +155,7 @@ pub fn open(
 ) -> Result<Records, Error> {
     let name: Arc<str> = name.into();
     let source = Source::open(file, &name)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source.beginning(), options.column.as_deref())
-            .map_err(|fault| Error::new(&name, 1, fault))?,
-    };
+    let format = source.format(&name, options)?;
     let reader = reader(source.into_reader(), name, format, options)?;
     Ok(Records { reader, has_failed: false })
 }

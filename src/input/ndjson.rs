@@ -1,20 +1,18 @@
 //! One JSON object a line.
 
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::numbered_lines::NumberedLines;
 use super::table::{DELETED_COLUMN, INGESTED_COLUMNS, USUAL_COLUMNS};
 use super::{Error, Fault, MAX_ROW_BYTES, Options, Read, Record, time};
-use crate::model::{GranuleId, Place, Timestamp};
+use crate::model::{GranuleId, Timestamp};
 
 /// The ids in one field of each object: a name, or a JSON pointer (RFC 6901) that begins with `/`.
 pub(super) struct Ndjson<R> {
-    file: R,
-    name: Arc<str>,
-    line: u64,
-    bytes: Vec<u8>,
+    lines: NumberedLines<R>,
     column: Option<String>,
     with_dates: bool,
 }
@@ -22,7 +20,7 @@ pub(super) struct Ndjson<R> {
 impl<R: BufRead> Ndjson<R> {
     pub(super) fn new(file: R, name: Arc<str>, options: &Options) -> Self {
         let (column, with_dates) = (options.column.clone(), options.with_dates);
-        Ndjson { file, name, line: 0, bytes: Vec::new(), column, with_dates }
+        Ndjson { lines: NumberedLines::new(file, name, MAX_ROW_BYTES + 1), column, with_dates }
     }
 
     fn record_of(&self, object: &Value) -> Result<Record, Fault> {
@@ -35,8 +33,7 @@ impl<R: BufRead> Ndjson<R> {
         let text = text.and_then(Value::as_str).ok_or_else(|| Fault::NoField { field: field() })?;
         let granule_id = GranuleId::new(text)
             .map_err(|cause| Fault::GranuleId { text: text.to_owned(), cause })?;
-        let place = Place::Line { source: self.name.clone(), line: self.line };
-        let mut record = Record::new(granule_id, place);
+        let mut record = Record::new(granule_id, self.lines.place());
         if self.with_dates {
             let ingested = INGESTED_COLUMNS.into_iter().find_map(|field| object.get(field));
             record.ingested = Some(date(ingested)?.ok_or(Fault::NoIngestDate)?);
@@ -58,25 +55,18 @@ fn date(value: Option<&Value>) -> Result<Option<Timestamp>, Fault> {
 
 impl<R: BufRead> Read for Ndjson<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        loop {
-            self.line += 1;
-            self.bytes.clear();
-            let fail = |fault| Error::new(&self.name, self.line, fault);
-            (&mut self.file)
-                .take(MAX_ROW_BYTES + 1)
-                .read_until(b'\n', &mut self.bytes)
-                .map_err(|cause| fail(Fault::Unreadable { cause }))?;
-            if self.bytes.is_empty() {
-                return Ok(None);
+        while self.lines.advance()? {
+            let lines = &self.lines;
+            if lines.bytes().len() as u64 > MAX_ROW_BYTES {
+                return Err(lines.fail(Fault::RowTooLong));
             }
-            if self.bytes.len() as u64 > MAX_ROW_BYTES {
-                return Err(fail(Fault::RowTooLong));
-            }
-            if self.bytes.trim_ascii().is_empty() {
+            if lines.bytes().trim_ascii().is_empty() {
                 continue;
             }
-            let object = serde_json::from_slice(&self.bytes).map_err(|_| fail(Fault::NotJson))?;
-            return self.record_of(&object).map(Some).map_err(fail);
+            let object =
+                serde_json::from_slice(lines.bytes()).map_err(|_| lines.fail(Fault::NotJson))?;
+            return self.record_of(&object).map(Some).map_err(|fault| lines.fail(fault));
         }
+        Ok(None)
     }
 }

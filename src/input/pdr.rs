@@ -5,9 +5,10 @@
 //! data, not metadata, a browse image or the like; `--column FILE_ID` takes each file for itself.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 use std::sync::Arc;
 
+use super::numbered_lines::NumberedLines;
 use super::{Error, Fault, Read, Record};
 use crate::model::{GranuleId, Place};
 
@@ -19,12 +20,11 @@ const BESIDE_THE_DATA: [&str; 6] = ["METADATA", "BROWSE", "QA", "PH", "LINKAGE",
 
 /// The granules of a delivery.
 pub(super) struct Pdr<R> {
-    file: R,
+    lines: NumberedLines<R>,
     name: Arc<str>,
-    line: u64,
     every_file: bool,
     /// The objects that are open, outermost first.
-    open: Vec<(String, u64)>,
+    open: Vec<String>,
     spec: Spec,
     group: Vec<Spec>,
     ready: VecDeque<Record>,
@@ -49,9 +49,8 @@ impl<R: BufRead> Pdr<R> {
             }
         };
         Ok(Pdr {
-            file,
+            lines: NumberedLines::new(file, name.clone(), MAX_LINE_BYTES),
             name,
-            line: 0,
             every_file,
             open: Vec::new(),
             spec: Spec::default(),
@@ -61,18 +60,18 @@ impl<R: BufRead> Pdr<R> {
     }
 
     fn fail<T>(&self, fault: Fault) -> Result<T, Error> {
-        Err(Error::new(&self.name, self.line, fault))
+        Err(self.lines.fail(fault))
     }
 
     /// Takes a line `NAME = VALUE`.
     fn take(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        let within = self.open.last().map(|(object, _)| object.as_str());
+        let within = self.open.last().map(String::as_str);
         match (name, within) {
             ("OBJECT", _) => {
                 if self.open.len() == 8 {
                     return self.fail(Fault::NotAPdr);
                 }
-                self.open.push((value.to_owned(), self.line));
+                self.open.push(value.to_owned());
             }
             ("END_OBJECT", Some(object)) if object == value => {
                 self.open.pop();
@@ -84,7 +83,7 @@ impl<R: BufRead> Pdr<R> {
             }
             ("END_OBJECT", _) => return self.fail(Fault::NotAPdr),
             ("FILE_ID", Some("FILE_SPEC")) => {
-                self.spec.file_id = Some((value.to_owned(), self.line));
+                self.spec.file_id = Some((value.to_owned(), self.lines.number()));
             }
             ("FILE_TYPE", Some("FILE_SPEC")) => value.clone_into(&mut self.spec.file_type),
             _ => {}
@@ -94,7 +93,7 @@ impl<R: BufRead> Pdr<R> {
 
     fn end_group(&mut self) -> Result<(), Error> {
         let files = std::mem::take(&mut self.group);
-        let (every_file, line) = (self.every_file, self.line);
+        let (every_file, line) = (self.every_file, self.lines.number());
         let is_data = |spec: &&Spec| !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
         let chosen: Vec<&Spec> = if every_file {
             files.iter().collect()
@@ -125,24 +124,20 @@ impl<R: BufRead> Read for Pdr<R> {
             if let Some(record) = self.ready.pop_front() {
                 return Ok(Some(record));
             }
-            let mut bytes = Vec::new();
-            let read = (&mut self.file).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
-            self.line += 1;
-            if let Err(cause) = read {
-                return self.fail(Fault::Unreadable { cause });
-            }
-            if bytes.is_empty() {
+            if !self.lines.advance()? {
                 return match self.open.last() {
                     Some(_) => self.fail(Fault::Cut),
                     None => Ok(None),
                 };
             }
-            let Ok(line) = std::str::from_utf8(&bytes) else { return self.fail(Fault::NotAPdr) };
-            let line = line.trim();
+            let Ok(line) = std::str::from_utf8(self.lines.bytes()) else {
+                return self.fail(Fault::NotAPdr);
+            };
+            let line = line.trim().to_owned();
             if line.is_empty() {
                 continue;
             }
-            let statement = line.strip_suffix(';').unwrap_or(line);
+            let statement = line.strip_suffix(';').unwrap_or(&line);
             let Some((name, value)) = statement.split_once('=') else {
                 return self.fail(Fault::NotAPdr);
             };

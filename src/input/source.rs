@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{Error, Fault};
+use super::{Error, Fault, Format, Options};
 
 /// How much is looked at to tell the format, and more if the first line is longer.
 const BEGINNING_BYTES: u64 = 64 * 1_024;
@@ -48,9 +48,13 @@ impl Source {
         Ok(Source { beginning, rest })
     }
 
-    /// The first 64 KiB, or what there is.
-    pub fn beginning(&self) -> &[u8] {
-        &self.beginning
+    /// The format that was asked for, or that the beginning shows.
+    pub fn format(&self, name: &Arc<str>, options: &Options) -> Result<Format, Error> {
+        match options.format {
+            Some(format) => Ok(format),
+            None => Format::detect(&self.beginning, options.column.as_deref())
+                .map_err(|fault| Error::new(name, 1, fault)),
+        }
     }
 
     /// The whole file.
