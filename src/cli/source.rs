@@ -9,7 +9,7 @@ use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
 use accession::minting::payment::PaymentId;
 use accession::minting::unique_granule::{CollectionId, HashLength, unique};
 use accession::mirror::manifest;
-use accession::{Entry, GranuleId, Import, Monitor, Place, quoted};
+use accession::{Entry, EventKind, GranuleId, Import, Monitor, Place, quoted};
 use anyhow::{Context, Result};
 
 use super::progress::Progress;
@@ -206,12 +206,24 @@ pub fn import_events(
         let manifest = manifest::Reader::open(reader, &name)?;
         return Ok(manifest.read_into(import, |events| progress.advance(events))?);
     }
-    let mut events = input::open_events(reader, &name, &reading.options())?;
+    let options = Options { format, ..reading.options() };
+    let mut events = input::open_events(reader, &name, &options)?;
+    let (mut first_spaced, mut more_spaced) = (None, 0);
     for (index, event) in events.by_ref().enumerate() {
-        import.add(event?)?;
+        let event = event?;
+        if event.kind == EventKind::Ingested && event.granule_id.has_edge_space() {
+            match first_spaced {
+                None => first_spaced = Some((event.granule_id.clone(), event.place.clone())),
+                Some(_) => more_spaced += 1,
+            }
+        }
+        import.add(event)?;
         if index.is_multiple_of(MONITORED_ROWS) {
             progress.advance(MONITORED_ROWS as u64);
         }
+    }
+    if let Some((granule_id, place)) = first_spaced {
+        warn_of_one_edge_space(&granule_id, place.as_ref(), more_spaced, session);
     }
     let mut pages = Pages::default();
     pages.add(events.hits());
@@ -257,14 +269,25 @@ pub fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {
 /// Spaces at the ends of ids are kept, but an accident is likelier (identifier.md).
 fn warn_of_edge_space(entries: &[Entry], session: &Session) {
     let mut spaced = entries.iter().filter(|entry| entry.granule_id.has_edge_space());
-    let Some(first) = spaced.next() else { return };
-    let place = first.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
-    let more = match spaced.count() {
+    if let Some(first) = spaced.next() {
+        let more = spaced.count();
+        warn_of_one_edge_space(&first.granule_id, first.place.as_ref(), more, session);
+    }
+}
+
+fn warn_of_one_edge_space(
+    granule_id: &GranuleId,
+    place: Option<&Place>,
+    more: usize,
+    session: &Session,
+) {
+    let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+    let more = match more {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
     session.warn(&format!(
         "{place}{} has a space at an end, which belongs to the id{more}",
-        quoted(first.granule_id.as_str())
+        quoted(granule_id.as_str())
     ));
 }

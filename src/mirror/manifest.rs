@@ -264,6 +264,7 @@ impl<R: BufRead> Reader<R> {
         let (mut changes, mut latest) = (0, None);
         let mut open: Option<Timestamp> = None;
         let mut last: Option<Timestamp> = None;
+        let mut events = 0;
         while let Some(body) = self.body()? {
             let Ok(part) = serde_json::from_str::<PartRead>(&body) else {
                 return Ok(self.fail("this line is no change")?);
@@ -273,6 +274,7 @@ impl<R: BufRead> Reader<R> {
                 return Ok(self.fail("its time does not come after that of the change before")?);
             }
             open = Some(at);
+            events += part.ingested.len() + part.deleted.len();
             read((part.ingested.len() + part.deleted.len()) as u64);
             for came in part.ingested {
                 let (granule, producer) = match came {
@@ -288,6 +290,9 @@ impl<R: BufRead> Reader<R> {
                 import.add(self.event(at, EventKind::Deleted, granule, None)?)?;
             }
             let Some(identifier) = part.identifier else { continue };
+            if std::mem::take(&mut events) == 0 {
+                return Ok(self.fail("its change brings nothing and takes nothing")?);
+            }
             let identifier = self.parse(&identifier, "identifier")?;
             let place = Some(self.place());
             import.expect(at, Expected { identifier, note: part.note, place });

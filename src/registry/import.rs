@@ -71,7 +71,8 @@ struct StagedEvents {
 /// How an import is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ImportOptions {
-    /// Adds the dataset, with a record that has only its name, if it is not there.
+    /// Adds the dataset if it is not there: with the record that [`Import::describe`] was given, or
+    /// one that has only its name.
     pub create: bool,
     /// Does everything, and then undoes it.
     pub dry_run: bool,
@@ -204,6 +205,22 @@ struct History<'write> {
     now: Timestamp,
 }
 
+/// What is passed over must have led to the same as well.
+fn check_standing(
+    write: &Write<'_>,
+    dataset: DatasetKey,
+    at: Timestamp,
+    expected: &Expected,
+) -> Result<()> {
+    let standing = write.instance_at(dataset, at)?;
+    let identifier = standing.map_or(Identifier::EMPTY, |standing| standing.identifier);
+    if identifier == expected.identifier {
+        return Ok(());
+    }
+    let (place, expected) = (expected.place.clone(), expected.identifier);
+    Err(ChangeError::NotAsExpected { place, at, expected, identifier })?
+}
+
 /// How many granules come and go at one time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -227,6 +244,11 @@ impl<'write> History<'write> {
         };
         let latest = write.latest_instance(dataset)?;
         let last = latest.as_ref().map(|latest| latest.timestamp);
+        for (&at, expected) in &staged.expected {
+            if last.is_some_and(|last| at <= last) {
+                check_standing(write, dataset, at, expected)?;
+            }
+        }
         let times: Vec<Timestamp> =
             staged.times.iter().copied().filter(|&at| last.is_none_or(|last| at > last)).collect();
         Ok(History {

@@ -21,6 +21,11 @@ pub fn second(seconds: i64) -> Timestamp {
     Timestamp::from_micros((978_307_200 + seconds) * 1_000_000).unwrap()
 }
 
+/// As many random cases as are asked for, or so many.
+pub fn cases(default: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+}
+
 /// What the tests' clock says: later than any change they make.
 pub fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()

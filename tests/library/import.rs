@@ -8,7 +8,7 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, id, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, id, name, now, second};
 use crate::harness::oracle::naive;
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
@@ -105,11 +105,6 @@ proptest! {
         prop_assert_eq!(&plain.identifiers().collect::<Vec<_>>(), &expected);
         prop_assert_eq!(swept.steps(), plain.steps());
     }
-}
-
-/// As many cases as are asked for, or so many.
-fn cases(default: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
 #[test]

@@ -200,18 +200,58 @@ fn a_wrong_identifier_with_right_checks_is_found_by_recomputing() {
     let (_, bytes) = large();
     let text = String::from_utf8(bytes).unwrap();
     // As somebody would write it who has the format right, and one id wrong.
-    let mut chain = accession::chain::Chain::start();
-    let forged: String = text
-        .lines()
-        .map(|line| {
-            let body = line.rsplit_once(",\"check\":").unwrap().0.replace("00123", "00123a");
-            chain.push(&body);
-            format!("{body},\"check\":\"{}\"}}\n", chain.identifier())
-        })
-        .collect();
-    let refused = primary(forged.into_bytes()).err().unwrap();
+    let forged = rewritten(&text, |body| body.replace("00123", "00123a"));
+    let refused = primary(forged).err().unwrap();
     assert_eq!(refused.kind(), "not-as-expected");
     assert!(refused.to_string().starts_with("us.jsonl:4: the change at 2001-01-01T00:00:00Z"));
+}
+
+/// The manifest with its lines altered, and checks that are right again.
+fn rewritten(text: &str, alter: impl Fn(&str) -> String) -> Vec<u8> {
+    let mut chain = accession::chain::Chain::start();
+    let line = |line: &str| {
+        let body = alter(line.rsplit_once(",\"check\":").unwrap().0);
+        chain.push(&body);
+        format!("{body},\"check\":\"{}\"}}\n", chain.identifier())
+    };
+    text.lines().map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn a_change_that_changes_nothing_is_refused() {
+    let text = String::from_utf8(large().1).unwrap();
+    let bytes = rewritten(&text, |body| {
+        body.replace(
+            "\"ingested\":[\"x\"],\"deleted\":[\"granule.00007\"]",
+            "\"ingested\":[],\"deleted\":[]",
+        )
+    });
+    let refused = primary(bytes).err().unwrap().to_string();
+    assert!(refused.contains("us.jsonl:5: not a manifest: its change brings nothing"), "{refused}");
+}
+
+#[test]
+fn what_stands_already_must_have_the_identifiers_of_the_manifest_too() {
+    let (mut us, bytes) = large();
+    let into_us = |us: &mut Registry, bytes: Vec<u8>| {
+        let reader = manifest::Reader::open(Cursor::new(bytes), "us.jsonl").unwrap();
+        let mut import = us.begin_import().unwrap();
+        reader.read_into(&mut import, |_| {}).unwrap();
+        import.apply(&name("us"), ImportOptions::default(), now())
+    };
+    assert_eq!(into_us(&mut us, bytes.clone()).unwrap().passed_over, 2_503);
+
+    let text = String::from_utf8(bytes).unwrap();
+    let mut identifiers = Vec::new();
+    us.history(&name("us"), |instance| {
+        identifiers.push(instance.identifier.to_string());
+        Ok(())
+    })
+    .unwrap();
+    let forged = rewritten(&text, |body| body.replace(&identifiers[1], &identifiers[0]));
+    let refused = into_us(&mut us, forged).unwrap_err();
+    assert_eq!(refused.kind(), "not-as-expected");
+    assert!(refused.to_string().starts_with("us.jsonl:5: "), "{refused}");
 }
 
 #[test]

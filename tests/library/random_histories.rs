@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use accession::{Access, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, name, now, second};
 
 /// What happens next; ids are indices into the pool, so that they collide and come back.
 #[derive(Debug, Clone)]
@@ -148,11 +148,6 @@ proptest! {
             Registry::open(&path, Access::Write).unwrap()
         });
     }
-}
-
-/// As many cases as are asked for, or so many.
-fn cases(default: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
 #[test]

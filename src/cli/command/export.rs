@@ -35,19 +35,19 @@ impl Args {
                 let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
-                let file = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+                let mut builder = tempfile::Builder::new();
+                // As any new file: the umask has its say, not the 0600 of a temporary one.
+                #[cfg(unix)]
+                {
+                    use std::os::unix::fs::PermissionsExt;
+                    builder.permissions(std::fs::Permissions::from_mode(0o666));
+                }
+                let file = builder.tempfile_in(folder).with_context(cannot)?;
                 let mut out = std::io::BufWriter::new(file);
                 shown(manifest::write(&mut registry, &self.dataset, &mut out))?;
                 out.flush().with_context(cannot)?;
                 let file = out.into_inner().with_context(cannot)?;
                 file.as_file().sync_all().with_context(cannot)?;
-                // As any new file, not as a temporary one.
-                #[cfg(unix)]
-                {
-                    use std::os::unix::fs::PermissionsExt;
-                    let mode = std::fs::Permissions::from_mode(0o644);
-                    file.as_file().set_permissions(mode).with_context(cannot)?;
-                }
                 file.persist(&path).with_context(cannot)?;
             }
         }

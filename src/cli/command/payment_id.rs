@@ -2,7 +2,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use accession::minting::payment::{Decoded, Layout, PaymentId, Scheme};
-use accession::{Access, Error, Moment, Timestamp};
+use accession::{Access, Error, Moment};
 use anyhow::Result;
 
 use crate::cli::Exit;
@@ -136,7 +136,7 @@ impl Decode {
         writeln!(out, "worker      {worker}")?;
         writeln!(out, "counter     {counter}")?;
         writeln!(out, "layout      {layout}")?;
-        writeln!(out, "epoch       {}", Timestamp::to_string(&epoch))?;
+        writeln!(out, "epoch       {epoch}")?;
         Ok(Exit::Done)
     }
 }
