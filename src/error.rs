@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::minting::payment::PaymentError;
-use crate::model::{DatasetName, Identifier, Moment, Timestamp, quoted};
-use crate::registry::ChangeError;
+use crate::model::{DatasetName, GranuleId, Identifier, Moment, Place, Timestamp, quoted};
+use crate::registry::{ChangeError, before};
 use crate::store;
 
 /// What a call of this library can fail with.
@@ -64,6 +64,34 @@ pub enum Error {
         identifier: Identifier,
         /// The only dataset that was searched.
         dataset: Option<DatasetName>,
+    },
+    /// Nothing to cite: a citation of no granules would say nothing.
+    #[error("no granule that {dataset} held at {at} is selected")]
+    SelectsNothing {
+        /// The dataset.
+        dataset: DatasetName,
+        /// As of when.
+        at: Timestamp,
+    },
+    /// A granule to cite that was not held.
+    #[error("{}{} was not held in {dataset} at {at}", before(place), quoted(granule_id.as_str()))]
+    NotHeldThen {
+        /// Which one.
+        granule_id: GranuleId,
+        /// Where it was read.
+        place: Option<Place>,
+        /// The dataset.
+        dataset: DatasetName,
+        /// As of when.
+        at: Timestamp,
+    },
+    /// A mirror that never held what it is said to mirror.
+    #[error("{name} never held the granules of {identifier}")]
+    NotIdentical {
+        /// The mirror.
+        name: DatasetName,
+        /// The set.
+        identifier: Identifier,
     },
     /// A payment id, or issuing one.
     #[error(transparent)]
@@ -140,6 +168,9 @@ impl Error {
             Error::NoHistory { .. } => "no-history",
             Error::BeforeHistory { .. } => "before-history",
             Error::UnknownIdentifier { .. } => "identifier-unknown",
+            Error::SelectsNothing { .. } => "selects-nothing",
+            Error::NotHeldThen { .. } => "not-held",
+            Error::NotIdentical { .. } => "not-identical",
             Error::Input(_) => "input",
             Error::File { .. } => "io",
             Error::NoPrimaryDataset { .. } => "primary-dataset-unknown",
@@ -178,6 +209,10 @@ impl Error {
             Error::DatasetExists { .. } => "`accession dataset edit` changes its record",
             Error::NoHistory { .. } => "`accession ingest` makes its first change",
             Error::UnknownIdentifier { .. } => "`accession history` lists those of a dataset",
+            Error::SelectsNothing { .. } | Error::NotHeldThen { .. } => {
+                "`accession granules` lists what was held; --at names another time"
+            }
+            Error::NotIdentical { .. } => "`accession compare` says where they differ",
             Error::Inconsistent { .. } => "`accession verify` says where",
             Error::Payment(PaymentError::ClockBehind { .. }) => {
                 "set the clock right, or wait until it has caught up"

@@ -32,6 +32,7 @@
 //!
 //! Each may use only those below it:
 //!
+//! - [`citation`]: citations in every format, and what is known of a pasted one
 //! - [`mirror`]: manifests, and whether a mirror holds the same set
 //! - [`input`]: other people's files: a stream of ids, each with its place
 //! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
@@ -41,6 +42,7 @@
 //! - [`model`]: values that cannot be wrong
 
 pub mod chain;
+pub mod citation;
 mod error;
 pub mod input;
 pub mod minting;

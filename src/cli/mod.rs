@@ -60,6 +60,8 @@ enum Command {
     Granules(command::granules::Args),
     Resolve(command::resolve::Args),
     Compare(command::compare::Args),
+    Cite(command::cite::Args),
+    Check(command::check::Args),
     Verify(command::verify::Args),
     Export(command::export::Args),
     #[command(subcommand)]
@@ -91,6 +93,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Granules(args) => args.run(&mut session),
         Command::Resolve(args) => args.run(&mut session),
         Command::Compare(args) => args.run(&mut session),
+        Command::Cite(args) => args.run(&mut session),
+        Command::Check(args) => args.run(&mut session),
         Command::Verify(args) => args.run(&mut session),
         Command::Export(args) => args.run(&mut session),
         Command::Mirror(command) => command.run(&mut session),

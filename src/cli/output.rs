@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use accession::{Applied, Instance, Work};
+use accession::{Applied, Criteria, Instance, Pattern, Work};
 
 /// Text that somebody else wrote, on one line and with nothing in it that a terminal would obey.
 pub fn one_line(text: &str) -> impl fmt::Display + '_ {
@@ -36,6 +36,17 @@ pub fn in_force(instance: &Instance) -> String {
     match instance.until {
         Some(until) => format!("{} until {until}", instance.timestamp),
         None => format!("{} until now", instance.timestamp),
+    }
+}
+
+/// What selects a part of a dataset, on one line.
+pub fn selected_by(criteria: &Criteria) -> String {
+    match criteria {
+        Criteria::Named => "a part, named one by one".to_owned(),
+        Criteria::Patterns(patterns) => {
+            let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
+            format!("a part, selected by {}", one_line(&patterns.join(" ")))
+        }
     }
 }
 

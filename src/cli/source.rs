@@ -35,7 +35,7 @@ pub struct Source {
 const MONITORED_ROWS: usize = 4_096;
 
 /// How files are read.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub struct Reading {
     /// How the file is written: auto (by its content), lines, csv (TSV too), ndjson, umm-json,
     /// cmr-json, stac, pdr or, for an import, changes or manifest; gzip of any
@@ -50,7 +50,7 @@ pub struct Reading {
 }
 
 /// A format, or `auto`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct FileFormat(Option<Format>);
 
 impl FromStr for FileFormat {
@@ -145,6 +145,11 @@ pub fn old_payment_ids(file: &Path) -> Result<Vec<PaymentId>> {
         ids.extend(line.trim().to_ascii_uppercase().parse::<PaymentId>());
     }
     Ok(ids)
+}
+
+/// The entries of one file of ids, whatever its format.
+pub fn entries_of_ids(file: &Path, session: &Session) -> Result<Vec<Entry>> {
+    entries_of_files(&[file.to_owned()], &Reading::default(), session)
 }
 
 /// The entries of all files, in their order.

@@ -10,7 +10,7 @@
 //! - `accession_manifest`: 1, the version. A reader refuses a greater one.
 //! - `rule`: `"md5-chain"`, by which identifiers are computed ([`crate::chain`]).
 //! - `dataset`: its record: `name`, `doi`, `title`, `creators`, `publisher`, `version`, `year`, `url`,
-//!   `archive`; null where the record has nothing.
+//!   `archive`; null where the record has nothing; and `licence`, only where there is one.
 //! - `instances`: how many changes follow.
 //! - `latest`: the identifier after the last of them; null if there is none.
 //!
@@ -186,6 +186,7 @@ struct DatasetRead {
     year: Option<u16>,
     url: Option<String>,
     archive: Option<String>,
+    licence: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -344,8 +345,13 @@ impl<R: BufRead> Reader<R> {
         dataset.doi = read.doi.map(|text| self.parse(&text, "DOI")).transpose()?;
         let year = read.year.map(|year| self.parse(&year.to_string(), "year"));
         dataset.year = year.transpose()?;
-        let DatasetRead { title, creators, publisher, version, url, archive, .. } = read;
-        Ok(Dataset { title, creators, publisher, version, url, archive, ..dataset })
+        dataset.creators = read
+            .creators
+            .iter()
+            .map(|creator| self.parse(creator, "creator"))
+            .collect::<std::result::Result<_, InputError>>()?;
+        let DatasetRead { title, publisher, version, url, archive, licence, .. } = read;
+        Ok(Dataset { title, publisher, version, url, archive, licence, ..dataset })
     }
 
     /// The next line without its check, closed again; none at the end.

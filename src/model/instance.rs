@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DatasetName, Identifier, Timestamp};
+use super::{DatasetName, Identifier, Moment, Timestamp};
 
 /// A dataset as it stood from one change to the next: one row of its history.
 ///
@@ -33,5 +33,11 @@ impl Instance {
     /// Whether it was in force at `timestamp`.
     pub fn is_in_force_at(&self, timestamp: Timestamp) -> bool {
         self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)
+    }
+
+    /// Whether it was in force at some time of a moment: of a day, at any time of it.
+    pub fn is_in_force_during(&self, at: Moment) -> bool {
+        self.timestamp <= at.last_instant()
+            && self.until.is_none_or(|until| at.first_instant() < until)
     }
 }

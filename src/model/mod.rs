@@ -3,23 +3,31 @@
 //! Nothing here knows a file, a clock or a database.
 
 mod checkpoint;
+mod creator;
 mod dataset;
+mod doi;
 mod event;
 mod granule;
 mod granule_id;
 mod identifier;
 mod instance;
+mod pattern;
 mod place;
 mod quoted;
+mod saved_selection;
 mod timestamp;
 
 pub use checkpoint::Checkpoint;
-pub use dataset::{Dataset, DatasetName, DatasetNameError, Doi, DoiError, Year, YearError};
+pub use creator::{Creator, CreatorError, Orcid, OrcidError};
+pub use dataset::{Dataset, DatasetName, DatasetNameError, Year, YearError};
+pub use doi::{Doi, DoiError};
 pub use event::{Event, EventKind};
 pub use granule::Granule;
 pub use granule_id::{GranuleId, GranuleIdError};
 pub use identifier::{Identifier, IdentifierError};
 pub use instance::Instance;
+pub use pattern::{Pattern, PatternError};
 pub use place::Place;
 pub use quoted::quoted;
+pub use saved_selection::{Criteria, SavedSelection};
 pub use timestamp::{Day, Moment, Timestamp, TimestampError};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, SecondsFormat};
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, SecondsFormat};
 
 /// An instant: UTC, to the microsecond, within the years 0000 to 9999.
 ///
@@ -46,6 +46,11 @@ impl Timestamp {
     /// The next instant, a microsecond later; none after the year 9999.
     pub const fn next(self) -> Option<Self> {
         Timestamp::from_micros(self.0 + 1)
+    }
+
+    /// The day in UTC that it lies in.
+    pub fn day(self) -> Day {
+        Day(self.to_date_time().date_naive())
     }
 
     /// The instant that a text means in a spelling that is not RFC 3339, but has an offset: a space
@@ -120,6 +125,11 @@ impl serde::Serialize for Timestamp {
 pub struct Day(NaiveDate);
 
 impl Day {
+    /// Its year, its month from 1 on, and its day of the month from 1 on.
+    pub fn year_month_day(self) -> (u32, u32, u32) {
+        (self.0.year().unsigned_abs(), self.0.month(), self.0.day())
+    }
+
     /// Its first instant, 00:00:00Z.
     pub fn start(self) -> Timestamp {
         let micros = self.0.and_time(NaiveTime::MIN).and_utc().timestamp_micros();

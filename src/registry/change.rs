@@ -119,7 +119,7 @@ impl Change {
     }
 }
 
-fn refuse_repetition(entries: &[Entry]) -> Result<(), ChangeError> {
+pub(super) fn refuse_repetition(entries: &[Entry]) -> Result<(), ChangeError> {
     match entries.windows(2).find(|pair| pair[0].granule_id == pair[1].granule_id) {
         None => Ok(()),
         Some(pair) => Err(ChangeError::Twice {

@@ -56,20 +56,16 @@ impl Registry {
         mut show: impl FnMut(Difference) -> io::Result<()>,
     ) -> Result<Comparison> {
         self.reading(|read, _| {
-            let (left_key, left) = select(read, left)?;
-            let (right_key, right) = select(read, right)?;
-            let (left, right) = (left.instance, right.instance);
-            let counts = merge(
-                read.granules_held(left_key, left.timestamp).map(|granule| Ok(granule?)),
-                read.granules_held(right_key, right.timestamp).map(|granule| Ok(granule?)),
-                |side| {
-                    show(match side {
-                        Side::Left(granule) => Difference::OnlyLeft(granule.granule_id),
-                        Side::Right(granule) => Difference::OnlyRight(granule.granule_id),
-                    })?;
-                    Ok(())
-                },
-            )?;
+            let (left, right) = (select(read, left)?, select(read, right)?);
+            let (held_left, held_right) = (left.granules(read), right.granules(read));
+            let (left, right) = (left.selected.instance, right.selected.instance);
+            let counts = merge(held_left, held_right, |side| {
+                show(match side {
+                    Side::Left(granule) => Difference::OnlyLeft(granule.granule_id),
+                    Side::Right(granule) => Difference::OnlyRight(granule.granule_id),
+                })?;
+                Ok(())
+            })?;
             counts.bear_out(left.identifier, right.identifier)?;
             let Counts { matched, only_left, only_right } = counts;
             Ok(Comparison { left, right, matched, only_left, only_right })
@@ -95,13 +91,12 @@ impl Registry {
                 Some((key, _)) => read.latest_instance(key)?.map(|latest| (key, latest)),
             };
             other.reading(|other, _| {
-                let (right_key, right) = select(other, right)?;
-                let right = right.instance;
+                let right = select(other, right)?;
                 let held_here = left.iter().flat_map(|(key, latest)| {
                     read.granules_held(*key, latest.timestamp).map(|granule| Ok(granule?))
                 });
-                let held_there =
-                    other.granules_held(right_key, right.timestamp).map(|granule| Ok(granule?));
+                let held_there = right.granules(other);
+                let right = right.selected.instance;
                 let counts = merge(held_here, held_there, &mut show)?;
                 let identifier =
                     left.as_ref().map_or(Identifier::EMPTY, |(_, latest)| latest.identifier);

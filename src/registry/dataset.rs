@@ -1,7 +1,7 @@
 //! The datasets of a registry, and their records.
 
 use super::{End, Registry, dataset_of};
-use crate::model::{Dataset, DatasetName, Doi, Instance, Year};
+use crate::model::{Creator, Dataset, DatasetName, Doi, Instance, Year};
 use crate::{Error, Result};
 
 /// A dataset with its instance now in force.
@@ -24,7 +24,7 @@ pub struct DatasetEdit {
     /// Its title, or none any more.
     pub title: Option<Option<String>>,
     /// All its creators, in the order of the citation.
-    pub creators: Option<Vec<String>>,
+    pub creators: Option<Vec<Creator>>,
     /// Its publisher, or none any more.
     pub publisher: Option<Option<String>>,
     /// Its version, or none any more.
@@ -35,9 +35,26 @@ pub struct DatasetEdit {
     pub url: Option<Option<String>>,
     /// Its archive, or none any more.
     pub archive: Option<Option<String>>,
+    /// Its licence, or none any more.
+    pub licence: Option<Option<String>>,
 }
 
 impl DatasetEdit {
+    /// This edit over another: what it leaves as it is, the other says.
+    pub fn over(self, other: Self) -> Self {
+        DatasetEdit {
+            doi: self.doi.or(other.doi),
+            title: self.title.or(other.title),
+            creators: self.creators.or(other.creators),
+            publisher: self.publisher.or(other.publisher),
+            version: self.version.or(other.version),
+            year: self.year.or(other.year),
+            url: self.url.or(other.url),
+            archive: self.archive.or(other.archive),
+            licence: self.licence.or(other.licence),
+        }
+    }
+
     /// Makes the edit.
     pub fn apply_to(self, dataset: &mut Dataset) {
         fn put<T>(field: &mut T, edit: Option<T>) {
@@ -53,6 +70,7 @@ impl DatasetEdit {
         put(&mut dataset.year, self.year);
         put(&mut dataset.url, self.url);
         put(&mut dataset.archive, self.archive);
+        put(&mut dataset.licence, self.licence);
     }
 }
 

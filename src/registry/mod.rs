@@ -8,6 +8,7 @@
 //! throughout: nothing here reads a clock.
 
 mod change;
+mod cite;
 mod compare;
 mod dataset;
 mod export;
@@ -25,6 +26,7 @@ mod verify;
 use std::path::Path;
 
 pub use change::{Applied, Change, Entry, Work};
+pub use cite::{Cited, Wanted};
 pub use compare::{Comparison, Difference};
 pub(crate) use compare::{Counts, Side};
 pub use dataset::{DatasetEdit, Listed};
@@ -34,7 +36,8 @@ pub use moment::Stamp;
 pub use monitor::Monitor;
 pub use payment::Lease;
 pub use refusal::ChangeError;
-pub use resolve::Resolution;
+pub(crate) use refusal::before;
+pub use resolve::{Resolution, Resolved};
 pub use selection::{Selected, Selection};
 pub use verify::{Code, Finding, Verification};
 

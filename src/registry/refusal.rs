@@ -158,7 +158,7 @@ impl ChangeError {
     }
 }
 
-fn before(place: &Option<Place>) -> String {
+pub(crate) fn before(place: &Option<Place>) -> String {
     place.as_ref().map_or(String::new(), |place| format!("{place}: "))
 }
 

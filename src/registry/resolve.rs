@@ -2,9 +2,28 @@
 
 use std::io;
 
+use serde::Serialize;
+
+use super::selection::{part_of, select_at, selected_granules};
 use super::{Registry, dataset_of};
-use crate::model::{DatasetName, Identifier, Instance, Moment};
+use crate::chain::Chain;
+use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, SavedSelection};
+use crate::store::{Read, SelectionKey};
 use crate::{Error, Result};
+
+/// An interval in which an identifier was in force.
+///
+/// Its fields are those of `instance` in the command line's JSON, and `selection` where it is the
+/// identifier of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Resolved {
+    /// The instance; of a part, with the identifier and the count of the part.
+    #[serde(flatten)]
+    pub instance: Instance,
+    /// The part of that instance that was cited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SavedSelection>,
+}
 
 /// What an identifier resolved to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,11 +35,12 @@ pub struct Resolution {
 }
 
 impl Registry {
-    /// Shows every interval in which an identifier was in force, by dataset and time; all of one
-    /// dataset, if one is named.
+    /// Shows every interval in which an identifier was in force, by dataset and time, and then the
+    /// parts that it was cited for; all of one dataset, if one is named.
     ///
     /// A day agrees with each identifier that was in force during it: a citation that morning was
-    /// true, whatever came in the afternoon.
+    /// true, whatever came in the afternoon. A part agrees wherever the same criteria select the
+    /// same set: outside the interval of its first citation that costs a pass over the dataset.
     ///
     /// # Errors
     ///
@@ -31,29 +51,82 @@ impl Registry {
         identifier: Identifier,
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
-        mut show: impl FnMut(Instance) -> io::Result<()>,
+        mut show: impl FnMut(Resolved) -> io::Result<()>,
     ) -> Result<Resolution> {
         self.reading(|read, _| {
             if let Some(name) = dataset {
                 dataset_of(read, name)?;
             }
             let mut resolution = Resolution::default();
+            let is_asked_for = |name: &DatasetName| dataset.is_none_or(|asked| asked == name);
             read.each_instance_with(identifier, |instance| {
-                if dataset.is_some_and(|name| *name != instance.dataset) {
-                    return Ok::<_, Error>(());
+                if is_asked_for(&instance.dataset) {
+                    resolution.intervals += 1;
+                    let agrees = at.is_none_or(|at| instance.is_in_force_during(at));
+                    resolution.agreeing += u64::from(agrees);
+                    show(Resolved { instance, selection: None })?;
+                }
+                Ok::<_, Error>(())
+            })?;
+            for (key, part) in read.saved_selections_with(identifier)? {
+                if !is_asked_for(&part.dataset) {
+                    continue;
                 }
                 resolution.intervals += 1;
-                if at.is_none_or(|at| was_in_force_during(&instance, at)) {
-                    resolution.agreeing += 1;
-                }
-                Ok(show(instance)?)
-            })?;
+                let (dataset, _) = dataset_of(read, &part.dataset)?;
+                let instance = read.instance_at(dataset, part.timestamp)?;
+                let Some(instance) = instance else { continue };
+                let agrees = match at {
+                    None => true,
+                    Some(at) => {
+                        instance.is_in_force_during(at) || selects_it_during(read, key, &part, at)?
+                    }
+                };
+                resolution.agreeing += u64::from(agrees);
+                show(Resolved { instance: part_of(instance, &part), selection: Some(part) })?;
+            }
             Ok(resolution)
         })
     }
 }
 
-fn was_in_force_during(instance: &Instance, at: Moment) -> bool {
-    instance.timestamp <= at.last_instant()
-        && instance.until.is_none_or(|until| at.first_instant() < until)
+/// Whether the criteria of a part select its set at some time of a moment.
+fn selects_it_during(
+    read: &Read<'_>,
+    key: SelectionKey,
+    part: &SavedSelection,
+    at: Moment,
+) -> Result<bool> {
+    let (dataset, _) = dataset_of(read, &part.dataset)?;
+    let selected = match select_at(read, dataset, &part.dataset, at) {
+        Ok(selected) => selected,
+        Err(Error::BeforeHistory { .. }) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let instances = [selected.instance].into_iter().chain(selected.others);
+    for instance in instances {
+        let is_same = match &part.criteria {
+            Criteria::Patterns(patterns) => {
+                let mut chain = Chain::start();
+                for granule in
+                    selected_granules(read, dataset, instance.timestamp, patterns.clone())
+                {
+                    chain.push(granule?.granule_id.as_str());
+                }
+                chain.identifier() == part.identifier
+            }
+            Criteria::Named => {
+                let mut all_held = true;
+                for named in read.named_granules(key) {
+                    let held = read.granule_held(dataset, &named?, instance.timestamp)?;
+                    all_held = all_held && held.is_some();
+                }
+                all_held
+            }
+        };
+        if is_same {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -14,7 +14,7 @@ impl Read<'_> {
     /// The dataset of that name, and its key.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
         const DATASET: &str = "
-            SELECT id, name, doi, title, creators, publisher, version, year, url, archive
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
             FROM dataset
             WHERE name = :name";
         let mut statement = self.transaction.prepare_cached(DATASET)?;
@@ -24,7 +24,7 @@ impl Read<'_> {
     /// All datasets, by name.
     pub fn datasets(&self) -> Result<Vec<(DatasetKey, Dataset)>> {
         const DATASETS: &str = "
-            SELECT id, name, doi, title, creators, publisher, version, year, url, archive
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
             FROM dataset
             ORDER BY name";
         let mut statement = self.transaction.prepare(DATASETS)?;
@@ -36,8 +36,10 @@ impl Write<'_> {
     /// Adds a dataset whose name is not taken.
     pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
         const INSERT: &str = "
-            INSERT INTO dataset (name, doi, title, creators, publisher, version, year, url, archive)
-            VALUES (:name, :doi, :title, :creators, :publisher, :version, :year, :url, :archive)";
+            INSERT INTO dataset
+                (name, doi, title, creators, publisher, version, year, url, archive, licence)
+            VALUES
+                (:name, :doi, :title, :creators, :publisher, :version, :year, :url, :archive, :licence)";
         self.put_dataset(INSERT, dataset)?;
         Ok(DatasetKey(self.transaction.last_insert_rowid()))
     }
@@ -47,7 +49,8 @@ impl Write<'_> {
         const UPDATE: &str = "
             UPDATE dataset
             SET doi = :doi, title = :title, creators = :creators, publisher = :publisher,
-                version = :version, year = :year, url = :url, archive = :archive
+                version = :version, year = :year, url = :url, archive = :archive,
+                licence = :licence
             WHERE name = :name";
         self.put_dataset(UPDATE, dataset)
     }
@@ -57,21 +60,34 @@ impl Write<'_> {
             ":name": dataset.name.as_str(),
             ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
             ":title": dataset.title,
-            ":creators": serde_json::Value::from(dataset.creators.clone()).to_string(),
+            ":creators": creators(dataset),
             ":publisher": dataset.publisher,
             ":version": dataset.version,
             ":year": dataset.year.map(|year| year.as_number()),
             ":url": dataset.url,
             ":archive": dataset.archive,
+            ":licence": dataset.licence,
         })?;
         Ok(())
     }
 }
 
+/// The creators in their column: a JSON array, each as it is written.
+fn creators(dataset: &Dataset) -> String {
+    let written = dataset.creators.iter().map(ToString::to_string);
+    written.collect::<serde_json::Value>().to_string()
+}
+
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
     let wrong = |index, kind, error| rusqlite::Error::FromSqlConversionFailure(index, kind, error);
     let text = |index| row.get::<_, Option<String>>(index);
-    let creators: String = row.get(4)?;
+    let written: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?)
+        .map_err(|error| wrong(4, Type::Text, error.into()))?;
+    let creators = written
+        .iter()
+        .map(|creator| creator.parse())
+        .collect::<std::result::Result<_, crate::model::CreatorError>>()
+        .map_err(|error| wrong(4, Type::Text, error.into()))?;
     let dataset = Dataset {
         name: name_from(row, 1)?,
         doi: text(2)?
@@ -79,8 +95,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
             .transpose()
             .map_err(|error: crate::model::DoiError| wrong(2, Type::Text, error.into()))?,
         title: text(3)?,
-        creators: serde_json::from_str(&creators)
-            .map_err(|error| wrong(4, Type::Text, error.into()))?,
+        creators,
         publisher: text(5)?,
         version: text(6)?,
         year: row
@@ -90,6 +105,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
             .map_err(|error: crate::model::YearError| wrong(7, Type::Integer, error.into()))?,
         url: text(8)?,
         archive: text(9)?,
+        licence: text(10)?,
     };
     Ok((DatasetKey(row.get(0)?), dataset))
 }

@@ -3,11 +3,9 @@
 use rusqlite::{CachedStatement, OptionalExtension, Row, named_params};
 
 use super::column::{Id, Micros};
+use super::pages::{PAGE_ROWS, Pages};
 use super::{DatasetKey, Error, Read, Result, Write};
 use crate::model::{Granule, GranuleId, Timestamp};
-
-/// Rows that [`HeldGranules`] takes at a time.
-const PAGE_ROWS: u32 = 4_096;
 
 /// A row of `granule` as it stands, for `verify`: nothing in it has been checked.
 #[derive(Debug, Clone, Copy)]
@@ -151,16 +149,42 @@ impl Read<'_> {
         Ok(())
     }
 
+    /// A granule as it was held at an instant; none if it was not.
+    pub fn granule_held(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+        at: Timestamp,
+    ) -> Result<Option<Granule>> {
+        const HELD_AT: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)";
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":granule_id": granule_id.as_str(), ":at": Micros(at),
+        };
+        let mut statement = self.transaction.prepare_cached(HELD_AT)?;
+        Ok(statement.query_row(params, granule_from).optional()?)
+    }
+
     /// The granules held at an instant, in canonical order, a page in memory at a time.
-    pub fn granules_held(&self, dataset: DatasetKey, at: Timestamp) -> HeldGranules<'_> {
-        HeldGranules {
-            read: self,
-            dataset,
-            at,
-            page: Vec::new().into_iter(),
-            behind: None,
-            ended: false,
-        }
+    pub fn granules_held(&self, dataset: DatasetKey, at: Timestamp) -> Pages<'_, Granule> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :behind
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id
+            LIMIT :rows";
+        let load = move |behind: &str| {
+            let mut statement = self.transaction.prepare_cached(PAGE)?;
+            let params = named_params! {
+                ":dataset_id": dataset.0, ":behind": behind, ":at": Micros(at), ":rows": PAGE_ROWS,
+            };
+            Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+        };
+        Pages::of(load, |granule| &granule.granule_id)
     }
 
     /// Shows the stays that last beyond an instant, from one id on or from behind one on, by id and
@@ -315,64 +339,6 @@ impl Stays<'_> {
             producer_granule.map(GranuleId::as_str),
         ))?;
         Ok(())
-    }
-}
-
-/// The granules held at an instant, in canonical order.
-///
-/// Each page is a query of its own, from behind the last id on: two such streams can be read side
-/// by side, and a slow reader holds no statement open.
-pub struct HeldGranules<'read> {
-    read: &'read Read<'read>,
-    dataset: DatasetKey,
-    at: Timestamp,
-    page: std::vec::IntoIter<Granule>,
-    behind: Option<GranuleId>,
-    ended: bool,
-}
-
-impl HeldGranules<'_> {
-    fn next_page(&self) -> Result<Vec<Granule>> {
-        const PAGE: &str = "
-            SELECT granule_id, ingested, deleted, producer_granule
-            FROM granule
-            WHERE dataset_id = :dataset_id AND granule_id > :behind
-              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
-            ORDER BY granule_id
-            LIMIT :rows";
-        let mut statement = self.read.transaction.prepare_cached(PAGE)?;
-        let params = named_params! {
-            ":dataset_id": self.dataset.0,
-            ":behind": self.behind.as_ref().map_or("", GranuleId::as_str),
-            ":at": Micros(self.at),
-            ":rows": PAGE_ROWS,
-        };
-        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
-    }
-}
-
-impl Iterator for HeldGranules<'_> {
-    type Item = Result<Granule>;
-
-    fn next(&mut self) -> Option<Result<Granule>> {
-        if let Some(granule) = self.page.next() {
-            return Some(Ok(granule));
-        }
-        if self.ended {
-            return None;
-        }
-        match self.next_page() {
-            Ok(page) => {
-                self.ended = page.len() < PAGE_ROWS as usize;
-                self.behind = page.last().map(|granule| granule.granule_id.clone());
-                self.page = page.into_iter();
-                self.page.next().map(Ok)
-            }
-            Err(error) => {
-                self.ended = true;
-                Some(Err(error))
-            }
-        }
     }
 }
 

@@ -8,10 +8,11 @@ use super::{Error, Result};
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
 /// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/V1__register.sql"),
     include_str!("../../migrations/V2__readable_views.sql"),
     include_str!("../../migrations/V3__payment_workers.sql"),
+    include_str!("../../migrations/V4__citations.sql"),
 ];
 
 /// The schema of this version.

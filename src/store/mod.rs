@@ -39,7 +39,9 @@ mod granule;
 mod instance;
 mod migrate;
 mod open;
+mod pages;
 mod payment;
+mod saved_selection;
 mod staged_event;
 
 use std::ops::Deref;
@@ -49,10 +51,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use dataset::DatasetKey;
 pub use error::Error;
-pub use granule::{Begin, HeldGranules, Stay, Stays};
+pub use granule::{Begin, Stay, Stays};
 pub use open::{Access, BUSY_WAIT, Draft};
 
+pub use pages::Pages;
 pub use payment::WorkerRow;
+pub use saved_selection::SelectionKey;
 pub use staged_event::{Order, Staged};
 
 use open::Unlocked;

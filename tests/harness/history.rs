@@ -138,8 +138,8 @@ impl History {
         for (identifier, times) in intervals {
             let mut found = Vec::new();
             registry
-                .resolve(identifier, Some(dataset), None, |instance| {
-                    found.push(instance.timestamp);
+                .resolve(identifier, Some(dataset), None, |resolved| {
+                    found.push(resolved.instance.timestamp);
                     Ok(())
                 })
                 .unwrap();

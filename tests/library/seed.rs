@@ -129,7 +129,8 @@ fn the_identifier_resolves_in_both_archives() {
     let cited = "763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
     let mut found = Vec::new();
     registry
-        .resolve(cited, None, None, |instance| {
+        .resolve(cited, None, None, |resolved| {
+            let instance = resolved.instance;
             let until = instance.until.map(|until| until.to_string());
             found.push((instance.dataset.to_string(), instance.timestamp.to_string(), until));
             Ok(())

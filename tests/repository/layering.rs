@@ -7,13 +7,14 @@ use crate::rust_files;
 /// A layer, the layers it may use, and the crates that only it may name.
 ///
 /// `model` and what stands in no folder (`Error`, `Result`) may be used by all.
-const LAYERS: [(&str, &[&str], &[&str]); 7] = [
-    ("model", &[], &["chrono", "hex"]),
+const LAYERS: [(&str, &[&str], &[&str]); 8] = [
+    ("model", &[], &["chrono", "glob", "hex"]),
     ("minting", &[], &["base64", "loom"]),
     ("chain", &[], &["crc32fast"]),
     ("store", &[], &["rusqlite"]),
     ("registry", &["minting", "chain", "store"], &[]),
     ("input", &[], &["csv", "flate2"]),
+    ("citation", &["registry"], &["serde_saphyr"]),
     ("mirror", &["chain", "registry", "input"], &[]),
 ];
 

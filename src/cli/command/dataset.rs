@@ -1,12 +1,15 @@
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
-use accession::{Access, Dataset, DatasetEdit, DatasetName, Doi, Listed, Year};
-use anyhow::Result;
+use accession::citation::record;
+use accession::{Access, Creator, Dataset, DatasetEdit, DatasetName, Doi, Listed, Year, quoted};
+use anyhow::{Context, Result};
 
 use crate::cli::Exit;
 use crate::cli::output::{count, one_line};
 use crate::cli::report::Usage;
 use crate::cli::session::{Create, Session};
+use crate::cli::source::open;
 
 /// Register datasets, and show them
 #[derive(clap::Subcommand)]
@@ -52,9 +55,10 @@ struct Record {
     #[arg(long, value_name = "T")]
     title: Option<String>,
 
-    /// Who made it (can be repeated, in the order of the citation)
-    #[arg(long = "creator", value_name = "C")]
-    creators: Vec<String>,
+    /// Who made it: "Family, Given" or "Family, Given (ORCID)", or an organisation, in braces if its
+    /// name has a comma (can be repeated, in the order of the citation)
+    #[arg(long = "creator", value_name = "C", value_parser = or_nothing::<Creator>)]
+    creators: Vec<OrNothing<Creator>>,
 
     /// Who publishes it
     #[arg(long, value_name = "P")]
@@ -75,6 +79,14 @@ struct Record {
     /// The archive whose holdings are registered
     #[arg(long, value_name = "A")]
     archive: Option<String>,
+
+    /// The licence: an identifier of SPDX, such as CC-BY-4.0, or an address
+    #[arg(long, visible_alias = "license", value_name = "L")]
+    licence: Option<String>,
+
+    /// A file that has the record: CSL-JSON or DataCite JSON; - is stdin. Options go before it
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
 }
 
 /// What an option was given; an empty text takes the field away.
@@ -90,11 +102,20 @@ fn or_nothing<T: std::str::FromStr>(text: &str) -> Result<OrNothing<T>, T::Err> 
 }
 
 impl Record {
-    fn into_edit(self) -> DatasetEdit {
+    /// What the file says, if one is named, and over it what the options say.
+    fn into_edit(self) -> Result<DatasetEdit> {
+        let edit = match &self.from {
+            Some(file) => read_record(file)?,
+            None => DatasetEdit::default(),
+        };
+        Ok(self.options().over(edit))
+    }
+
+    fn options(self) -> DatasetEdit {
         let text =
             |text: Option<String>| text.map(|text| Some(text).filter(|text| !text.is_empty()));
-        let creators: Vec<String> =
-            self.creators.iter().filter(|creator| !creator.is_empty()).cloned().collect();
+        let creators: Vec<Creator> =
+            self.creators.iter().filter_map(|creator| creator.0.clone()).collect();
         DatasetEdit {
             doi: self.doi.map(|doi| doi.0),
             title: text(self.title),
@@ -104,6 +125,7 @@ impl Record {
             year: self.year.map(|year| year.0),
             url: text(self.url),
             archive: text(self.archive),
+            licence: text(self.licence),
         }
     }
 }
@@ -126,7 +148,7 @@ impl Command {
 impl Add {
     fn run(self, session: &mut Session) -> Result<()> {
         let mut dataset = Dataset::named(self.name);
-        self.record.into_edit().apply_to(&mut dataset);
+        self.record.into_edit()?.apply_to(&mut dataset);
         session.write(Create::IfMissing, |registry| Ok(registry.add_dataset(&dataset)?))?;
         show(session, &Listed { dataset, latest: None })
     }
@@ -134,7 +156,7 @@ impl Add {
 
 impl Edit {
     fn run(self, session: &mut Session) -> Result<()> {
-        let edit = self.record.into_edit();
+        let edit = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
             let usage = Usage::new("nothing to change is named");
             return Err(usage.with_hint("name a field, such as --title").into());
@@ -144,6 +166,21 @@ impl Edit {
         })?;
         show(session, &listed)
     }
+}
+
+/// Reads the record of a dataset from a file.
+fn read_record(file: &Path) -> Result<DatasetEdit> {
+    /// A record is a page of text.
+    const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+    let (reader, name) = open(file)?;
+    let mut text = String::new();
+    let read = reader.take(MAX_BYTES).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", quoted(&name)))?;
+    record::read(&text).map_err(|error| {
+        let hint = "CSL-JSON and DataCite JSON are read, as doi.org and DataCite give them";
+        let error = anyhow::Error::from(error);
+        Usage::new(format!("{name}: {error:#}")).with_hint(hint).into()
+    })
 }
 
 fn list(session: &mut Session) -> Result<()> {
@@ -179,7 +216,8 @@ fn write_latest(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
 
 fn write_record(out: &mut impl Write, dataset: &Dataset) -> io::Result<()> {
     let year = dataset.year.map(|year| year.to_string());
-    let creators = dataset.creators.iter().map(|creator| ("creator", Some(creator.as_str())));
+    let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
+    let creators = creators.iter().map(|creator| ("creator", Some(creator.as_str())));
     let fields =
         [("doi", dataset.doi.as_ref().map(Doi::as_str)), ("title", dataset.title.as_deref())]
             .into_iter()
@@ -190,6 +228,7 @@ fn write_record(out: &mut impl Write, dataset: &Dataset) -> io::Result<()> {
                 ("year", year.as_deref()),
                 ("url", dataset.url.as_deref()),
                 ("archive", dataset.archive.as_deref()),
+                ("licence", dataset.licence.as_deref()),
             ]);
     for (field, value) in fields {
         if let Some(value) = value {

@@ -1,6 +1,8 @@
 //! The commands: one file each, its `Args` doc is its help.
 
 pub mod change;
+pub mod check;
+pub mod cite;
 pub mod compare;
 pub mod completions;
 pub mod dataset;

@@ -4,12 +4,13 @@ use accession::{Access, DatasetName, Identifier, Moment};
 use anyhow::Result;
 
 use crate::cli::Exit;
-use crate::cli::output::{count, in_force};
+use crate::cli::output::{count, in_force, selected_by};
 use crate::cli::selection::refuse_future;
 use crate::cli::session::{Session, shown};
 
 /// List every dataset and interval in which an identifier was in force
 ///
+/// The identifier of a part that was cited is listed with the interval that it was cited of.
 /// Exit status 1: it never was, or not at the time given.
 ///
 /// Example:
@@ -37,12 +38,17 @@ impl Args {
         }
         let mut registry = session.open(Access::Read)?;
         let dataset = self.dataset.as_ref();
-        let resolution = shown(registry.resolve(self.identifier, dataset, self.at, |instance| {
+        let resolution = shown(registry.resolve(self.identifier, dataset, self.at, |resolved| {
             if session.is_json() {
-                return session.json(&instance);
+                return session.json(&resolved);
             }
+            let instance = &resolved.instance;
             let (name, granules) = (&instance.dataset, count(instance.granules, "granule"));
-            writeln!(session.out(), "{name}  {}  {granules}", in_force(&instance))
+            write!(session.out(), "{name}  {}  {granules}", in_force(instance))?;
+            match &resolved.selection {
+                None => writeln!(session.out()),
+                Some(part) => writeln!(session.out(), ", {}", selected_by(&part.criteria)),
+            }
         }))?;
         let place = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
         match self.at {

@@ -1,6 +1,7 @@
 //! Recomputing everything: does the registry still agree with itself?
 
 mod checkpoints;
+mod parts;
 mod rows;
 
 use serde::Serialize;
@@ -10,6 +11,7 @@ use crate::chain::{Hashing, Sweep};
 use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::{Error, Result};
 use checkpoints::Checkpoints;
+use parts::Parts;
 use rows::Rows;
 
 /// Rows after which the monitor is told.
@@ -22,7 +24,8 @@ const MONITORED_ROWS: u64 = 4_096;
 pub struct Verification {
     /// The dataset.
     pub dataset: DatasetName,
-    /// How many identifiers were recomputed: one for each instance.
+    /// How many identifiers were recomputed: one for each instance, and
+    /// for each part that was cited.
     pub identifiers: u64,
     /// All that does not agree, instances first; at most [`Verification::MAX_MISMATCHES`], and
     /// then one that counts the rest.
@@ -66,6 +69,8 @@ pub enum Code {
     Date,
     /// Two rows say that a granule was held twice at once.
     Overlap,
+    /// A part that was cited is not what was cited.
+    Selection,
     /// A checkpoint is wrong, missing, or stands where none should.
     Checkpoint,
     /// There are more findings than are listed.
@@ -96,6 +101,8 @@ impl Registry {
             monitor.begin("verifying", stays);
             let mut rows = Rows::of(&instances);
             let mut checkpoints = Checkpoints::of(read.checkpoints(key)?);
+            let mut parts = Parts::of(read.saved_selections_of(key)?);
+            let issued = instances.len() as u64 + parts.count();
             let swept = std::thread::scope(|scope| {
                 let compare = |granule_id: &str, chain: Identifier| {
                     checkpoints.compare(granule_id, chain);
@@ -108,7 +115,10 @@ impl Registry {
                         monitor.advance(MONITORED_ROWS);
                     }
                     match rows.held(stay) {
-                        Some((granule_id, span)) => hashing.hold(granule_id, span),
+                        Some((granule_id, span)) => {
+                            parts.held(granule_id, stay);
+                            hashing.hold(granule_id, span)
+                        }
                         None => Ok(()),
                     }
                 })?;
@@ -119,10 +129,11 @@ impl Registry {
             let mut findings = rows.compare_with(&identifiers);
             findings.append(rows.findings);
             findings.append(checkpoints.finish());
+            findings.append(parts.compare(read, key)?);
             let mismatches = findings.into_list();
             Ok(Verification {
                 dataset: dataset.clone(),
-                identifiers: instances.len() as u64,
+                identifiers: issued,
                 ok: mismatches.is_empty(),
                 mismatches,
             })

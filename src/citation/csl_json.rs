@@ -1,0 +1,72 @@
+//! CSL-JSON: an array of one item, as citation processors and reference managers read it
+//! (csl-data.json of the Citation Style Language 1.0.2). What its schema has no name for stands in
+//! `custom`, which is free.
+
+use serde_json::{Map, Value, json};
+
+use super::{Citation, date_parts, plain};
+use crate::model::Creator;
+
+/// Writes an array of one item.
+pub(super) fn write(citation: &Citation) -> String {
+    let record = &citation.cited.record;
+    let mut item = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            item.insert(name.to_owned(), value);
+        }
+    };
+    put("id", Some(citation.key().into()));
+    put("type", Some("dataset".into()));
+    let authors: Vec<Value> = record.creators.iter().map(author).collect();
+    put("author", (!authors.is_empty()).then(|| authors.into()));
+    put("title", Some(citation.title().into()));
+    put("issued", record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })));
+    put("version", citation.version().map(Value::from));
+    put("publisher", citation.publisher().map(Value::from));
+    put("archive", record.archive.as_deref().map(|archive| plain(archive).into()));
+    put("DOI", record.doi.as_ref().map(|doi| doi.as_str().into()));
+    put("URL", citation.url().or_else(|| citation.address()).map(Value::from));
+    put("accessed", Some(json!({ "date-parts": [date_parts(citation.accessed)] })));
+    put("note", Some(citation.statement().into()));
+    put("custom", Some(custom(citation)));
+    pretty(&Value::from(vec![Value::Object(item)]))
+}
+
+fn author(creator: &Creator) -> Value {
+    match creator {
+        Creator::Person { family, given, .. } if given.is_empty() => {
+            json!({ "family": plain(family) })
+        }
+        Creator::Person { family, given, .. } => {
+            json!({ "family": plain(family), "given": plain(given) })
+        }
+        Creator::Organisation { name } => json!({ "literal": plain(name) }),
+    }
+}
+
+fn custom(citation: &Citation) -> Value {
+    let record = &citation.cited.record;
+    let mut custom = Map::new();
+    custom.insert("identifier".to_owned(), citation.marked().into());
+    custom.insert("granules".to_owned(), citation.cited.instance.granules.into());
+    let orcids: Map<String, Value> = record
+        .creators
+        .iter()
+        .filter_map(|creator| {
+            Some((plain(&creator.full_name()), creator.orcid()?.address().into()))
+        })
+        .collect();
+    if !orcids.is_empty() {
+        custom.insert("orcid".to_owned(), orcids.into());
+    }
+    if let Some(licence) = &record.licence {
+        custom.insert("license".to_owned(), plain(licence).into());
+    }
+    custom.into()
+}
+
+/// JSON for people to read, with a line end.
+pub(super) fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,316 @@
+//! The record of a dataset as people have it already: CSL-JSON, or DataCite JSON.
+//!
+//! Both as our own citations write them, as doi.org and Zotero give CSL-JSON (an object, or an
+//! array of one), and as DataCite's API answers (`data.attributes`). What the file does not say
+//! stays as it is.
+
+use serde_json::Value;
+
+use crate::model::{Creator, Doi, Orcid, Year, quoted};
+use crate::registry::DatasetEdit;
+
+/// Why a text is no record of a dataset.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Not JSON.
+    #[error("not JSON")]
+    Json(#[from] serde_json::Error),
+    /// JSON of something else.
+    #[error(
+        "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\""
+    )]
+    Unknown,
+    /// Several records, of which nobody can tell the right one.
+    #[error("holds {items} records, and must hold one")]
+    Several {
+        /// How many.
+        items: usize,
+    },
+    /// A field that has another form than it should.
+    #[error("the field {field} {what}")]
+    Field {
+        /// Which one.
+        field: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// Reads the record.
+///
+/// # Errors
+///
+/// - `[]`, `[{…},{…}]`: not one record
+/// - `{"name":"x"}`: neither of the two formats
+/// - `{"type":"dataset","DOI":"x"}`: a field that cannot be right
+pub fn read(text: &str) -> Result<DatasetEdit, Error> {
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
+    let value = match &value {
+        Value::Array(items) => match items.as_slice() {
+            [item] => item,
+            items => return Err(Error::Several { items: items.len() }),
+        },
+        other => other,
+    };
+    let value = value.pointer("/data/attributes").unwrap_or(value);
+    if value.get("titles").is_some() || value.get("creators").is_some() {
+        datacite(value)
+    } else if value.get("type").is_some()
+        && (value.get("title").is_some() || value.get("DOI").is_some())
+    {
+        csl(value)
+    } else {
+        Err(Error::Unknown)
+    }
+}
+
+fn csl(item: &Value) -> Result<DatasetEdit, Error> {
+    let year = match item.pointer("/issued/date-parts/0/0") {
+        Some(year) => Some(self::year("issued", year)?),
+        None => item.pointer("/issued/raw").map(|raw| year_of_date("issued", raw)).transpose()?,
+    };
+    let licence = match item.pointer("/custom/license") {
+        Some(licence) => Some(text("custom.license", licence)?),
+        None => item.pointer("/license/0/URL").map(|url| text("license", url)).transpose()?,
+    };
+    let creators = list(item, "author")?
+        .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
+        .transpose()?;
+    Ok(DatasetEdit {
+        doi: doi(item, "DOI")?,
+        title: optional(item, "title")?,
+        creators,
+        publisher: optional(item, "publisher")?,
+        version: optional(item, "version")?,
+        year: year.map(Some),
+        url: optional(item, "URL")?,
+        archive: optional(item, "archive")?,
+        licence: licence.map(Some),
+    })
+}
+
+fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
+    let part =
+        |name: &str| author.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
+        return Ok(Creator::Organisation { name: name.to_owned() });
+    }
+    let particle = match (part("dropping-particle"), part("non-dropping-particle")) {
+        ("", particle) | (particle, _) => particle,
+    };
+    let family = [particle, part("family")].join(" ").trim().to_owned();
+    if family.is_empty() {
+        return Err(wrong("author", "has somebody without a \"family\" or \"literal\" name"));
+    }
+    let suffix = part("suffix");
+    let given = match (part("given"), suffix) {
+        (given, "") => given.to_owned(),
+        (given, suffix) => format!("{given}, {suffix}"),
+    };
+    let full = if given.is_empty() { family.clone() } else { format!("{family}, {given}") };
+    let orcids = item.pointer("/custom/orcid");
+    let orcid = author.get("ORCID").or_else(|| orcids.and_then(|orcids| orcids.get(&full)));
+    let orcid = orcid.map(|orcid| self::orcid("author", orcid)).transpose()?;
+    Ok(Creator::Person { family, given, orcid })
+}
+
+fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
+    let titles = list(attributes, "titles")?.unwrap_or_default();
+    // Others are subtitles, translations and the like.
+    let main = titles.iter().find(|title| title.get("titleType").is_none_or(Value::is_null));
+    let title = main.and_then(|title| title.get("title"));
+    let creators = list(attributes, "creators")?
+        .map(|creators| creators.iter().map(datacite_creator).collect())
+        .transpose()?;
+    let publisher = attributes.get("publisher").filter(|publisher| !publisher.is_null());
+    let publisher = publisher.map(|publisher| publisher.get("name").unwrap_or(publisher));
+    let year = attributes.get("publicationYear").filter(|year| !year.is_null());
+    let rights = list(attributes, "rightsList")?.unwrap_or_default();
+    let licence = rights.first().and_then(|rights| {
+        ["rightsIdentifier", "rightsUri", "rights"]
+            .into_iter()
+            .find_map(|name| rights.get(name)?.as_str().map(spdx))
+    });
+    Ok(DatasetEdit {
+        doi: doi(attributes, "doi")?,
+        title: title.map(|title| text("titles", title)).transpose()?.map(Some),
+        creators,
+        publisher: publisher.map(|name| text("publisher", name)).transpose()?.map(Some),
+        version: optional(attributes, "version")?,
+        year: year.map(|year| self::year("publicationYear", year)).transpose()?.map(Some),
+        url: optional(attributes, "url")?,
+        archive: None,
+        licence: licence.map(Some),
+    })
+}
+
+fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
+    let part =
+        |name: &str| creator.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    let (name, family, given) = (part("name"), part("familyName"), part("givenName"));
+    let is_organisation = part("nameType") == "Organizational";
+    let orcid = creator.get("nameIdentifiers").and_then(Value::as_array).and_then(|identifiers| {
+        identifiers
+            .iter()
+            .find(|one| one.get("nameIdentifierScheme").and_then(Value::as_str) == Some("ORCID"))
+            .and_then(|one| one.get("nameIdentifier"))
+    });
+    let orcid = orcid.map(|orcid| self::orcid("creators", orcid)).transpose()?;
+    let (family, given) = match name.split_once(',') {
+        _ if is_organisation => ("", ""),
+        _ if !family.is_empty() => (family, given),
+        Some((family, given)) => (family.trim(), given.trim()),
+        None => ("", ""),
+    };
+    match (family, name) {
+        ("", "") => Err(wrong("creators", "has somebody without a \"name\"")),
+        ("", name) => Ok(Creator::Organisation { name: name.to_owned() }),
+        (family, _) => {
+            Ok(Creator::Person { family: family.to_owned(), given: given.to_owned(), orcid })
+        }
+    }
+}
+
+/// DataCite writes identifiers of SPDX in lower case; the list has those of Creative Commons in
+/// upper case, and not everyone compares without case.
+fn spdx(licence: &str) -> String {
+    if licence.starts_with("cc-") || licence.starts_with("cc0-") {
+        licence.to_ascii_uppercase()
+    } else {
+        licence.to_owned()
+    }
+}
+
+fn wrong(field: &str, what: &str) -> Error {
+    Error::Field { field: field.to_owned(), what: what.to_owned() }
+}
+
+/// A text or a number as text.
+fn text(field: &str, value: &Value) -> Result<String, Error> {
+    match value {
+        Value::String(text) => Ok(text.trim().to_owned()),
+        Value::Number(number) => Ok(number.to_string()),
+        _ => Err(wrong(field, "is no text")),
+    }
+}
+
+/// A text that need not be there; an empty one says nothing.
+fn optional(object: &Value, field: &str) -> Result<Option<Option<String>>, Error> {
+    match object.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => Ok(Some(text(field, value)?).filter(|text| !text.is_empty()).map(Some)),
+    }
+}
+
+fn list<'value>(object: &'value Value, field: &str) -> Result<Option<&'value [Value]>, Error> {
+    match object.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items)),
+        Some(_) => Err(wrong(field, "is no list")),
+    }
+}
+
+fn doi(object: &Value, field: &str) -> Result<Option<Option<Doi>>, Error> {
+    let doi = optional(object, field)?.flatten();
+    let parse = |text: String| {
+        text.parse::<Doi>().map_err(|error| wrong(field, &format!("is wrong: {error}")))
+    };
+    Ok(doi.map(parse).transpose()?.map(Some))
+}
+
+fn year(field: &str, value: &Value) -> Result<Year, Error> {
+    let text = text(field, value)?;
+    text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is no year", quoted(&text))))
+}
+
+/// The year at the beginning of a date.
+fn year_of_date(field: &str, value: &Value) -> Result<Year, Error> {
+    let text = text(field, value)?;
+    year(field, &text.chars().take(4).collect::<String>().into())
+}
+
+fn orcid(field: &str, value: &Value) -> Result<Orcid, Error> {
+    text(field, value)?.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_doi_org_is_read() {
+        let edit = read(
+            r#"{"type":"dataset","id":"https://doi.org/10.5067/modis/mod09gq.006",
+                "author":[{"family":"Vermote","given":"Eric"},{"literal":"NASA LP DAAC"},
+                          {"family":"Beethoven","non-dropping-particle":"van","given":"Ludwig",
+                           "ORCID":"http://orcid.org/0000-0002-1825-0097"}],
+                "issued":{"date-parts":[["2015",1,1]]},"DOI":"10.5067/MODIS/MOD09GQ.006",
+                "publisher":"NASA EOSDIS","title":"MOD09GQ","version":6,
+                "URL":"https://doi.org/10.5067/MODIS/MOD09GQ.006"}"#,
+        )
+        .unwrap();
+        let creators: Vec<String> =
+            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            creators,
+            ["Vermote, Eric", "NASA LP DAAC", "van Beethoven, Ludwig (0000-0002-1825-0097)"]
+        );
+        assert_eq!(edit.year.flatten().unwrap().as_number(), 2015);
+        assert_eq!(edit.version.flatten().unwrap(), "6");
+        assert_eq!(edit.archive, None);
+    }
+
+    #[test]
+    fn an_answer_of_datacite_is_read() {
+        let edit = read(
+            r#"{"data":{"attributes":{"doi":"10.5067/x","titles":[
+                    {"title":"Sub","titleType":"Subtitle"},{"title":"Main","titleType":null}],
+                "creators":[{"name":"Vermote, Eric"},{"name":"A, B and C","nameType":"Organizational"},
+                    {"name":"Carberry, Josiah","nameType":"Personal","familyName":"Carberry",
+                     "givenName":"Josiah","nameIdentifiers":[{"nameIdentifier":
+                     "https://orcid.org/0000-0002-1825-0097","nameIdentifierScheme":"ORCID"}]}],
+                "publisher":"NASA","publicationYear":2015,"version":null,
+                "rightsList":[{"rightsUri":"https://x.org/l","rightsIdentifier":"cc-by-4.0"}]}}}"#,
+        )
+        .unwrap();
+        let creators: Vec<String> =
+            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            creators,
+            ["Vermote, Eric", "{A, B and C}", "Carberry, Josiah (0000-0002-1825-0097)"]
+        );
+        assert_eq!(edit.title.flatten().unwrap(), "Main");
+        assert_eq!(edit.publisher.flatten().unwrap(), "NASA");
+        assert_eq!(edit.licence.flatten().unwrap(), "CC-BY-4.0");
+        assert_eq!((edit.version, edit.url), (None, None));
+    }
+
+    #[test]
+    fn refused_records_say_why() {
+        let cases = [
+            ("", "not JSON"),
+            ("[]", "holds 0 records, and must hold one"),
+            ("[{},{}]", "holds 2 records, and must hold one"),
+            (
+                r#"{"type":"dataset","DOI":"x"}"#,
+                "the field DOI is wrong: a DOI looks like 10.5067/ABC/123, \"x\" does not",
+            ),
+            (r#"{"type":"dataset","title":{}}"#, "the field title is no text"),
+            (r#"{"type":"dataset","title":"t","author":{}}"#, "the field author is no list"),
+            (
+                r#"{"type":"dataset","title":"t","author":[{"given":"A"}]}"#,
+                "the field author has somebody without a \"family\" or \"literal\" name",
+            ),
+            (
+                r#"{"titles":[],"publicationYear":"MMI"}"#,
+                "the field publicationYear is wrong: \"MMI\" is no year",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
+        }
+        assert!(matches!(read("{}").unwrap_err(), Error::Unknown));
+        assert!(matches!(read("3").unwrap_err(), Error::Unknown));
+    }
+}

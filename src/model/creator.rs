@@ -1,0 +1,310 @@
+//! Who made a dataset.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use super::quoted;
+
+/// Who made a dataset: a person, or an organisation.
+///
+/// # Syntax
+///
+/// A person is `Family, Given` (or `Family,` for one with a single name); anything without a comma
+/// is an organisation. An organisation with a comma in its name stands in braces, as in BibTeX:
+/// `{University of California, Santa Barbara}`. An ORCID follows in parentheses:
+/// `Carberry, Josiah (0000-0002-1825-0097)`; it is also read with `https://orcid.org/` before it.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Creator;
+///
+/// let creator: Creator = "Carberry, Josiah (https://orcid.org/0000-0002-1825-0097)".parse()?;
+/// assert!(matches!(&creator, Creator::Person { family, .. } if family == "Carberry"));
+/// assert_eq!(creator.to_string(), "Carberry, Josiah (0000-0002-1825-0097)");
+/// # Ok::<(), accession::CreatorError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Creator {
+    /// One person.
+    Person {
+        /// The family name, or the only one.
+        family: String,
+        /// The given names; empty where there are none.
+        given: String,
+        /// Their ORCID.
+        orcid: Option<Orcid>,
+    },
+    /// A body of persons.
+    Organisation {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Why a text is no creator.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreatorError {
+    /// No name.
+    #[error("a creator has a name: \"Family, Given\", or that of an organisation")]
+    NoName,
+    /// An ORCID that cannot be one.
+    #[error("{} has no ORCID that can be right", quoted(creator))]
+    Orcid {
+        /// The creator as given.
+        creator: String,
+        /// What is wrong with it.
+        source: OrcidError,
+    },
+    /// An ORCID behind the name of an organisation.
+    #[error("an ORCID belongs to a person, \"Family, Given\", and {} is none", quoted(name))]
+    OrcidOfOrganisation {
+        /// The name.
+        name: String,
+    },
+}
+
+impl FromStr for Creator {
+    type Err = CreatorError;
+
+    /// # Errors
+    ///
+    /// - `""`, `", Given"`, `"{}"`: no name
+    /// - `"Carberry, Josiah (0000-0002-1825-0098)"`: an ORCID with a wrong check digit
+    /// - `"Brown University (0000-0002-1825-0097)"`: an organisation with an ORCID
+    fn from_str(text: &str) -> Result<Self, CreatorError> {
+        let (name, orcid) = split_orcid(text.trim())?;
+        let braced = name.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
+        let creator = match (braced, name.split_once(',')) {
+            (None, Some((family, given))) => {
+                let [family, given] = [family, given].map(|part| part.trim().to_owned());
+                Creator::Person { family, given, orcid }
+            }
+            (braced, _) => {
+                let name = braced.unwrap_or(name).trim().to_owned();
+                if orcid.is_some() {
+                    return Err(CreatorError::OrcidOfOrganisation { name });
+                }
+                Creator::Organisation { name }
+            }
+        };
+        if creator.name().is_empty() { Err(CreatorError::NoName) } else { Ok(creator) }
+    }
+}
+
+/// The name, and the ORCID in parentheses behind it: what looks like one must be one.
+fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), CreatorError> {
+    let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
+        return Ok((text, None));
+    };
+    let wrong = |source| CreatorError::Orcid { creator: text.to_owned(), source };
+    Ok((name.trim_end(), Some(inside.parse().map_err(wrong)?)))
+}
+
+fn looks_like_orcid(text: &str) -> bool {
+    let text = without_resolver(text);
+    text.len() == 19
+        && text.bytes().enumerate().all(|(index, byte)| match index {
+            4 | 9 | 14 => byte == b'-',
+            _ => byte.is_ascii_alphanumeric(),
+        })
+}
+
+impl Creator {
+    /// The family name of a person, or the name of an organisation.
+    pub fn name(&self) -> &str {
+        match self {
+            Creator::Person { family, .. } => family,
+            Creator::Organisation { name } => name,
+        }
+    }
+
+    /// The whole name as citations write it: `Family, Given`, or that of the organisation.
+    pub fn full_name(&self) -> String {
+        match self {
+            Creator::Person { family, given, .. } if given.is_empty() => family.clone(),
+            Creator::Person { family, given, .. } => format!("{family}, {given}"),
+            Creator::Organisation { name } => name.clone(),
+        }
+    }
+
+    /// The ORCID of a person.
+    pub fn orcid(&self) -> Option<&Orcid> {
+        match self {
+            Creator::Person { orcid, .. } => orcid.as_ref(),
+            Creator::Organisation { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Creator {
+    /// Writes what reads as the same creator again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Creator::Person { family, given, orcid } => {
+                write!(f, "{family},")?;
+                if !given.is_empty() {
+                    write!(f, " {given}")?;
+                }
+                match orcid {
+                    Some(orcid) => write!(f, " ({orcid})"),
+                    None => Ok(()),
+                }
+            }
+            Creator::Organisation { name } => {
+                // Braces also for a name that would otherwise lose its own, or read as an ORCID.
+                let is_plain =
+                    !name.contains(',') && !name.starts_with('{') && !name.ends_with(')');
+                if is_plain { f.write_str(name) } else { write!(f, "{{{name}}}") }
+            }
+        }
+    }
+}
+
+impl Serialize for Creator {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The identifier of a person at orcid.org.
+///
+/// # Syntax
+///
+/// Sixteen digits in groups of four, the last of them a check digit that may be `X` (ISO 7064
+/// MOD 11-2). Read with or without `https://orcid.org/` before it, written without.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Orcid(Box<str>);
+
+/// Why a text is no ORCID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrcidError {
+    /// Not four groups of four digits.
+    #[error("an ORCID looks like 0000-0002-1825-0097, {} does not", quoted(text))]
+    Form {
+        /// The text as given.
+        text: String,
+    },
+    /// The last digit does not fit the others: it was mistyped.
+    #[error("the check digit of {text} is wrong")]
+    CheckDigit {
+        /// The text as given.
+        text: String,
+    },
+}
+
+impl Orcid {
+    /// Its address, `https://orcid.org/…`.
+    pub fn address(&self) -> String {
+        format!("https://orcid.org/{}", self.0)
+    }
+}
+
+fn without_resolver(text: &str) -> &str {
+    ["https://orcid.org/", "http://orcid.org/", "orcid.org/"]
+        .into_iter()
+        .find_map(|resolver| text.strip_prefix(resolver))
+        .unwrap_or(text)
+}
+
+impl FromStr for Orcid {
+    type Err = OrcidError;
+
+    /// # Errors
+    ///
+    /// - `"0000-0002-1825"`: not sixteen digits
+    /// - `"0000-0002-1825-0098"`: the check digit would be 7
+    fn from_str(text: &str) -> Result<Self, OrcidError> {
+        let bare = without_resolver(text.trim()).to_ascii_uppercase();
+        let form = || OrcidError::Form { text: text.to_owned() };
+        let groups: Vec<&str> = bare.split('-').collect();
+        if !bare.is_ascii() || groups.len() != 4 || groups.iter().any(|group| group.len() != 4) {
+            return Err(form());
+        }
+        let (digits, check) = bare.split_at(18);
+        let mut total = 0;
+        for digit in digits.chars().filter(|character| *character != '-') {
+            total = (total + digit.to_digit(10).ok_or_else(form)?) * 2 % 11;
+        }
+        let expected = match (12 - total) % 11 {
+            10 => "X".to_owned(),
+            digit => digit.to_string(),
+        };
+        if !check.bytes().all(|byte| byte.is_ascii_digit() || byte == b'X') {
+            return Err(form());
+        }
+        if check == expected {
+            Ok(Orcid(bare.into()))
+        } else {
+            Err(OrcidError::CheckDigit { text: bare })
+        }
+    }
+}
+
+impl fmt::Display for Orcid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_creator_is_written_as_it_is_read() {
+        let cases = [
+            ("Tilmes, Curt", "Tilmes, Curt"),
+            ("  Tilmes ,  Curt ", "Tilmes, Curt"),
+            ("Suharto,", "Suharto,"),
+            ("US Archive", "US Archive"),
+            (
+                "{University of California, Santa Barbara}",
+                "{University of California, Santa Barbara}",
+            ),
+            ("{US Archive}", "US Archive"),
+            ("値, 太郎", "値, 太郎"),
+            (
+                "Carberry, Josiah (orcid.org/0000-0002-1825-0097)",
+                "Carberry, Josiah (0000-0002-1825-0097)",
+            ),
+            ("Hawking, S. (0000-0002-9079-593x)", "Hawking, S. (0000-0002-9079-593X)"),
+            ("NSIDC (CIRES)", "{NSIDC (CIRES)}"),
+            ("King, Jr., Martin", "King, Jr., Martin"),
+        ];
+        for (text, written) in cases {
+            let creator: Creator = text.parse().unwrap();
+            assert_eq!(creator.to_string(), written);
+            assert_eq!(written.parse::<Creator>().unwrap(), creator);
+        }
+    }
+
+    #[test]
+    fn refused_creators_say_why() {
+        for text in ["", " ", ",", ", Given", "{}", "{ }"] {
+            assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
+        }
+        let error = "Carberry, J. (0000-0002-1825-0098)".parse::<Creator>().unwrap_err();
+        assert!(matches!(error, CreatorError::Orcid { source: OrcidError::CheckDigit { .. }, .. }));
+        let error = "Brown University (0000-0002-1825-0097)".parse::<Creator>().unwrap_err();
+        assert!(matches!(error, CreatorError::OrcidOfOrganisation { .. }));
+    }
+
+    #[test]
+    fn every_wrong_check_digit_is_found() {
+        for digit in "0123456789X".chars() {
+            let text = format!("0000-0002-1825-009{digit}");
+            assert_eq!(text.parse::<Orcid>().is_ok(), digit == '7', "{text}");
+        }
+        for text in
+            ["", "0000-0002-1825", "0000000218250097", "0000-0002-1825-00é", "000a-0002-1825-0097"]
+        {
+            assert!(matches!(text.parse::<Orcid>(), Err(OrcidError::Form { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Which ids somebody selects, as a pattern.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::quoted;
+
+/// A pattern over whole granule ids, as shells have it for file names.
+///
+/// # Syntax
+///
+/// `*` any characters, also none; `?` one character; `[abc]` and `[a-c]` one of them, `[!abc]` any
+/// other; all else itself, so `[*]` is a star. Case counts, and `/` is a character like any other.
+/// A character is a Unicode scalar value. At most [`Pattern::MAX_BYTES`] bytes, no control
+/// characters.
+///
+/// # Normal form
+///
+/// Of a run of `*` and `?` the `?` come first, and one `*` is enough: patterns that differ only in
+/// that are one. Two patterns of one normal form select the same ids.
+///
+/// # Total ordering
+///
+/// By the bytes of the normal form.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Pattern;
+///
+/// let pattern: Pattern = "FOOL2.v2.1**".parse()?;
+/// assert_eq!(pattern.to_string(), "FOOL2.v2.1*");
+/// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
+/// # Ok::<(), accession::PatternError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(glob::Pattern);
+
+/// Why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// No characters, or more than [`Pattern::MAX_BYTES`] bytes.
+    #[error("a pattern has 1 to {} bytes, this one has {bytes}", Pattern::MAX_BYTES)]
+    Length {
+        /// How many it has.
+        bytes: usize,
+    },
+    /// A control character, which no id has.
+    #[error("the pattern {} holds a control character, and no id does", quoted(pattern))]
+    Control {
+        /// The pattern as given.
+        pattern: String,
+    },
+    /// A `[` that is not closed, or holds nothing.
+    #[error("in the pattern {} a [ is not closed by a ]", quoted(pattern))]
+    Set {
+        /// The pattern as given.
+        pattern: String,
+    },
+}
+
+impl Pattern {
+    /// The longest pattern there may be, in bytes.
+    pub const MAX_BYTES: usize = 1_024;
+
+    /// The normal form.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether it selects an id.
+    pub fn matches(&self, granule_id: &str) -> bool {
+        self.0.matches(granule_id)
+    }
+}
+
+/// Puts runs of `*` and `?` into their normal form; what stands in brackets stays as it is.
+fn normal_form(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let run = rest.len() - rest.trim_start_matches(['*', '?']).len();
+        let taken = match first {
+            '*' | '?' => {
+                let (run, has_star) = (&rest[..run], rest[..run].contains('*'));
+                normal.extend(run.chars().filter(|character| *character == '?'));
+                normal.extend(has_star.then_some('*'));
+                run.len()
+            }
+            '[' => {
+                let set = set_length(rest).unwrap_or(1);
+                normal.push_str(&rest[..set]);
+                set
+            }
+            other => {
+                normal.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    normal
+}
+
+/// The bytes of a set from its `[` to its `]`; the first character inside closes nothing.
+fn set_length(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('[')?;
+    let inside = inside.strip_prefix('!').unwrap_or(inside);
+    let first = inside.chars().next()?.len_utf8();
+    let closes = inside[first..].find(']')?;
+    Some(text.len() - inside.len() + first + closes + 1)
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    /// # Errors
+    ///
+    /// - `""`: no characters
+    /// - `"a\tb"`: a control character
+    /// - `"[a"`, `"[]"`: a set that does not end
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        if text.is_empty() || text.len() > Pattern::MAX_BYTES {
+            return Err(PatternError::Length { bytes: text.len() });
+        }
+        if text.chars().any(char::is_control) {
+            return Err(PatternError::Control { pattern: text.to_owned() });
+        }
+        glob::Pattern::new(&normal_form(text))
+            .map(Pattern)
+            .map_err(|_| PatternError::Set { pattern: text.to_owned() })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl PartialOrd for Pattern {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pattern {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rule, as it is written down.
+    fn naive(pattern: &[char], text: &[char]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some(('*', rest)) => (0..=text.len()).any(|skip| naive(rest, &text[skip..])),
+            Some(('?', rest)) => !text.is_empty() && naive(rest, &text[1..]),
+            Some((first, rest)) => text.first() == Some(first) && naive(rest, &text[1..]),
+        }
+    }
+
+    #[test]
+    fn every_short_pattern_selects_what_the_rule_says() {
+        let words = |alphabet: &[char], longest: usize| {
+            let mut words = vec![vec![]];
+            let mut last = words.clone();
+            for _ in 0..longest {
+                let longer = |word: &Vec<char>, c: &char| [word.as_slice(), &[*c]].concat();
+                last = last
+                    .iter()
+                    .flat_map(|word| alphabet.iter().map(move |c| longer(word, c)))
+                    .collect();
+                words.extend(last.clone());
+            }
+            words
+        };
+        let texts = words(&['a', 'é', '/'], 4);
+        for pattern in words(&['a', 'é', '*', '?'], 5).into_iter().skip(1) {
+            let parsed: Pattern = pattern.iter().collect::<String>().parse().unwrap();
+            for text in &texts {
+                let word: String = text.iter().collect();
+                assert_eq!(parsed.matches(&word), naive(&pattern, text), "{parsed} {word}");
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_that_mean_the_same_have_one_normal_form() {
+        for (text, normal) in [
+            ("a**b", "a*b"),
+            ("a*?*?b", "a??*b"),
+            ("?*", "?*"),
+            ("[*][?][[]", "[*][?][[]"),
+            ("[]*]**", "[]*]*"),
+            ("[!]**]x", "[!]**]x"),
+            ("***", "*"),
+        ] {
+            let pattern: Pattern = text.parse().unwrap();
+            assert_eq!(pattern.to_string(), normal);
+            assert_eq!(normal.parse::<Pattern>().unwrap(), pattern);
+        }
+    }
+
+    #[test]
+    fn sets_select_one_character() {
+        for (pattern, yes, no) in [
+            ("[abc]", "b", "d"),
+            ("[a-c]", "b", "d"),
+            ("[!a-c]", "d", "b"),
+            ("[*]", "*", "a"),
+            ("[?]", "?", "a"),
+            ("[[]", "[", "a"),
+            ("[]]", "]", "a"),
+            ("[値-偤]", "偃", "a"),
+            ("a/*", "a/b/c", "A/b"),
+            (".*", ".hidden", "hidden"),
+        ] {
+            let parsed: Pattern = pattern.parse().unwrap();
+            assert!(parsed.matches(yes) && !parsed.matches(no), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn refused_patterns_say_why() {
+        assert_eq!("".parse::<Pattern>(), Err(PatternError::Length { bytes: 0 }));
+        assert_eq!(
+            "a".repeat(1_025).parse::<Pattern>(),
+            Err(PatternError::Length { bytes: 1_025 })
+        );
+        assert!(matches!("a\tb".parse::<Pattern>(), Err(PatternError::Control { .. })));
+        for text in ["[a", "[]", "[!]", "[", "a[b*"] {
+            assert!(matches!(text.parse::<Pattern>(), Err(PatternError::Set { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_many_stars_is_matched_in_no_time() {
+        let pattern: Pattern = "a*".repeat(400).parse::<Pattern>().unwrap();
+        assert!(!pattern.matches(&format!("{}b", "a".repeat(300))));
+    }
+}
