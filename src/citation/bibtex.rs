@@ -2,9 +2,9 @@
 //!
 //! TeX's special characters are written as commands, braces as well, since BibTeX counts them
 //! wherever they stand. All scripts stay UTF-8, which LaTeX reads since 2018 and biber always did.
-//! `doi` and `url` are verbatim fields of biblatex: what they cannot hold is percent-encoded.
+//! `doi` and `url` are verbatim fields of biblatex: what those cannot hold is percent-encoded.
 
-use super::{Citation, plain, uri};
+use super::{Citation, plain};
 use crate::model::Creator;
 
 /// Writes a biblatex entry (biblatex manual, 2.1.1 and 2.2).
@@ -16,7 +16,7 @@ pub(super) fn write_biblatex(citation: &Citation) -> String {
         ("date", record.year.map(|year| year.to_string())),
         ("version", citation.version().map(|version| escaped(&version))),
         ("publisher", citation.publisher().map(|publisher| format!("{{{}}}", escaped(&publisher)))),
-        ("doi", record.doi.as_ref().map(|doi| uri(doi.as_str()))),
+        ("doi", record.doi.as_ref().map(|doi| doi_field(doi.as_str()))),
         ("url", citation.url()),
         ("urldate", Some(citation.accessed.to_string())),
         ("note", Some(escaped(&citation.statement()))),
@@ -81,6 +81,12 @@ fn part(text: &str, is_alone: bool) -> String {
         text.contains(',') || text.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
     let escaped = escaped(&text);
     if is_apart || (is_alone && text.contains(' ')) { format!("{{{escaped}}}") } else { escaped }
+}
+
+/// A DOI for a field that TeX takes as it stands; braces and backslashes, which few have, are
+/// percent-encoded.
+fn doi_field(doi: &str) -> String {
+    doi.replace('{', "%7B").replace('}', "%7D").replace('\\', "%5C")
 }
 
 /// A text in which TeX obeys nothing.

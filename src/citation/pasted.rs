@@ -4,8 +4,8 @@
 //! a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an instance
 //! that the citation is related to, and is passed over.
 //!
-//! Its DOI and its date are looked for where they belong to it: in the same BibTeX entry, RIS record
-//! or braces; in running text, between the identifiers before and behind it and within its
+//! Its DOI and its date are looked for where they belong to it: in the same BibTeX entry, RIS record,
+//! document or braces; in running text, between the identifiers before and behind it and within its
 //! paragraph. A date is what follows `as held at` (or `as held on`, `as of`), else what stands right
 //! before the identifier, as in the tuple. The year of publication and the day of access are no such
 //! dates.
@@ -186,7 +186,7 @@ fn bare(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// Where the BibTeX entries and the RIS records stand.
+/// Where the BibTeX entries, the RIS records and a CITATION.cff stand.
 fn records(text: &str) -> Vec<Range<usize>> {
     let mut records: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
@@ -199,6 +199,8 @@ fn records(text: &str) -> Vec<Range<usize>> {
                 records.push(at..end_of_ris(text, at));
             } else if is_entry(line) {
                 records.push(at..end_of_braces(text, at));
+            } else if line.starts_with("cff-version:") {
+                records.push(at..text.len());
             }
         }
         start += line.len();
@@ -314,16 +316,20 @@ fn dois(text: &str) -> Vec<Doi> {
     starts
         .filter_map(|(at, _)| {
             let rest = text[at..].split("#DI:").next().unwrap_or_default();
-            let ends =
-                |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '<' | '>' | '{' | '}');
+            let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '{' | '}');
             let mut doi = rest.split(ends).next().unwrap_or_default();
+            // Old DOIs hold "<1::AID-"; a tag begins with a letter or a slash.
+            let is_tag = |(at, _): &(usize, &str)| {
+                doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
+            };
+            doi = doi.match_indices('<').find(is_tag).map_or(doi, |(at, _)| &doi[..at]);
             loop {
                 let shorter = doi.trim_end_matches(['.', ';', ':', '\'']);
                 let unopened = |open, close| {
                     shorter.ends_with(close)
                         && shorter.matches(close).count() > shorter.matches(open).count()
                 };
-                let is_shorter = unopened('(', ')') || unopened('[', ']');
+                let is_shorter = unopened('(', ')') || unopened('[', ']') || unopened('<', '>');
                 doi = if is_shorter { &shorter[..shorter.len() - 1] } else { shorter };
                 if !is_shorter {
                     break;

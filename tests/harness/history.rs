@@ -95,6 +95,14 @@ impl History {
     /// Compares everything that a registry says of a dataset with the model: each identifier and
     /// interval, each as-of set, each look-up, each resolve, and `verify`.
     pub fn assert_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
+        self.assert_sets_told_by(registry, dataset);
+        let verification = registry.verify(dataset).unwrap();
+        assert_eq!(verification.mismatches, []);
+        assert_eq!(verification.identifiers, self.sets.len() as u64);
+    }
+
+    /// The same without `verify`, which counts the parts that were cited as well.
+    pub fn assert_sets_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
         let mut rows = Vec::new();
         registry
             .history(dataset, |instance| {
@@ -139,7 +147,9 @@ impl History {
             let mut found = Vec::new();
             registry
                 .resolve(identifier, Some(dataset), None, |resolved| {
-                    found.push(resolved.instance.timestamp);
+                    if resolved.selection.is_none() {
+                        found.push(resolved.instance.timestamp);
+                    }
                     Ok(())
                 })
                 .unwrap();
@@ -160,9 +170,6 @@ impl History {
             let selection = Selection::Dataset { name: dataset.clone(), at: Some(before) };
             assert_eq!(registry.select(&selection).unwrap_err().kind(), "before-history");
         }
-        let verification = registry.verify(dataset).unwrap();
-        assert_eq!(verification.mismatches, []);
-        assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 }
 

@@ -7,6 +7,9 @@ mod harness;
 
 mod all_small_histories;
 mod as_of;
+mod check;
+mod citation_formats;
+mod cited_parts;
 mod damage;
 mod import;
 mod mirror_laws;

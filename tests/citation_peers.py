@@ -1,0 +1,119 @@
+"""Reads the citations of fixtures/citation with other people's software.
+
+    pip install rispy pybtex cffconvert datacite citeproc-py rdflib
+    python3 tests/citation_peers.py
+
+Each must accept what we wrote, and find in it what we put there.
+"""
+
+import json
+import pathlib
+import warnings
+
+import rispy
+import yaml
+from cffconvert import Citation as Cff
+from citeproc import Citation, CitationItem, CitationStylesBibliography, CitationStylesStyle, formatter
+from citeproc.source.json import CiteProcJSON
+from datacite import schema45
+from pybtex.database import parse_string
+from rdflib import Graph, Namespace, URIRef
+
+FOLDER = pathlib.Path(__file__).parent.parent / "fixtures" / "citation"
+KINDS = ["whole", "part", "bare"]
+TITLE = 'FOO & Level_2: {100 %} of $x^2$ ~ #1 "quoted" \\TeX ER - - é 値'
+DOI = "10.9999/US/FOO_L2.v2<1::A%ID>#x"
+SCHEMA = Namespace("https://schema.org/")
+SPDX = Namespace("http://spdx.org/rdf/terms#")
+PROV = Namespace("http://www.w3.org/ns/prov#")
+
+
+def read(kind, format):
+    # As bytes, so that RIS keeps its line ends.
+    return (FOLDER / f"{kind}.{format}").read_bytes().decode()
+
+
+def check_ris(kind):
+    text = read(kind, "ris")
+    assert text.count("\r\n") == text.count("\n")
+    (entry,) = rispy.loads(text)
+    assert entry["type_of_reference"] == "DATA"
+    assert entry["accession_number"].startswith("DI:")
+    assert "as held at 2001-01-05" in entry["notes"][0]
+    if kind != "bare":
+        assert entry["title"] == TITLE and entry["doi"] == DOI and entry["year"] == "2001"
+        assert entry["authors"][1:3] == ["山田, 太郎", "Ministry of Sea, Air and Land"]
+
+
+def check_bibtex(kind):
+    for format in ["bibtex", "bibtex-misc"]:
+        (entry,) = parse_string(read(kind, format), "bibtex").entries.values()
+        assert "as held at 2001-01-05" in entry.fields["note"]
+        if kind != "bare":
+            authors = entry.persons["author"]
+            assert len(authors) == 6
+            assert (authors[1].last_names, authors[1].first_names) == (["山田"], ["太郎"])
+            assert authors[2].last_names == ["{Ministry of Sea, Air and Land}"]
+
+
+def check_cff(kind):
+    text = read(kind, "cff")
+    fields = yaml.safe_load(text)
+    assert fields["identifiers"][0]["value"].startswith("DI:")
+    if kind == "bare":
+        # The format asks for authors, and the record has none.
+        assert "authors" not in fields
+        return
+    assert fields["title"] == TITLE and fields["version"] == "002"
+    # The format knows no DOI with "<"; all else must hold.
+    citation = Cff(text.replace(DOI, "10.9999/US/FOO"))
+    citation.validate()
+    assert "10.9999/US/FOO" in citation.as_bibtex()
+
+
+def check_datacite(kind):
+    fields = json.loads(read(kind, "datacite-json"))
+    assert fields["alternateIdentifiers"][0]["alternateIdentifier"].startswith("DI:")
+    problems = {error.message for error in schema45.validator.iter_errors(fields)}
+    missing = {f"'{name}' is a required property" for name in ["creators", "publisher", "publicationYear"]}
+    assert problems == (missing if kind == "bare" else set()), problems
+    relations = [related["relationType"] for related in fields.get("relatedIdentifiers", [])]
+    expected = {"whole": ["IsNewVersionOf", "IsPreviousVersionOf", "IsIdenticalTo"], "part": ["IsPartOf"], "bare": []}
+    assert relations == expected[kind]
+
+
+def check_csl(kind):
+    items = json.loads(read(kind, "csl-json"))
+    style = CitationStylesStyle("harvard-cite-them-right", validate=False)
+    bibliography = CitationStylesBibliography(style, CiteProcJSON(items), formatter.plain)
+    bibliography.register(Citation([CitationItem(items[0]["id"])]))
+    (entry,) = [str(entry) for entry in bibliography.bibliography()]
+    if kind != "bare":
+        # The style that comes with the package names the first author only.
+        assert entry.startswith("Tilmes, C. et al. (2001)") and TITLE in entry and DOI in entry, entry
+        authors = items[0]["author"]
+        assert authors[1:3] == [{"family": "山田", "given": "太郎"}, {"literal": "Ministry of Sea, Air and Land"}]
+
+
+def check_json_ld(kind):
+    graph = Graph().parse(data=read(kind, "json-ld"), format="json-ld")
+    (dataset,) = graph.subjects(predicate=SPDX.checksum)
+    values = {str(value) for each in graph.objects(dataset, SCHEMA.identifier) for value in graph.objects(each, SCHEMA.value)}
+    (checksum,) = [str(value) for each in graph.objects(dataset, SPDX.checksum) for value in graph.objects(each, SPDX.checksumValue)]
+    assert f"DI:{checksum}" in values
+    if kind == "bare":
+        return
+    assert isinstance(dataset, URIRef) and str(dataset).endswith(f"#DI:{checksum}")
+    (creators,) = graph.objects(dataset, SCHEMA.creator)
+    names = [str(graph.value(creator, SCHEMA.name)) for creator in graph.items(creators)]
+    assert names[:3] == ["Curt Tilmes", "太郎 山田", "Ministry of Sea, Air and Land"], names
+    assert bool(list(graph.objects(dataset, PROV.wasRevisionOf))) == (kind == "whole")
+    assert f"doi:{DOI}" in values
+
+
+warnings.simplefilter("ignore")
+checks = [check_ris, check_bibtex, check_cff, check_datacite, check_csl, check_json_ld]
+for kind in KINDS:
+    for check in checks:
+        check(kind)
+print(f"{len(KINDS)} citations in {len(checks) + 1} formats read by others")

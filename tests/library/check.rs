@@ -1,0 +1,232 @@
+//! What is said of pasted citations: true, and never more than is known.
+
+use std::collections::BTreeSet;
+
+use accession::citation::check::{Checked, check};
+use accession::citation::{Citation, Format, pasted};
+use accession::{DatasetEdit, Identifier, Moment, Registry, Selection, Stamp, Wanted};
+use proptest::prelude::*;
+
+use crate::harness::history::{cases, change, name, now};
+use crate::harness::oracle::naive;
+
+const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
+
+/// The two archives of the seed: US, and its mirror THEM, which came later and stayed.
+fn register() -> Registry {
+    let mut registry = Registry::in_memory().unwrap();
+    let mut apply = |dataset: &str, at: &str, ids: &[&str]| {
+        let at: Moment = at.parse().unwrap();
+        let stamp = Stamp { at: Some(at.of_change()), now: now() };
+        registry.change(&name(dataset), change(ids.iter().copied(), []), stamp).unwrap();
+    };
+    apply("US", "2001-01-02", &IDS[..2]);
+    apply("US", "2001-01-03", &IDS[2..3]);
+    apply("US", "2001-02-03", &IDS[3..]);
+    apply("THEM", "2001-02-01", &IDS[..3]);
+    for (dataset, doi) in [("US", "10.9999/US/FOOL2"), ("THEM", "10.9999/THEM/FOOL2")] {
+        let edit = DatasetEdit { doi: Some(doi.parse().ok()), ..DatasetEdit::default() };
+        registry.edit_dataset(&name(dataset), edit).unwrap();
+    }
+    registry
+}
+
+/// Every identifier that the register ever issued, parts included.
+fn issued() -> BTreeSet<Identifier> {
+    [2, 3, 4].map(|held| naive(IDS[..held].iter().copied())).into()
+}
+
+fn checked(registry: &mut Registry, text: &str) -> Checked {
+    check(registry, &pasted::find(text), now()).unwrap()
+}
+
+/// Of each citation: its problem, or its note, or nothing.
+fn told(text: &str) -> Vec<String> {
+    let verdicts = checked(&mut register(), text).citations;
+    verdicts
+        .into_iter()
+        .map(|verdict| match (verdict.problem, verdict.note) {
+            (Some(problem), _) => format!("! {problem}"),
+            (None, Some(note)) => note,
+            (None, None) => "ok".to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn alice_and_bob_cite_one_set() {
+    let shared = naive(IDS[..3].iter().copied());
+    let text = format!(
+        "Alice's data citation includes these: {{ doi:10.9999/US/FOOL2,\n2001-01-05, DI:{shared} }}. \
+         Bob's citation\nincludes these: {{ doi:10.9999/THEM/FOOL2, 2001-02-03,\nDI:{shared} }}."
+    );
+    let checked = checked(&mut register(), &text);
+    assert!(checked.ok);
+    assert_eq!(checked.sets.len(), 1);
+    assert_eq!(checked.sets[0].citations, [1, 2]);
+    assert_eq!(checked.sets[0].granules, 3);
+    assert_eq!(checked.differences, []);
+}
+
+#[test]
+fn what_disagrees_is_said() {
+    let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
+    let cases = [
+        (format!("{{ doi:10.9999/US/FOOL2, 2001-01-05, DI:{shared} }}"), "ok"),
+        (format!("{{ doi:10.9999/us/fool2, 2001-01-02, DI:{first} }}"), "ok"),
+        (
+            format!("{{ doi:10.9999/US/FOOL2, 2001-01-04, DI:{first} }}"),
+            "! the identifier was not in force at 2001-01-04",
+        ),
+        (
+            format!("{{ doi:10.9999/US/FOOL2, 2001-02-04, DI:{shared} }}"),
+            "at 2001-02-04 US, whose DOI it has, held another set",
+        ),
+        (
+            format!("{{ doi:10.9999/THEM/FOOL2, 2001-02-04, DI:{last} }}"),
+            "! its DOI is that of THEM, which never held this set",
+        ),
+        (
+            format!("{{ doi:10.9999/other, 2001-01-05, DI:{shared} }}"),
+            "no dataset here has the DOI 10.9999/other",
+        ),
+        (
+            format!("{{ doi:10.9999/US/FOOL2, 2999-01-05, DI:{last} }}"),
+            "! the identifier was not in force at 2999-01-05",
+        ),
+        (
+            format!("{{ doi:10.9999/US/FOOL2, 2001-02-30, DI:{last} }}"),
+            "! \"2001-02-30\" is no date",
+        ),
+        (
+            "DI:00000000000000000000000000000000".to_owned(),
+            "! no dataset here ever had this identifier",
+        ),
+        (format!("DI:{last}0"), "! \"DI:"),
+        (format!("DI:{last}"), "ok"),
+    ];
+    for (text, expected) in cases {
+        let told = told(&text);
+        assert_eq!(told.len(), 1, "{text}");
+        assert!(told[0].starts_with(expected), "{text}: {told:?}");
+    }
+}
+
+#[test]
+fn citations_of_other_sets_are_told_apart() {
+    let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
+    let text = format!("DI:{shared} DI:{first} DI:{shared} DI:{last}");
+    let checked = checked(&mut register(), &text);
+    let sets: Vec<&[u64]> = checked.sets.iter().map(|set| set.citations.as_slice()).collect();
+    assert_eq!(sets, [&[1, 3][..], &[2], &[4]]);
+    let counts: Vec<(u64, u64, u64)> = checked
+        .differences
+        .iter()
+        .map(|difference| (difference.matched, difference.only_left, difference.only_right))
+        .collect();
+    assert_eq!(counts, [(2, 1, 0), (3, 0, 1)]);
+}
+
+#[test]
+fn every_format_of_ours_is_read_again() {
+    let mut registry = register();
+    let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
+    let selection = Selection::Dataset { name: name("US"), at };
+    let whole = registry.cite(&selection, &[name("THEM")]).unwrap();
+    let wanted = Wanted::Patterns(vec!["A.?".parse().unwrap()]);
+    let part = registry.cite_part(&name("US"), at, wanted, now()).unwrap();
+    for cited in [whole, part] {
+        let identifier = cited.instance.identifier;
+        let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
+        for format in Format::ALL {
+            let text = citation.write(format);
+            let checked = checked(&mut registry, &text);
+            assert_eq!(checked.citations.len(), 1, "{text}");
+            let verdict = &checked.citations[0];
+            assert_eq!(verdict.identifier, Some(identifier), "{text}");
+            assert_eq!(verdict.date.as_deref(), Some("2001-01-05"), "{text}");
+            assert_eq!(verdict.agrees, Some(true), "{text}");
+            assert!(verdict.doi.is_some() && verdict.ok, "{text}: {verdict:?}");
+        }
+    }
+}
+
+/// A way to spoil a text.
+#[derive(Debug, Clone)]
+enum Spoil {
+    Replace(char),
+    Remove,
+    Insert(char),
+    Cut,
+    Double,
+}
+
+fn spoils() -> impl Strategy<Value = Vec<(prop::sample::Index, Spoil)>> {
+    let characters = || {
+        prop_oneof![
+            prop::sample::select("0123456789abcdefABCDEF".chars().collect::<Vec<_>>()),
+            prop::sample::select(
+                " {},;:.@#\\\"\n\r\tDI10/é値\u{202e}\u{0}".chars().collect::<Vec<_>>()
+            ),
+            any::<char>(),
+        ]
+    };
+    let spoil = prop_oneof![
+        4 => characters().prop_map(Spoil::Replace),
+        2 => Just(Spoil::Remove),
+        2 => characters().prop_map(Spoil::Insert),
+        1 => Just(Spoil::Cut),
+        1 => Just(Spoil::Double),
+    ];
+    prop::collection::vec((any::<prop::sample::Index>(), spoil), 0..6)
+}
+
+fn spoiled(text: &str, spoils: &[(prop::sample::Index, Spoil)]) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    for (index, spoil) in spoils {
+        if characters.is_empty() {
+            break;
+        }
+        let at = index.index(characters.len());
+        match spoil {
+            Spoil::Replace(character) => characters[at] = *character,
+            Spoil::Remove => drop(characters.remove(at)),
+            Spoil::Insert(character) => characters.insert(at, *character),
+            Spoil::Cut => characters.truncate(at),
+            Spoil::Double => characters.extend_from_within(at..),
+        }
+    }
+    characters.into_iter().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_spoiled_citation_is_known_only_if_its_identifier_is(
+        format in prop::sample::select(Format::ALL.to_vec()),
+        spoils in spoils(),
+    ) {
+        let mut registry = register();
+        let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
+        let cited = registry.cite(&Selection::Dataset { name: name("US"), at }, &[]).unwrap();
+        let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
+        let text = spoiled(&citation.write(format), &spoils);
+        let squeezed: String =
+            text.to_lowercase().chars().filter(|character| !character.is_whitespace()).collect();
+        let found = pasted::find(&text);
+        let checked = check(&mut registry, &found, now()).unwrap();
+        prop_assert_eq!(checked.citations.len(), found.len());
+        for verdict in &checked.citations {
+            if let Some(identifier) = verdict.identifier {
+                prop_assert!(squeezed.contains(&identifier.to_string()), "{identifier} is in the text");
+                prop_assert_eq!(verdict.known, issued().contains(&identifier));
+            } else {
+                prop_assert!(!verdict.known && !verdict.ok);
+            }
+            prop_assert_eq!(verdict.ok, verdict.problem.is_none());
+            prop_assert_eq!(verdict.known, !verdict.intervals.is_empty());
+        }
+        prop_assert_eq!(checked.ok, checked.citations.iter().all(|verdict| verdict.ok));
+    }
+}
