@@ -77,14 +77,18 @@ fn csl(item: &Value) -> Result<DatasetEdit, Error> {
     let creators = list(item, "author")?
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
+    let doi = doi(item, "DOI")?;
+    // The address of the DOI says nothing that the DOI does not.
+    let address = doi.iter().flatten().map(Doi::address).next();
+    let url = optional(item, "URL")?.filter(|url| *url != address);
     Ok(DatasetEdit {
-        doi: doi(item, "DOI")?,
+        doi,
         title: optional(item, "title")?,
         creators,
         publisher: optional(item, "publisher")?,
         version: optional(item, "version")?,
         year: year.map(Some),
-        url: optional(item, "URL")?,
+        url,
         archive: optional(item, "archive")?,
         licence: licence.map(Some),
     })
@@ -258,7 +262,7 @@ mod tests {
         );
         assert_eq!(edit.year.flatten().unwrap().as_number(), 2015);
         assert_eq!(edit.version.flatten().unwrap(), "6");
-        assert_eq!(edit.archive, None);
+        assert_eq!((edit.archive, edit.url), (None, None));
     }
 
     #[test]

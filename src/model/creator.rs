@@ -52,12 +52,12 @@ pub enum CreatorError {
     #[error("a creator has a name: \"Family, Given\", or that of an organisation")]
     NoName,
     /// An ORCID that cannot be one.
-    #[error("{} has no ORCID that can be right", quoted(creator))]
+    #[error("{}: {cause}", quoted(creator))]
     Orcid {
         /// The creator as given.
         creator: String,
         /// What is wrong with it.
-        source: OrcidError,
+        cause: OrcidError,
     },
     /// An ORCID behind the name of an organisation.
     #[error("an ORCID belongs to a person, \"Family, Given\", and {} is none", quoted(name))]
@@ -101,7 +101,7 @@ fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), CreatorError> {
     let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
         return Ok((text, None));
     };
-    let wrong = |source| CreatorError::Orcid { creator: text.to_owned(), source };
+    let wrong = |cause| CreatorError::Orcid { creator: text.to_owned(), cause };
     Ok((name.trim_end(), Some(inside.parse().map_err(wrong)?)))
 }
 
@@ -290,7 +290,7 @@ mod tests {
             assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
         }
         let error = "Carberry, J. (0000-0002-1825-0098)".parse::<Creator>().unwrap_err();
-        assert!(matches!(error, CreatorError::Orcid { source: OrcidError::CheckDigit { .. }, .. }));
+        assert!(matches!(error, CreatorError::Orcid { cause: OrcidError::CheckDigit { .. }, .. }));
         let error = "Brown University (0000-0002-1825-0097)".parse::<Creator>().unwrap_err();
         assert!(matches!(error, CreatorError::OrcidOfOrganisation { .. }));
     }

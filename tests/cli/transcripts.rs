@@ -33,6 +33,8 @@ macro_rules! transcripts {
 
 transcripts!(
     change,
+    check,
+    cite,
     compare,
     dataset,
     formats,

@@ -124,18 +124,28 @@ pub fn program() -> &'static str {
     env!("CARGO_BIN_EXE_accession")
 }
 
+/// Puts a mark in the place of so much behind every `before`.
+fn mask(line: &mut String, before: &str, length: impl Fn(&str) -> usize) {
+    let mut from = 0;
+    while let Some(start) = line[from..].find(before).map(|at| from + at + before.len()) {
+        let end = (start + length(&line[start..])).min(line.len());
+        line.replace_range(start..end, "[now]");
+        from = start;
+    }
+}
+
 /// The text with the times masked that depend on the clock.
 fn masked(text: &str) -> String {
     let mut masked = String::new();
     for line in text.lines() {
         let mut line = line.to_owned();
-        for before in ["\"recorded\":\"", "recorded    ", "now it is ", "stamped "] {
-            let mut from = 0;
-            while let Some(start) = line[from..].find(before).map(|at| from + at + before.len()) {
-                let end = line[start..].find('Z').map_or(start, |z| start + z + 1);
-                line.replace_range(start..end, "[now]");
-                from = start;
-            }
+        let instants =
+            ["\"recorded\":\"", "\"cited\":\"", "recorded    ", "now it is ", "stamped "];
+        for before in instants {
+            mask(&mut line, before, |rest| rest.find('Z').map_or(0, |z| z + 1));
+        }
+        for before in ["Accessed ", "urldate      = {"] {
+            mask(&mut line, before, |_| "2001-01-01".len());
         }
         writeln!(masked, "{line}").unwrap();
     }

@@ -83,12 +83,16 @@ fn write_checked(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
         writeln!(out, "{first} and {last} cite the same {}", count(set.granules, "granule"))?;
     }
     for difference in &checked.differences {
-        let (left, right) = (difference.left, difference.right);
-        let (both, only_left, only_right) =
-            (difference.matched, difference.only_left, difference.only_right);
+        let first_of = |identifier| {
+            let set = checked.sets.iter().find(|set| set.identifier == identifier);
+            set.and_then(|set| set.citations.first()).copied().unwrap_or_default()
+        };
+        let (left, right) = (first_of(difference.left), first_of(difference.right));
+        let both = count(difference.matched, "granule");
+        let (only_left, only_right) = (difference.only_left, difference.only_right);
         writeln!(
             out,
-            "{left} and {right} differ: {both} granules in both, {only_left} only in the one, {only_right} only in the other"
+            "{left} and {right} differ: {both} in both, {only_left} only in {left}, {only_right} only in {right}"
         )?;
     }
     Ok(())
