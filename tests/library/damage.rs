@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use accession::{Access, Code, Finding, Registry, Stamp};
+use accession::{Access, Code, Finding, Moment, Registry, Stamp, Wanted};
 use rusqlite::Connection;
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, id, name, now, second};
 
 /// A registry file with a history of four changes over 3,000 granules.
 struct Sandbox {
@@ -36,6 +36,19 @@ impl Sandbox {
             registry.change(&name("dataset"), change, stamp).unwrap();
         }
         Sandbox { _folder: folder, path }
+    }
+
+    /// Cites two parts of what was held after the third change: by a pattern, and by names.
+    fn cite_parts(&self) {
+        let mut registry = Registry::open(&self.path, Access::Write).unwrap();
+        let at = Some(Moment::Instant(second(2)));
+        let named = [1, 2, 3].map(|n| id(&granule_id(n)).into());
+        for wanted in [
+            Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]),
+            Wanted::Named(named.to_vec()),
+        ] {
+            registry.cite_part(&name("dataset"), at, wanted, now()).unwrap();
+        }
     }
 
     fn verify(&self) -> Vec<Finding> {
@@ -189,6 +202,28 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named() {
     let findings = Sandbox::new()
         .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16) FROM dataset");
     assert_eq!(granules(&findings, Code::Checkpoint), ["granule.00001"]);
+}
+
+#[test]
+fn an_altered_part_that_was_cited_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.cite_parts();
+    assert_eq!(sandbox.verify(), []);
+    for (sql, findings) in [
+        ("UPDATE saved_selection SET identifier = zeroblob(16) WHERE id = 1", 1),
+        ("UPDATE saved_selection SET granules = granules + 1 WHERE id = 2", 1),
+        ("UPDATE saved_selection SET patterns = '[\"granule.0000?\"]' WHERE id = 1", 0),
+        ("UPDATE saved_selection SET patterns = '[\"granule.0001?\"]' WHERE id = 1", 2),
+        ("DELETE FROM named_granule WHERE granule_id = 'granule.00002'", 2),
+        ("UPDATE named_granule SET granule_id = 'granule.9' WHERE granule_id = 'granule.00003'", 2),
+        ("UPDATE saved_selection SET timestamp = timestamp + 1 WHERE id = 2", 1),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.cite_parts();
+        let found = sandbox.after(sql);
+        assert_eq!(found.len(), findings, "{sql}: {found:?}");
+        assert!(found.iter().all(|finding| finding.code == Code::Selection), "{sql}: {found:?}");
+    }
 }
 
 #[test]
