@@ -63,6 +63,7 @@ enum Command {
     Cite(command::cite::Args),
     Check(command::check::Args),
     Verify(command::verify::Args),
+    Backup(command::backup::Args),
     Export(command::export::Args),
     #[command(subcommand)]
     Mirror(command::mirror::Command),
@@ -96,6 +97,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Cite(args) => args.run(&mut session),
         Command::Check(args) => args.run(&mut session),
         Command::Verify(args) => args.run(&mut session),
+        Command::Backup(args) => args.run(&mut session),
         Command::Export(args) => args.run(&mut session),
         Command::Mirror(command) => command.run(&mut session),
         Command::GranuleId(command) => command.run(&mut session),

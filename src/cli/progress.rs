@@ -17,6 +17,7 @@ pub struct Progress {
 
 struct Work {
     what: &'static str,
+    things: &'static str,
     total: u64,
     done: u64,
     since: Instant,
@@ -31,10 +32,11 @@ impl Progress {
 }
 
 impl Monitor for Progress {
-    fn begin(&mut self, what: &'static str, total: u64) {
+    fn begin(&mut self, what: &'static str, things: &'static str, total: u64) {
         self.end();
         self.work = self.is_terminal.then(|| Work {
             what,
+            things,
             total,
             done: 0,
             since: Instant::now(),
@@ -42,9 +44,9 @@ impl Monitor for Progress {
         });
     }
 
-    fn advance(&mut self, granules: u64) {
+    fn advance(&mut self, more: u64) {
         let Some(work) = &mut self.work else { return };
-        work.done += granules;
+        work.done += more;
         match &work.bar {
             Some(bar) => bar.set_position(work.done),
             None if work.since.elapsed() > PATIENCE => work.bar = Some(work.bar()),
@@ -63,12 +65,13 @@ impl Work {
     fn bar(&self) -> ProgressBar {
         let bar = if self.total > 0 {
             ProgressBar::new(self.total).with_style(style(
-                "{msg} {human_pos} of {human_len} granules {wide_bar} {percent} %, {eta} left",
+                "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {eta} left",
             ))
         } else {
-            ProgressBar::no_length().with_style(style("{msg} {human_pos} granules, {elapsed}"))
+            ProgressBar::no_length().with_style(style("{msg} {human_pos} {prefix}, {elapsed}"))
         };
-        let bar = bar.with_message(self.what).with_elapsed(self.since.elapsed());
+        let bar =
+            bar.with_message(self.what).with_prefix(self.things).with_elapsed(self.since.elapsed());
         bar.set_position(self.done);
         bar
     }

@@ -164,7 +164,7 @@ pub fn entries_of_files(
         let (reader, name) = open(file)?;
         let first = entries.len();
         let mut progress = Progress::new();
-        progress.begin("reading", 0);
+        progress.begin("reading", "granules", 0);
         let mut records = input::open(reader, &name, &reading.options())?;
         let mut gone = 0;
         for (index, record) in records.by_ref().enumerate() {
@@ -197,7 +197,7 @@ pub fn import_events(
 ) -> Result<()> {
     let (reader, name) = open(file)?;
     let mut progress = Progress::new();
-    progress.begin("reading", 0);
+    progress.begin("reading", "granules", 0);
     let mut reader = input::unzipped(reader, &name)?;
     let format = match reading.format.0 {
         Some(format) => Some(format),

@@ -186,7 +186,7 @@ fn apply(
         (held_before + ingested).checked_sub(deleted).ok_or_else(|| Error::Inconsistent {
             what: format!("{name} has rows of more granules than its history counts"),
         })?;
-    monitor.begin("hashing", granules);
+    monitor.begin("hashing", "granules", granules);
     let rewound = rewind(write, dataset, resume, monitor);
     monitor.end();
     let (identifier, work) = rewound?;

@@ -270,7 +270,7 @@ impl<'write> History<'write> {
     }
 
     fn import(mut self, monitor: &mut dyn Monitor) -> Result<Imported> {
-        monitor.begin("entering", self.staged.count);
+        monitor.begin("entering", "granules", self.staged.count);
         let entered = self.enter(monitor);
         monitor.end();
         entered?;
@@ -278,7 +278,7 @@ impl<'write> History<'write> {
             return Ok(Imported { passed_over: self.passed_over, ..Imported::default() });
         };
 
-        monitor.begin("hashing", 0);
+        monitor.begin("hashing", "granules", 0);
         let (chain, begin) = resume.point();
         let (mut rows, mut checkpoints) = (0, 0);
         let swept = std::thread::scope(|scope| {

@@ -7,6 +7,7 @@
 //! [`Registry`] has one `impl` block per task, each in the file named after it. Time is an argument
 //! throughout: nothing here reads a clock.
 
+mod backup;
 mod change;
 mod cite;
 mod compare;
@@ -25,6 +26,7 @@ mod verify;
 
 use std::path::Path;
 
+pub use backup::BackedUp;
 pub use change::{Applied, Change, Entry, Work};
 pub use cite::{Cited, Wanted};
 pub use compare::{Comparison, Difference};

@@ -1,18 +1,36 @@
 //! Bringing a file to the schema of this version.
 
-use rusqlite::{Connection, TransactionBehavior};
+use std::path::{Path, PathBuf};
 
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::backup::copy_beside;
+use super::open::{Draft, configure};
 use super::{Error, Result};
 
 /// `application_id` of a registry: the letters `accs`, as file(1) shows them.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
+/// What brings a file from one schema to the next.
+struct Migration {
+    sql: &'static str,
+    /// Whether it changes rows that are there. Then a copy of the file is kept, since a mistake in
+    /// it could not be undone.
+    rewrites_rows: bool,
+}
+
 /// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
-const MIGRATIONS: [&str; 4] = [
-    include_str!("../../migrations/V1__register.sql"),
-    include_str!("../../migrations/V2__readable_views.sql"),
-    include_str!("../../migrations/V3__payment_workers.sql"),
-    include_str!("../../migrations/V4__citations.sql"),
+const MIGRATIONS: [Migration; 4] = [
+    Migration { sql: include_str!("../../migrations/V1__register.sql"), rewrites_rows: false },
+    Migration {
+        sql: include_str!("../../migrations/V2__readable_views.sql"),
+        rewrites_rows: false,
+    },
+    Migration {
+        sql: include_str!("../../migrations/V3__payment_workers.sql"),
+        rewrites_rows: false,
+    },
+    Migration { sql: include_str!("../../migrations/V4__citations.sql"), rewrites_rows: false },
 ];
 
 /// The schema of this version.
@@ -50,18 +68,98 @@ pub(super) fn stamp(connection: &Connection) -> Result<Stamp> {
 /// The version is read under the write lock, so of two processes that migrate one file the second
 /// finds nothing left to do. (The crates for this read it before they lock, and fail that race.)
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    run(connection, &MIGRATIONS)
+}
+
+fn run(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
+    let path = connection.path().map(PathBuf::from).unwrap_or_default();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: u32 = pragma(&transaction, "user_version")?;
-    for migration in MIGRATIONS.iter().skip(found as usize) {
-        transaction.execute_batch(migration)?;
+    let missing = migrations.get(found as usize..).unwrap_or_default();
+    if found > 0 && missing.iter().any(|migration| migration.rewrites_rows) {
+        keep_copy(&path, found)?;
+    }
+    for migration in missing {
+        transaction.execute_batch(migration.sql)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    transaction.pragma_update(None, "user_version", migrations.len() as u32)?;
     Ok(transaction.commit()?)
+}
+
+/// Keeps a copy of a file of an older schema beside it, `NAME.schema-N`: made while the write lock is
+/// held, by a connection of its own, so of the last state before the migration. One that stands
+/// there is left: it is of an earlier try.
+fn keep_copy(path: &Path, schema: u32) -> Result<()> {
+    let mut kept = path.as_os_str().to_owned();
+    kept.push(format!(".schema-{schema}"));
+    let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    configure(&source)?;
+    match copy_beside(&source, Path::new(&kept), |_, _| {}).and_then(Draft::publish_closed) {
+        Err(Error::Exists) => Ok(()),
+        result => result,
+    }
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<u32> {
     let value: i64 = connection.pragma_query_value(None, name, |row| row.get(0))?;
     // SQLite keeps both as signed 32 bits; a negative version is one we do not know either.
     Ok(value as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REWRITES: Migration =
+        Migration { sql: "UPDATE dataset SET name = name || '.NEW'", rewrites_rows: true };
+    const FAILS: Migration =
+        Migration { sql: "DELETE FROM dataset; SELECT * FROM nowhere", rewrites_rows: true };
+
+    /// A registry of schema 1 with one dataset.
+    fn old(folder: &Path) -> (PathBuf, Connection) {
+        let path = folder.join("accession.db");
+        let mut connection = Connection::open(&path).unwrap();
+        configure(&connection).unwrap();
+        run(&mut connection, &MIGRATIONS[..1]).unwrap();
+        connection.execute("INSERT INTO dataset (name) VALUES ('A')", []).unwrap();
+        (path, connection)
+    }
+
+    fn names(connection: &Connection) -> (u32, String) {
+        let name = connection.query_row("SELECT name FROM dataset", [], |row| row.get(0)).unwrap();
+        (pragma(connection, "user_version").unwrap(), name)
+    }
+
+    #[test]
+    fn a_migration_that_rewrites_rows_leaves_a_copy_of_what_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, mut connection) = old(folder.path());
+        let [first, ..] = MIGRATIONS;
+        run(&mut connection, &[first, REWRITES]).unwrap();
+        assert_eq!(names(&connection), (2, "A.NEW".to_owned()));
+        let copy = Connection::open(path.with_extension("db.schema-1")).unwrap();
+        assert_eq!(names(&copy), (1, "A".to_owned()));
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_all_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, mut connection) = old(folder.path());
+        for _ in 0..2 {
+            let [first, ..] = MIGRATIONS;
+            run(&mut connection, &[first, FAILS]).unwrap_err();
+            assert_eq!(names(&connection), (1, "A".to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_migration_that_adds_leaves_no_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, mut connection) = old(folder.path());
+        migrate(&mut connection).unwrap();
+        assert_eq!(names(&connection), (SCHEMA, "A".to_owned()));
+        drop(connection);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

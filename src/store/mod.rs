@@ -30,6 +30,7 @@
 //! without locks as long as no `-wal` file stands beside it, and the read is refused if the file
 //! changed meanwhile.
 
+mod backup;
 mod change_log;
 mod checkpoint;
 mod column;

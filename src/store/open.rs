@@ -112,6 +112,17 @@ impl Store {
 impl Draft {
     /// Makes an empty registry beside `target`, where there is no file yet.
     pub fn beside(target: &Path) -> Result<(Store, Self)> {
+        let draft = Draft::empty_beside(target)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(draft.path(), flags)?;
+        configure(&connection)?;
+        migrate::migrate(&mut connection)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        Ok((Store { connection, path: target.to_owned(), unlocked: None }, draft))
+    }
+
+    /// Makes a file without bytes beside `target`, which is gone if it is not published.
+    pub(super) fn empty_beside(target: &Path) -> Result<Self> {
         let folder = folder_of(target);
         let fail = |source: io::Error| Error::Io {
             verb: "make a file in the folder",
@@ -129,15 +140,12 @@ impl Draft {
         }
         // The path only: closing a second handle on a database drops SQLite's locks on it.
         let file = builder.tempfile_in(folder).map_err(fail)?.into_temp_path();
-        let mut connection = Connection::open_with_flags(
-            &file,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        configure(&connection)?;
-        migrate::migrate(&mut connection)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        let store = Store { connection, path: target.to_owned(), unlocked: None };
-        Ok((store, Draft { file, target: target.to_owned() }))
+        Ok(Draft { file, target: target.to_owned() })
+    }
+
+    /// Where the file stands until it is published.
+    pub fn path(&self) -> &Path {
+        &self.file
     }
 
     /// Puts the registry in its place, in one step.
@@ -146,9 +154,18 @@ impl Draft {
     ///
     /// [`Error::Exists`] if there is a file by now: another process was faster.
     pub fn publish(self, store: Store) -> Result<()> {
-        let Draft { file, target } = self;
         // The last connection moves what the -wal file holds into the registry, and removes it.
         store.connection.close().map_err(|(_, error)| error)?;
+        self.publish_closed()
+    }
+
+    /// Puts a file that nobody has open in its place, in one step.
+    ///
+    /// # Errors
+    ///
+    /// As [`Draft::publish`].
+    pub fn publish_closed(self) -> Result<()> {
+        let Draft { file, target } = self;
         let folder = folder_of(&target).to_owned();
         file.persist_noclobber(&target).map_err(|persist| match persist.error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists,
@@ -174,7 +191,7 @@ impl Unlocked {
     }
 }
 
-fn configure(connection: &Connection) -> Result<()> {
+pub(super) fn configure(connection: &Connection) -> Result<()> {
     connection.busy_timeout(BUSY_WAIT)?;
     // A file from a stranger runs nothing: no triggers, no views, no functions with effects.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -7,12 +7,14 @@ mod harness;
 
 mod all_small_histories;
 mod as_of;
+mod backup;
 mod check;
 mod citation_formats;
 mod cited_parts;
 mod damage;
 mod import;
 mod mirror_laws;
+mod old_registers;
 mod payment;
 mod random_histories;
 mod refusals;

@@ -1,5 +1,6 @@
 //! The commands: one file each, its `Args` doc is its help.
 
+pub mod backup;
 pub mod change;
 pub mod check;
 pub mod cite;

@@ -98,7 +98,7 @@ impl Registry {
             })?;
             let ingests = instances.iter().map(|instance| instance.ingested);
             let stays = ingests.fold(0, u64::saturating_add);
-            monitor.begin("verifying", stays);
+            monitor.begin("verifying", "granules", stays);
             let mut rows = Rows::of(&instances);
             let mut checkpoints = Checkpoints::of(read.checkpoints(key)?);
             let mut parts = Parts::of(read.saved_selections_of(key)?);

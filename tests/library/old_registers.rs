@@ -1,0 +1,149 @@
+//! A registry of every schema there was opens, is brought up to date, and says what it said.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use accession::{Access, Moment, Registry, Selection};
+use rusqlite::Connection;
+
+use crate::harness::history::{change, id, name, now};
+use crate::harness::oracle::naive;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/register")
+}
+
+/// The schema of this version: what a new registry has.
+fn newest(folder: &Path) -> u32 {
+    let path = folder.join("new.db");
+    drop(Registry::create(&path).unwrap());
+    schema(&path)
+}
+
+fn schema(path: &Path) -> u32 {
+    let connection = Connection::open(path).unwrap();
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+/// A copy of a kept registry, in a folder of its own.
+fn unpacked(schema: u32, folder: &Path) -> PathBuf {
+    let file = std::fs::File::open(self::folder().join(format!("schema-{schema}.db.gz"))).unwrap();
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    let path = folder.join(format!("schema-{schema}.db"));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// The history of US in the seed, by the rule.
+const US: [(&str, &str); 5] = [
+    ("2001-01-02T00:00:00Z", "7fb1e8ba9b0c9888858b66f6a1732d2c"),
+    ("2001-01-03T00:00:00Z", "763122197bfb3ffbf0da14adbfb1b13b"),
+    ("2001-02-03T00:00:00Z", "3fe876e6cd78a1e0c912711737957e28"),
+    ("2001-03-01T00:00:00Z", "c552aca58d871920702c6948c7c0bbe1"),
+    ("2001-03-03T00:00:00Z", "ed3f3e83fc55215ddc381ba3c3e715fa"),
+];
+
+fn assert_says_what_it_said(registry: &mut Registry, schema: u32) {
+    let us = name("US.FOOL2.002");
+    let mut history = Vec::new();
+    registry
+        .history(&us, |row| {
+            history.push((row.timestamp.to_string(), row.identifier.to_string()));
+            Ok(())
+        })
+        .unwrap();
+    let expected = US.map(|(at, identifier)| (at.to_owned(), identifier.to_owned()));
+    assert_eq!(history, expected);
+    for (at, identifier) in US {
+        let at = Some(Moment::Instant(at.parse().unwrap()));
+        let mut granules = BTreeSet::new();
+        registry
+            .granules(&Selection::Dataset { name: us.clone(), at }, |granule| {
+                granules.insert(granule.granule_id.to_string());
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(naive(granules.iter().map(String::as_str)).to_string(), identifier);
+    }
+    let record = registry.dataset(&us).unwrap().dataset;
+    assert_eq!(record.title.as_deref(), Some("FOO Level 2"));
+    assert_eq!(record.creators.len(), 2);
+    assert_eq!(record.licence.as_deref(), (schema >= 4).then_some("CC-BY-4.0"));
+    if schema >= 3 {
+        let producer = id("MOD09GQ.A2017224.h09v02.006");
+        let stays = registry.granules_of_producer(&name("MOD09GQ"), &producer, |_| Ok(())).unwrap();
+        assert_eq!(stays, 1);
+    }
+    let part = "5d0fb9a2347f7b641aa5b8f28063d827".parse().unwrap();
+    let found = registry.resolve(part, None, None, |_| Ok(())).unwrap();
+    assert_eq!(found.intervals, u64::from(schema >= 4));
+    registry.check_file().unwrap();
+    for listed in registry.datasets().unwrap() {
+        assert_eq!(registry.verify(&listed.dataset.name).unwrap().mismatches, []);
+    }
+}
+
+/// Schema 1 was never given to anybody: 2 came with it.
+fn kept() -> std::ops::RangeInclusive<u32> {
+    let folder = tempfile::tempdir().unwrap();
+    2..=newest(folder.path())
+}
+
+#[test]
+fn there_is_a_registry_of_every_schema() {
+    let mut there: Vec<String> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    there.sort();
+    let expected: Vec<String> = kept().map(|schema| format!("schema-{schema}.db.gz")).collect();
+    assert_eq!(there, expected);
+}
+
+#[test]
+fn every_old_registry_opens_and_says_what_it_said() {
+    for access in [Access::Read, Access::Write] {
+        for old in kept() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = unpacked(old, folder.path());
+            assert_eq!(schema(&path), old);
+            let mut registry = Registry::open(&path, access).unwrap();
+            assert_says_what_it_said(&mut registry, old);
+            drop(registry);
+            assert_eq!(schema(&path), newest(folder.path()));
+        }
+    }
+}
+
+#[test]
+fn every_old_registry_takes_a_change() {
+    for old in kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = unpacked(old, folder.path());
+        let mut registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = accession::Stamp { at: None, now: now() };
+        registry.change(&name("THEM.FOOL2.002"), change(["new"], []), stamp).unwrap();
+        assert_says_what_it_said(&mut registry, old);
+        drop(registry);
+        let workers: u32 = Connection::open(&path)
+            .unwrap()
+            .query_row("SELECT count(*) FROM payment_worker", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(workers, u32::from(old >= 3));
+    }
+}
+
+#[test]
+fn a_newer_registry_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unpacked(2, folder.path());
+    let newer = newest(folder.path()) + 1;
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", newer).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for access in [Access::Read, Access::Write] {
+        assert_eq!(Registry::open(&path, access).err().unwrap().kind(), "newer");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
