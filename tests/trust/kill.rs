@@ -1,0 +1,166 @@
+//! `kill -9` at any moment: every change is there whole or not at all, and what was acknowledged
+//! is there.
+//!
+//! A command is killed after a random part of the time that it takes. Since that time depends on
+//! what else the machine does, it is learnt: a kill that came too late makes the next ones of the
+//! kind earlier, one that hit makes them a little later. About three in four hit, and they spread
+//! evenly from before the transaction to behind it.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::dice::Dice;
+use crate::ledger::Found;
+use crate::rounds::{dice, is_long, rounds};
+use crate::victim::{KINDS, Kind, Plan, Primary, Victim};
+
+/// Kills that one registry suffers before a new one takes its place: its history grows.
+const KILLS_A_REGISTRY: usize = 40;
+
+/// What became of the commands of one kind.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    killed: u64,
+    finished: u64,
+    killed_before: u64,
+    killed_after: u64,
+    wal_left: u64,
+    drafts_left: u64,
+}
+
+#[derive(Default)]
+struct Counts(BTreeMap<Kind, Count>);
+
+/// How long the commands of each kind take, as far as is known.
+struct Spans(BTreeMap<Kind, Duration>);
+
+impl Spans {
+    /// Measures each kind once, unkilled.
+    fn measured(primary: &Primary, dice: &mut Dice) -> Self {
+        let mut victim = Victim::new(primary, false);
+        let span = |kind: &Kind| {
+            let plan = victim.plan(*kind, dice);
+            let start = Instant::now();
+            let output = victim.command(&plan).output().unwrap();
+            let span = start.elapsed();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(victim.settle(&plan, &output, "measured"), Found::After);
+            (*kind, span)
+        };
+        Spans(KINDS.iter().map(span).collect())
+    }
+
+    fn delay(&self, kind: Kind, dice: &mut Dice) -> Duration {
+        self.0[&kind].mul_f64((dice.number() % 10_000) as f64 / 10_000.0)
+    }
+
+    fn learn(&mut self, kind: Kind, was_killed: bool) {
+        let span = self.0.get_mut(&kind).unwrap();
+        *span = span.mul_f64(if was_killed { 1.01 } else { 0.97 });
+    }
+}
+
+#[test]
+fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
+    let kills = rounds(500);
+    let mut dice = dice("kill");
+    let primary = Primary::new();
+    let start = Instant::now();
+    let counts = Mutex::new(Counts::default());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (mut dice, counts, primary) = (dice.split(), &counts, &primary);
+            scope.spawn(move || {
+                let mut spans = Spans::measured(primary, &mut dice);
+                while counts.lock().unwrap().killed() < kills {
+                    torment(primary, &mut spans, &mut dice, counts, kills);
+                }
+            });
+        }
+    });
+    counts.into_inner().unwrap().report(start.elapsed());
+}
+
+/// Kills command after command on one registry.
+fn torment(
+    primary: &Primary,
+    spans: &mut Spans,
+    dice: &mut Dice,
+    counts: &Mutex<Counts>,
+    kills: u64,
+) {
+    // With a reader that stays, the -wal file lasts from one command to the next.
+    let mut victim = Victim::new(primary, dice.once_in(2));
+    for _ in 0..KILLS_A_REGISTRY {
+        let kind = *dice.pick(&KINDS);
+        let plan = victim.plan(kind, dice);
+        let delay = spans.delay(kind, dice);
+        let mut command = victim.command(&plan);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(delay);
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let was_killed = output.status.signal() == Some(9);
+        let story = format!("{kind:?} killed after {delay:?}: {plan:?} {output:?}");
+        assert!(was_killed || output.status.success(), "{story}");
+        spans.learn(kind, was_killed);
+        let wal_left = victim.was_wal_left();
+        let found = victim.settle(&plan, &output, &story);
+        assert!(was_killed || found == Found::After, "{story}: acknowledged, and not there");
+        let drafts_left = victim.drafts_left(kind, &story);
+
+        let mut counts = counts.lock().unwrap();
+        counts.0.entry(kind).or_default().add(was_killed, found, wal_left, drafts_left);
+        if counts.killed() >= kills {
+            return;
+        }
+        drop(counts);
+        if dice.once_in(20) {
+            victim.assert_program_verifies();
+        }
+    }
+}
+
+impl Count {
+    fn add(&mut self, was_killed: bool, found: Found, wal_left: bool, drafts_left: bool) {
+        self.killed += u64::from(was_killed);
+        self.finished += u64::from(!was_killed);
+        self.killed_before += u64::from(was_killed && found == Found::Before);
+        self.killed_after += u64::from(was_killed && found == Found::After);
+        self.wal_left += u64::from(was_killed && wal_left);
+        self.drafts_left += u64::from(was_killed && drafts_left);
+    }
+}
+
+impl Counts {
+    fn killed(&self) -> u64 {
+        self.0.values().map(|count| count.killed).sum()
+    }
+
+    fn report(&self, elapsed: Duration) {
+        let mut sum = Count::default();
+        for (kind, count) in &self.0 {
+            println!("kill: {kind:?}: {count:?}");
+            assert!(count.killed * 2 > count.finished, "{kind:?}: the kills come too late");
+            assert!(count.killed_before > 0, "{kind:?}: no kill came before the change was there");
+            sum.killed += count.killed;
+            sum.finished += count.finished;
+            sum.killed_before += count.killed_before;
+            sum.killed_after += count.killed_after;
+            sum.wal_left += count.wal_left;
+            sum.drafts_left += count.drafts_left;
+        }
+        println!("kill: {sum:?} in {elapsed:.1?}");
+        assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
+        let share = |part: u64| part as f64 / sum.killed as f64;
+        assert!(share(sum.killed_after) > 0.02, "hardly a kill came behind a commit");
+        assert!(share(sum.wal_left) > 0.05, "hardly a kill came into a transaction");
+        assert!(sum.drafts_left > 0, "no kill came into the making of a registry");
+        let a_minute = sum.killed as f64 * 60.0 / elapsed.as_secs_f64();
+        println!("kill: {a_minute:.0} a minute");
+        assert!(!is_long() || a_minute > 1_000.0, "too slow to be run often");
+    }
+}

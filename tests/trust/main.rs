@@ -1,0 +1,41 @@
+//! Nothing is lost: shown with faults, not with arguments.
+//!
+//! Every test lets the program itself run in child processes, brings a fault upon it, and then
+//! examines the registry with the library:
+//!
+//! - [`kill`]: `kill -9` at random moments
+//! - [`faults`], [`full_disk`]: each write, sync and name that fails, once or from then on
+//! - [`power_loss`]: what a disk may hold after the power went at any moment
+//! - [`first_open`], [`rivals`]: many processes at once
+//! - [`rot`]: bits that flip, and files that were cut
+//!
+//! A test that could pass without having tested fails: each counts the faults that really hit, and
+//! prints its counts (`--nocapture`). Random choices come from a seed, which is printed.
+//!
+//! `cargo test --release --test trust` takes about a minute. The long run is asked for through
+//! the environment, which [`rounds`] reads:
+//!
+//! - `TRUST=20`: so many times the rounds: 10,000 kills, 20,000 flipped bits, …
+//! - `TRUST_SEED=N`: another seed
+//!
+//! ```sh
+//! TRUST=20 cargo test --release --test trust -- --nocapture --test-threads 1
+//! ```
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panic, and print what they counted"
+)]
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod answers;
+mod dice;
+mod ledger;
+mod rounds;
+mod victim;
+
+mod kill;

@@ -1,0 +1,326 @@
+//! A registry whose commands are killed, and all that it must hold.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use accession::{Access, Registry, Stamp};
+
+use crate::dice::Dice;
+use crate::harness::console::program;
+use crate::harness::history::{change, name, now, second};
+use crate::ledger::{Entry, Found, Ledger};
+
+/// The commands that are killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Ingest,
+    Delete,
+    Change,
+    Import,
+    Pull,
+    PullManifest,
+    Payment,
+    Create,
+}
+
+pub const KINDS: [Kind; 8] = [
+    Kind::Ingest,
+    Kind::Delete,
+    Kind::Change,
+    Kind::Import,
+    Kind::Pull,
+    Kind::PullManifest,
+    Kind::Payment,
+    Kind::Create,
+];
+
+/// A command, and what it adds to a history.
+#[derive(Debug)]
+pub struct Plan {
+    kind: Kind,
+    arguments: Vec<String>,
+    adds: Vec<Entry>,
+}
+
+/// An archive whose history the mirrors follow.
+pub struct Primary {
+    folder: tempfile::TempDir,
+    entries: Vec<Entry>,
+}
+
+/// A registry, and what it must hold.
+pub struct Victim<'primary> {
+    folder: tempfile::TempDir,
+    primary: &'primary Primary,
+    /// A reader that has the registry open all the time.
+    reader: Option<Registry>,
+    own: Ledger,
+    mirror: Ledger,
+    payment_ids: HashSet<String>,
+    created: usize,
+    drafts: usize,
+}
+
+const PAYMENT_IDS: usize = 20;
+
+impl Primary {
+    /// Two dozen changes of 300 granules, as a registry and as a manifest.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut registry = Registry::create(&folder.path().join("primary.db")).unwrap();
+        let mut ledger = Ledger::of("PRIMARY");
+        let mut dice = Dice::of(7);
+        let mut held = BTreeSet::new();
+        for _ in 0..24 {
+            let at = ledger.next_time();
+            let comes = ledger.new_ids(&mut dice, 40);
+            let goes = some_of(&held, &mut dice, 12);
+            held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
+            let change = change(comes.iter().map(String::as_str), goes.iter().map(String::as_str));
+            let stamp = Stamp { at: Some(at), now: now() };
+            registry.change(&name("PRIMARY"), change, stamp).unwrap();
+            ledger.entries.push(Entry::of(at, held.clone()));
+        }
+        drop(registry);
+        let primary = Primary { folder, entries: ledger.entries };
+        let output = Command::new(program())
+            .args(["--registry", primary.path("primary.db").to_str().unwrap(), "export", "PRIMARY"])
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        std::fs::write(primary.path("manifest.jsonl"), output.stdout).unwrap();
+        primary
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+}
+
+impl<'primary> Victim<'primary> {
+    pub fn new(primary: &'primary Primary, with_reader: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for sub in ["register", "input", "tmp"] {
+            std::fs::create_dir(folder.path().join(sub)).unwrap();
+        }
+        let path = folder.path().join("register/accession.db");
+        let mut registry = Registry::create(&path).unwrap();
+        let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
+        let mut dice = Dice::of(3);
+        for ledger in [&mut own, &mut mirror] {
+            let (at, ids) = (ledger.next_time(), ledger.new_ids(&mut dice, 150));
+            let change = change(ids.iter().map(String::as_str), []);
+            let stamp = Stamp { at: Some(at), now: now() };
+            registry.change(&ledger.dataset, change, stamp).unwrap();
+            ledger.entries.push(Entry::of(at, ids));
+        }
+        drop(registry);
+        let reader = with_reader.then(|| Registry::open(&path, Access::Read).unwrap());
+        Victim {
+            folder,
+            primary,
+            reader,
+            own,
+            mirror,
+            payment_ids: HashSet::new(),
+            created: 0,
+            drafts: 0,
+        }
+    }
+
+    /// A command of a kind, with arguments by chance.
+    pub fn plan(&mut self, kind: Kind, dice: &mut Dice) -> Plan {
+        let ids = dice.within(1..60);
+        match kind {
+            Kind::Ingest => self.plan_change(kind, dice, ids, 0),
+            Kind::Delete => self.plan_change(kind, dice, 0, ids.min(12)),
+            Kind::Change => self.plan_change(kind, dice, ids, ids.min(12)),
+            Kind::Import => self.plan_import(dice),
+            Kind::Pull => self.plan_pull(kind, dice, "primary.db"),
+            Kind::PullManifest => self.plan_pull(kind, dice, "manifest.jsonl"),
+            Kind::Payment => {
+                let worker = dice.within(0..36);
+                let arguments = format!("payment-id new --worker {worker} --count {PAYMENT_IDS}");
+                Plan { kind, arguments: words(&arguments), adds: Vec::new() }
+            }
+            Kind::Create => {
+                self.created += 1;
+                let ids = Ledger::of("NEW").new_ids(dice, ids);
+                let from = self.input("ids.txt", &lines(&ids));
+                let arguments = format!("ingest NEW --create --at {} --from {from}", second(1));
+                Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(second(1), ids)] }
+            }
+        }
+    }
+
+    fn plan_change(&mut self, kind: Kind, dice: &mut Dice, comes: usize, goes: usize) -> Plan {
+        let held = self.own.held();
+        let (at, comes) = (self.own.next_time(), self.own.new_ids(dice, comes));
+        let goes = some_of(&held, dice, goes);
+        let ingest = self.input("ingest.txt", &lines(&comes));
+        let delete = self.input("delete.txt", &lines(&goes));
+        let arguments = match kind {
+            Kind::Ingest => format!("ingest OWN --at {at} --from {ingest}"),
+            Kind::Delete => format!("delete OWN --at {at} --from {delete}"),
+            _ => format!("change OWN --at {at} --ingest {ingest} --delete {delete}"),
+        };
+        let held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
+        Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, held)] }
+    }
+
+    fn plan_import(&mut self, dice: &mut Dice) -> Plan {
+        let (mut held, mut adds, mut log) = (self.own.held(), Vec::new(), String::new());
+        for _ in 0..dice.within(2..6) {
+            let (at, comes) = (self.own.next_time(), self.own.new_ids(dice, 30));
+            let goes = some_of(&held, dice, 8);
+            for (sign, ids) in [("+", &comes), ("-", &goes)] {
+                ids.iter().for_each(|id| writeln!(log, "{at}\t{sign}\t{id}").unwrap());
+            }
+            held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
+            adds.push(Entry::of(at, held.clone()));
+        }
+        let file = self.input("changes.tsv", &log);
+        Plan { kind: Kind::Import, arguments: words(&format!("import OWN {file}")), adds }
+    }
+
+    fn plan_pull(&mut self, kind: Kind, dice: &mut Dice, primary: &str) -> Plan {
+        let held = self.mirror.held();
+        let others: Vec<&Entry> =
+            self.primary.entries.iter().filter(|entry| entry.held != held).collect();
+        let entry = *dice.pick(&others);
+        let (at, then) = (self.mirror.next_time(), entry.at);
+        let primary = self.primary.path(primary);
+        let primary = primary.display();
+        let arguments = format!("mirror pull MIRROR {primary} --primary-at {then} --at {at}");
+        Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, entry.held.clone())] }
+    }
+
+    fn input(&self, file: &str, text: &str) -> String {
+        let path = self.folder.path().join("input").join(file);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn register(&self, file: &str) -> PathBuf {
+        self.folder.path().join("register").join(file)
+    }
+
+    fn registry_of(&self, kind: Kind) -> PathBuf {
+        match kind {
+            Kind::Create => self.register(&format!("created-{}.db", self.created)),
+            _ => self.register("accession.db"),
+        }
+    }
+
+    pub fn command(&self, plan: &Plan) -> Command {
+        let mut command = program_in(&self.folder.path().join("tmp"));
+        command.arg("--registry").arg(self.registry_of(plan.kind)).args(&plan.arguments);
+        command
+    }
+
+    /// Whether a -wal file was left by a command that would have removed it at its end.
+    pub fn was_wal_left(&self) -> bool {
+        self.reader.is_none()
+            && std::fs::metadata(self.register("accession.db-wal")).is_ok_and(|wal| wal.len() > 0)
+    }
+
+    /// Compares the registry with what it must hold; says whether the plan's change is there.
+    pub fn settle(&mut self, plan: &Plan, output: &Output, story: &str) -> Found {
+        if plan.kind == Kind::Create {
+            return self.settle_created(plan, story);
+        }
+        let open = |path: &Path| Registry::open(path, Access::Write);
+        let mut registry = open(&self.register("accession.db"))
+            .unwrap_or_else(|error| panic!("{story}: cannot open the registry: {error:?}"));
+        registry.check_file().unwrap_or_else(|error| panic!("{story}: {error:?}"));
+        let (own, mirror): (&[Entry], &[Entry]) = match plan.kind {
+            Kind::Pull | Kind::PullManifest => (&[], &plan.adds),
+            _ => (&plan.adds, &[]),
+        };
+        let found = [
+            self.own.settle(&mut registry, own, story),
+            self.mirror.settle(&mut registry, mirror, story),
+        ];
+        if plan.kind == Kind::Payment {
+            let printed = String::from_utf8(output.stdout.clone()).unwrap();
+            for id in printed.lines() {
+                assert_eq!(id.len(), 9, "{story}");
+                assert!(self.payment_ids.insert(id.to_owned()), "{story}: {id} came before");
+            }
+            let all = printed.lines().count() == PAYMENT_IDS;
+            assert!(all || printed.is_empty(), "{story}: some of the ids");
+            return if all { Found::After } else { Found::Before };
+        }
+        found[usize::from(own.is_empty())]
+    }
+
+    /// A new registry is there whole or not at all; if not, the same command makes it now.
+    fn settle_created(&mut self, plan: &Plan, story: &str) -> Found {
+        let path = self.registry_of(plan.kind);
+        let found = if path.exists() { Found::After } else { Found::Before };
+        if found == Found::Before {
+            let output = self.command(plan).output().unwrap();
+            assert!(output.status.success(), "{story}: and then {output:?}");
+        }
+        let mut registry = Registry::open(&path, Access::Write)
+            .unwrap_or_else(|error| panic!("{story}: cannot open the registry: {error:?}"));
+        let mut ledger = Ledger::of("NEW");
+        assert_eq!(ledger.settle(&mut registry, &plan.adds, story), Found::After);
+        drop(registry);
+        assert!(std::fs::remove_file(path).is_ok());
+        found
+    }
+
+    /// Whether the killed command left its draft; nothing else may be left.
+    pub fn drafts_left(&mut self, kind: Kind, story: &str) -> bool {
+        let entries = std::fs::read_dir(self.folder.path().join("register")).unwrap();
+        let mut drafts = BTreeMap::new();
+        for entry in entries {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            match file.strip_prefix(".accession-").and_then(|rest| rest.split_once(".new")) {
+                Some((draft, "" | "-journal" | "-wal" | "-shm")) => {
+                    *drafts.entry(draft.to_owned()).or_insert(0) += 1;
+                }
+                _ => assert!(
+                    ["accession.db", "accession.db-wal", "accession.db-shm"]
+                        .contains(&file.as_str()),
+                    "{story}: {file} was left"
+                ),
+            }
+        }
+        let more = drafts.len() - self.drafts;
+        self.drafts = drafts.len();
+        assert!(more == 0 || (more == 1 && kind == Kind::Create), "{story}: {drafts:?}");
+        more > 0
+    }
+
+    /// What the library finds sound, the program does too.
+    pub fn assert_program_verifies(&self) {
+        let mut command = program_in(&self.folder.path().join("tmp"));
+        let output =
+            command.arg("--registry").arg(self.register("accession.db")).arg("verify").output();
+        assert!(output.unwrap().status.success());
+    }
+}
+
+/// The program, with a place of its own for temporary files.
+pub fn program_in(temporary: &Path) -> Command {
+    let mut command = Command::new(program());
+    command.env_clear().env("TMPDIR", temporary).env("SQLITE_TMPDIR", temporary);
+    command
+}
+
+fn some_of(held: &BTreeSet<String>, dice: &mut Dice, count: usize) -> BTreeSet<String> {
+    let held: Vec<&String> = held.iter().collect();
+    (0..count.min(held.len())).map(|_| (*dice.pick(&held)).clone()).collect()
+}
+
+fn lines(ids: &BTreeSet<String>) -> String {
+    ids.iter().map(|id| format!("{id}\n")).collect()
+}
+
+fn words(arguments: &str) -> Vec<String> {
+    arguments.split_whitespace().map(str::to_owned).collect()
+}
