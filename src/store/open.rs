@@ -154,7 +154,13 @@ impl Draft {
     ///
     /// [`Error::Exists`] if there is a file by now: another process was faster.
     pub fn publish(self, store: Store) -> Result<()> {
-        // The last connection moves what the -wal file holds into the registry, and removes it.
+        // Closing moves what the -wal file holds into the registry too, and removes it; but it does
+        // not say if that failed, and a registry without its -wal file is not whole.
+        let is_busy: bool =
+            store.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if is_busy {
+            return Err(Error::Busy);
+        }
         store.connection.close().map_err(|(_, error)| error)?;
         self.publish_closed()
     }
