@@ -4,7 +4,8 @@
 //! A command is killed after a random part of the time that it takes. Since that time depends on
 //! what else the machine does, it is learnt: a kill that came too late makes the next ones of the
 //! kind earlier, one that hit makes them a little later. About three in four hit, and they spread
-//! evenly from before the transaction to behind it.
+//! evenly from before the transaction to behind it. One half of the kills is on the disk, where
+//! most of the time is spent in syncs, the other in memory, where it is spent in between.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -12,9 +13,11 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::dice::Dice;
 use crate::ledger::Found;
-use crate::rounds::{dice, is_long, rounds};
+use crate::rounds::{dice, folder_in_memory, is_long, rounds};
 use crate::victim::{KINDS, Kind, Plan, Primary, Victim};
 
 /// Kills that one registry suffers before a new one takes its place: its history grows.
@@ -39,8 +42,8 @@ struct Spans(BTreeMap<Kind, Duration>);
 
 impl Spans {
     /// Measures each kind once, unkilled.
-    fn measured(primary: &Primary, dice: &mut Dice) -> Self {
-        let mut victim = Victim::new(primary, false);
+    fn measured(primary: &Primary, place: fn() -> TempDir, dice: &mut Dice) -> Self {
+        let mut victim = Victim::new(primary, place(), false);
         let span = |kind: &Kind| {
             let plan = victim.plan(*kind, dice);
             let start = Instant::now();
@@ -63,6 +66,10 @@ impl Spans {
     }
 }
 
+fn on_disk() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
 #[test]
 fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
     let kills = rounds(500);
@@ -71,12 +78,12 @@ fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
     let start = Instant::now();
     let counts = Mutex::new(Counts::default());
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for place in [on_disk as fn() -> TempDir, folder_in_memory] {
             let (mut dice, counts, primary) = (dice.split(), &counts, &primary);
             scope.spawn(move || {
-                let mut spans = Spans::measured(primary, &mut dice);
+                let mut spans = Spans::measured(primary, place, &mut dice);
                 while counts.lock().unwrap().killed() < kills {
-                    torment(primary, &mut spans, &mut dice, counts, kills);
+                    torment(primary, place(), &mut spans, &mut dice, counts, kills);
                 }
             });
         }
@@ -87,13 +94,13 @@ fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
 /// Kills command after command on one registry.
 fn torment(
     primary: &Primary,
+    folder: TempDir,
     spans: &mut Spans,
     dice: &mut Dice,
     counts: &Mutex<Counts>,
     kills: u64,
 ) {
-    // With a reader that stays, the -wal file lasts from one command to the next.
-    let mut victim = Victim::new(primary, dice.once_in(2));
+    let mut victim = Victim::new(primary, folder, dice.once_in(2));
     for _ in 0..KILLS_A_REGISTRY {
         let kind = *dice.pick(&KINDS);
         let plan = victim.plan(kind, dice);
@@ -156,8 +163,8 @@ impl Counts {
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
         let share = |part: u64| part as f64 / sum.killed as f64;
-        assert!(share(sum.killed_after) > 0.02, "hardly a kill came behind a commit");
-        assert!(share(sum.wal_left) > 0.05, "hardly a kill came into a transaction");
+        assert!(share(sum.killed_after) > 0.01, "hardly a kill came behind a commit");
+        assert!(share(sum.wal_left) > 0.02, "hardly a kill came into a transaction");
         assert!(sum.drafts_left > 0, "no kill came into the making of a registry");
         let a_minute = sum.killed as f64 * 60.0 / elapsed.as_secs_f64();
         println!("kill: {a_minute:.0} a minute");

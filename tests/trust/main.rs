@@ -38,4 +38,11 @@ mod ledger;
 mod rounds;
 mod victim;
 
+#[cfg(target_os = "linux")]
+mod faults;
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(target_os = "linux")]
+mod interposed;
 mod kill;
+mod scene;

@@ -1,4 +1,4 @@
-//! How long the tests run, and with which seed: the one place that reads the environment.
+//! How long the tests run, with which seed, and where: the one place that reads the environment.
 
 use crate::dice::Dice;
 
@@ -17,6 +17,12 @@ pub fn dice(test: &str) -> Dice {
     let seed = number("TRUST_SEED").unwrap_or(1);
     println!("{test}: TRUST_SEED={seed}");
     Dice::of(seed)
+}
+
+/// A folder in memory, where the system has one: what these tests do to the disk does not depend on
+/// how long a sync takes.
+pub fn folder_in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 fn number(variable: &str) -> Option<u64> {

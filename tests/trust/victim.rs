@@ -100,8 +100,9 @@ impl Primary {
 }
 
 impl<'primary> Victim<'primary> {
-    pub fn new(primary: &'primary Primary, with_reader: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    /// A new one in a folder; with a reader that stays, the -wal file lasts from one command to
+    /// the next.
+    pub fn new(primary: &'primary Primary, folder: tempfile::TempDir, with_reader: bool) -> Self {
         for sub in ["register", "input", "tmp"] {
             std::fs::create_dir(folder.path().join(sub)).unwrap();
         }

@@ -1,0 +1,202 @@
+//! Each call that changes a file fails once, in turn: the command says so honestly or succeeds
+//! nevertheless, and the change is there whole or not at all.
+//!
+//! It found this: a creation that could not move its -wal file into the new registry, since the disk
+//! was full just then, published the registry without it, and said that all was well.
+//!
+//! For the n-th call, n = 1, 2, … until a command ends without having made so many. Five kinds of
+//! disk: one that fails once (EIO), one that is full once, one that is full from then on, one that
+//! breaks from then on, and one that writes only a part (which is no error, until it is full).
+
+use std::collections::BTreeMap;
+use std::process::Output;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::interposed::{Errno, Fault, Interposed, Mode};
+use crate::rounds::is_long;
+use crate::scene::{Deed, Place, Scene};
+
+const DISKS: [(Mode, Errno); 6] = [
+    (Mode::Once, Errno::Eio),
+    (Mode::From, Errno::Enospc),
+    (Mode::Once, Errno::Enospc),
+    (Mode::From, Errno::Eio),
+    (Mode::Fill, Errno::Enospc),
+    (Mode::Short, Errno::Eio),
+];
+
+/// The names of errors that are true of a disk that fails.
+const HONEST: [&str; 5] = ["full", "io", "database", "cannot-open", "read-only"];
+
+/// How the commands ended, by what they say.
+#[derive(Default)]
+struct Counts {
+    points: BTreeMap<(&'static str, Mode, Errno), u64>,
+    ends: BTreeMap<(Mode, Errno, String), u64>,
+    there_without_word: u64,
+    drafts: usize,
+}
+
+/// How a command ended: with success, or with the kind of its error and the whole of it.
+enum End {
+    Done,
+    Trouble { kind: String, message: String },
+}
+
+#[test]
+fn whatever_call_fails_the_command_is_honest_and_the_change_whole_or_not_at_all() {
+    let start = Instant::now();
+    let scene = Scene::new();
+    let (counts, next) = (Mutex::new(Counts::default()), AtomicUsize::new(0));
+    let runs: Vec<(&Deed, Mode, Errno)> = scene
+        .deeds
+        .iter()
+        .flat_map(|deed| DISKS.map(|(mode, errno)| (deed, mode, errno)))
+        .collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(&(deed, mode, errno)) =
+                    runs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    fail_each_call(&scene, deed, mode, errno, &counts);
+                }
+            });
+        }
+    });
+    counts.into_inner().unwrap().report(start);
+}
+
+fn fail_each_call(scene: &Scene, deed: &Deed, mode: Mode, errno: Errno, counts: &Mutex<Counts>) {
+    // The quick run fails every call once, and some of them on the other disks.
+    let is_main = DISKS[0] == (mode, errno);
+    let step = if is_main || is_long() { 1 } else { 4 };
+    let run = |nth: u64| {
+        let place = scene.place(deed.creates);
+        let disk = Interposed::failing(&place.folder, Fault { mode, errno, nth });
+        let mut command = disk.command(&place.temporary());
+        let output = place.with_deed(&mut command, deed).output().unwrap();
+        let (hits, calls) = disk.hits();
+        let story =
+            format!("{}, {mode:?} {errno:?} at call {nth}: {hits:?}: {output:?}", deed.name);
+        (place, output, hits, calls, story)
+    };
+    let (.., least, _) = run(0);
+    assert!(least > 20, "{}: only {least} calls", deed.name);
+    let mut nth = 1;
+    loop {
+        let (place, output, hits, _, story) = run(nth);
+        if !hits.is_empty() {
+            judge(deed, &place, &output, &story, (mode, errno), counts);
+        } else if nth > least {
+            assert!(output.status.success(), "{story}: nothing failed");
+            return;
+        }
+        nth += step;
+    }
+}
+
+/// The registry after a fault.
+fn judge(
+    deed: &Deed,
+    place: &Place,
+    output: &Output,
+    story: &str,
+    (mode, errno): (Mode, Errno),
+    counts: &Mutex<Counts>,
+) {
+    let end = end_of(output, story);
+    let drafts = place.assert_tidy(story);
+    assert!(drafts == 0 || deed.creates, "{story}: a draft was left");
+    let told = place.examine(story);
+    let is_there = told.as_ref() == Some(&deed.after);
+    assert!(is_there || told == deed.before, "{story}: a part of the change");
+    let ids = ids_of(&output.stdout);
+    match &end {
+        End::Done => {
+            assert!(is_there, "{story}: acknowledged, and not there");
+            let is_issuing = deed.name == "payment-id new";
+            assert_eq!(ids.len(), if is_issuing { 20 } else { 0 }, "{story}");
+        }
+        End::Trouble { kind, message } => {
+            assert!(HONEST.contains(&kind.as_str()), "{story}: no true word");
+            assert_ne!(mode, Mode::Short, "{story}: to write a part at a time is no error");
+            let says_nothing_changed = message.contains("nothing was changed");
+            let was_changed = is_there && deed.before.as_ref() != Some(&deed.after);
+            assert!(!(was_changed && says_nothing_changed), "{story}: it was changed");
+        }
+    }
+    again(deed, place, is_there, &ids, story);
+    let mut counts = counts.lock().unwrap();
+    *counts.points.entry((deed.name, mode, errno)).or_default() += 1;
+    counts.drafts += drafts;
+    let end = match end {
+        End::Done => "done".to_owned(),
+        End::Trouble { kind, .. } => {
+            let was_changed = is_there && deed.before.as_ref() != Some(&deed.after);
+            counts.there_without_word += u64::from(was_changed);
+            kind
+        }
+    };
+    *counts.ends.entry((mode, errno, end)).or_default() += 1;
+}
+
+/// The same command again, on a disk that is whole.
+fn again(deed: &Deed, place: &Place, was_there: bool, before: &[String], story: &str) {
+    let mut command = crate::victim::program_in(&place.temporary());
+    let output = place.with_deed(&mut command, deed).output().unwrap();
+    let end = end_of(&output, story);
+    assert!(was_there || matches!(end, End::Done), "{story}: and then {output:?}");
+    assert_eq!(place.examine(story).as_ref(), Some(&deed.after), "{story}: and then {output:?}");
+    for id in ids_of(&output.stdout) {
+        assert!(!before.contains(&id), "{story}: {id} was issued twice");
+    }
+}
+
+fn end_of(output: &Output, story: &str) -> End {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("panicked"), "{story}");
+    match output.status.code() {
+        Some(0) => End::Done,
+        Some(2) => {
+            let report: serde_json::Value = serde_json::from_str(stderr.trim())
+                .unwrap_or_else(|error| panic!("{story}: {error}"));
+            let field = |field: &str| report["error"][field].as_str().unwrap().to_owned();
+            let (kind, message) = (field("kind"), field("message"));
+            assert!(!message.is_empty(), "{story}");
+            End::Trouble { kind, message }
+        }
+        _ => panic!("{story}: neither done nor trouble"),
+    }
+}
+
+/// The payment ids that were printed.
+fn ids_of(stdout: &[u8]) -> Vec<String> {
+    let rows = String::from_utf8_lossy(stdout);
+    let id = |row: &str| {
+        let row: serde_json::Value = serde_json::from_str(row).ok()?;
+        (row.get("worker").is_some()).then(|| row["id"].as_str().unwrap().to_owned())
+    };
+    rows.lines().filter_map(id).collect()
+}
+
+impl Counts {
+    fn report(&self, start: Instant) {
+        for ((deed, mode, errno), points) in &self.points {
+            println!("faults: {deed}: {mode:?} {errno:?}: {points}");
+            assert!(*points > 1, "{deed}: so few calls were made to fail");
+        }
+        for ((mode, errno, end), count) in &self.ends {
+            println!("faults: {mode:?} {errno:?}: {end}: {count}");
+        }
+        let points: u64 = self.points.values().sum();
+        println!(
+            "faults: {points} in {:.1?}; {} were errors though the change is there; {} drafts left",
+            start.elapsed(),
+            self.there_without_word,
+            self.drafts
+        );
+    }
+}

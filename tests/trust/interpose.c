@@ -1,0 +1,285 @@
+/* Stands between the program and the C library, and does to the calls that change files in one
+ * folder what a bad disk does.
+ *
+ * Loaded by LD_PRELOAD (Linux). In the environment:
+ *
+ *   INTERPOSE_FOLDER   the folder, as a path without links; nothing else is touched or counted
+ *   INTERPOSE_NTH      which of the calls fails, counted from 1
+ *   INTERPOSE_MODE     once    that call fails, with the error INTERPOSE_ERRNO
+ *                      from    that call and every later one
+ *                      short   that call, if it writes, writes only half, and says so
+ *                      fill    the same, and every later one fails: a disk that is full now
+ *   INTERPOSE_REPORT   a file that gets a line for each call that was made to fail: what, where;
+ *                      and at the end how many calls there were
+ *   INTERPOSE_JOURNAL  a file that gets each call that succeeded, with what it wrote:
+ *                        C path              made (or opened, where it was there already)
+ *                        W path offset size  wrote; the bytes follow
+ *                        T path size         cut, or grew
+ *                        S path              was synced (a file, or the folder's names)
+ *                        L old new           got a second name
+ *                        U path              lost this name
+ *                      each on a line of its own; a path holds no space
+ *
+ * The real work is done by syscall(2): no look-up of the C library's own functions is needed.
+ * Rust's standard library and SQLite change files by these functions and no others. The one call
+ * that goes to the kernel directly, renameat2 of the crate rustix, is answered with ENOSYS
+ * (seccomp); the program then makes a second name and takes the first away, which is seen here.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static const char *folder, *mode, *report, *journal;
+static long nth, error_number, calls;
+
+static long number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text ? atol(text) : 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_renameat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = { sizeof program / sizeof *program, program };
+
+    folder = getenv("INTERPOSE_FOLDER");
+    mode = getenv("INTERPOSE_MODE");
+    report = getenv("INTERPOSE_REPORT");
+    journal = getenv("INTERPOSE_JOURNAL");
+    nth = number_of("INTERPOSE_NTH");
+    error_number = number_of("INTERPOSE_ERRNO");
+    if (!folder || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        abort(); /* a test that could not test must not pass */
+}
+
+/* Appends a line, and perhaps data, in one piece. */
+static void append(const char *file, const char *line, const void *data, size_t size)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    struct iovec parts[2] = { { (void *)line, strlen(line) }, { (void *)data, size } };
+    if (fd < 0 || syscall(SYS_writev, fd, parts, 2) != (long)(strlen(line) + size))
+        abort();
+    syscall(SYS_close, fd);
+}
+
+/* The path of an open file, if it is in the folder, or of the folder itself. */
+static int is_watched_file(int fd, char *path)
+{
+    char link[64];
+    ssize_t length;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    length = syscall(SYS_readlinkat, AT_FDCWD, link, path, PATH_MAX - 1);
+    if (length < 0)
+        return 0;
+    path[length] = '\0';
+    return !strncmp(path, folder, strlen(folder));
+}
+
+static int is_watched(const char *path)
+{
+    return !strncmp(path, folder, strlen(folder));
+}
+
+/* Counts a call; whether it is to fail, to be cut short, or to be made. */
+enum fate { MADE, SHORT, FAILS };
+
+static enum fate fate_of(const char *what, const char *path)
+{
+    char line[PATH_MAX + 64];
+    enum fate fate = MADE;
+    calls++;
+    if (!nth || calls < nth)
+        return MADE;
+    if (!strcmp(mode, "once"))
+        fate = calls == nth ? FAILS : MADE;
+    else if (!strcmp(mode, "from"))
+        fate = FAILS;
+    else if (!strcmp(mode, "short"))
+        fate = calls == nth && *what == 'W' ? SHORT : MADE;
+    else if (!strcmp(mode, "fill"))
+        fate = calls == nth && *what == 'W' ? SHORT : FAILS;
+    if (fate != MADE) {
+        snprintf(line, sizeof line, "%s %s\n", what, path);
+        append(report, line, NULL, 0);
+    }
+    if (fate == FAILS)
+        errno = (int)error_number;
+    return fate;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    char line[64];
+    snprintf(line, sizeof line, "calls %ld\n", calls);
+    if (report)
+        append(report, line, NULL, 0);
+}
+
+static void note(const char *what, const char *path, const char *rest, const void *data, long size)
+{
+    char line[3 * PATH_MAX];
+    if (!journal)
+        return;
+    snprintf(line, sizeof line, "%s %s%s\n", what, path, rest);
+    append(journal, line, data, (size_t)size);
+}
+
+static ssize_t write_at(int fd, const void *data, size_t size, off_t offset, int is_positioned)
+{
+    char path[PATH_MAX], rest[64];
+    ssize_t written;
+    int is_counted = is_watched_file(fd, path);
+    if (is_counted) {
+        switch (fate_of("W", path)) {
+        case FAILS: return -1;
+        case SHORT: size = size > 1 ? size / 2 : size; break;
+        case MADE: break;
+        }
+        if (!is_positioned)
+            offset = lseek(fd, 0, SEEK_CUR);
+    }
+    written = is_positioned ? syscall(SYS_pwrite64, fd, data, size, offset)
+                            : syscall(SYS_write, fd, data, size);
+    if (is_counted && written > 0) {
+        snprintf(rest, sizeof rest, " %ld %ld", (long)offset, (long)written);
+        note("W", path, rest, data, written);
+    }
+    return written;
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    return write_at(fd, data, size, 0, 0);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset)
+{
+    return write_at(fd, data, size, offset, 1);
+}
+
+int ftruncate64(int fd, off_t size)
+{
+    char path[PATH_MAX], rest[64];
+    int result;
+    if (!is_watched_file(fd, path))
+        return (int)syscall(SYS_ftruncate, fd, size);
+    if (fate_of("T", path) == FAILS)
+        return -1;
+    result = (int)syscall(SYS_ftruncate, fd, size);
+    snprintf(rest, sizeof rest, " %ld", (long)size);
+    if (!result)
+        note("T", path, rest, NULL, 0);
+    return result;
+}
+
+static int sync_by(long call, int fd)
+{
+    char path[PATH_MAX];
+    int result;
+    if (!is_watched_file(fd, path))
+        return (int)syscall(call, fd);
+    if (fate_of("S", path) == FAILS)
+        return -1;
+    result = (int)syscall(call, fd);
+    if (!result)
+        note("S", path, "", NULL, 0);
+    return result;
+}
+
+int fsync(int fd)
+{
+    return sync_by(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return sync_by(SYS_fdatasync, fd);
+}
+
+/* Opening counts only where it may make a file. */
+static int open_at(int at, const char *path, int flags, mode_t permissions)
+{
+    int fd, is_counted = flags & O_CREAT && is_watched(path);
+    if (is_counted && fate_of("C", path) == FAILS)
+        return -1;
+    fd = (int)syscall(SYS_openat, at, path, flags, permissions);
+    if (is_counted && fd >= 0)
+        note("C", path, "", NULL, 0);
+    return fd;
+}
+
+#define PERMISSIONS_AFTER(last) __extension__ ({ \
+    va_list rest; \
+    va_start(rest, last); \
+    mode_t given = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
+    va_end(rest); \
+    given; })
+
+int open64(const char *path, int flags, ...)
+{
+    return open_at(AT_FDCWD, path, flags, PERMISSIONS_AFTER(flags));
+}
+
+int openat64(int at, const char *path, int flags, ...)
+{
+    return open_at(at, path, flags, PERMISSIONS_AFTER(flags));
+}
+
+int linkat(int old_at, const char *old, int new_at, const char *new, int flags)
+{
+    char rest[PATH_MAX + 1];
+    int result, is_counted = is_watched(new);
+    if (is_counted && fate_of("L", new) == FAILS)
+        return -1;
+    result = (int)syscall(SYS_linkat, old_at, old, new_at, new, flags);
+    snprintf(rest, sizeof rest, " %s", new);
+    if (is_counted && !result)
+        note("L", old, rest, NULL, 0);
+    return result;
+}
+
+static int unlink_at(int at, const char *path, int flags)
+{
+    int result, is_counted = is_watched(path);
+    if (is_counted && fate_of("U", path) == FAILS)
+        return -1;
+    result = (int)syscall(SYS_unlinkat, at, path, flags);
+    if (is_counted && !result)
+        note("U", path, "", NULL, 0);
+    return result;
+}
+
+int unlinkat(int at, const char *path, int flags)
+{
+    return unlink_at(at, path, flags);
+}
+
+int unlink(const char *path)
+{
+    return unlink_at(AT_FDCWD, path, 0);
+}
+
+/* The same functions under their other names. */
+ssize_t pwrite(int, const void *, size_t, off_t) __attribute__((alias("pwrite64")));
+int ftruncate(int, off_t) __attribute__((alias("ftruncate64")));
+int open(const char *, int, ...) __attribute__((alias("open64")));
+int openat(int, const char *, int, ...) __attribute__((alias("openat64")));

@@ -1,0 +1,217 @@
+//! A registry with a past, and one of each command that changes it.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use accession::chain::stands_after;
+use accession::{Access, Registry, Stamp};
+
+use crate::answers::{Answers, examine};
+use crate::harness::history::{change, name, now, second};
+use crate::rounds::folder_in_memory;
+use crate::victim::program_in;
+
+/// The registry as it is before the command, the files that commands read, and the commands.
+pub struct Scene {
+    folder: tempfile::TempDir,
+    pub deeds: Vec<Deed>,
+}
+
+/// A command that changes the registry.
+pub struct Deed {
+    pub name: &'static str,
+    pub arguments: Vec<String>,
+    /// Whether it makes the registry.
+    pub creates: bool,
+    /// What the registry says before it, where there is one, and after it.
+    pub before: Option<Answers>,
+    pub after: Answers,
+}
+
+/// A copy of the registry in a folder of its own.
+pub struct Place {
+    _outside: tempfile::TempDir,
+    pub folder: PathBuf,
+}
+
+/// The n-th id in canonical order; behind every fortieth a checkpoint stands, otherwise one in 1,024.
+pub fn granule_id(n: usize) -> &'static str {
+    static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let id = |n: usize| match n % 40 {
+            21 => (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| stands_after(id)).unwrap(),
+            _ => format!("granule.{n:05}"),
+        };
+        (0..400).map(id).collect()
+    });
+    &IDS[n]
+}
+
+fn lines(numbers: impl Iterator<Item = usize>) -> String {
+    numbers.flat_map(|n| [granule_id(n), "\n"]).collect()
+}
+
+impl Scene {
+    /// 350 granules, of whose numbers every eighth is free; a mirror that lags; a payment worker.
+    pub fn new() -> Self {
+        let folder = folder_in_memory();
+        let mut scene = Scene { folder, deeds: Vec::new() };
+        std::fs::create_dir(scene.path("template")).unwrap();
+        let registry = scene.path("template/accession.db");
+        scene.make_registry(&registry);
+        std::fs::copy(&registry, scene.path("primary.db")).unwrap();
+        scene.write_inputs();
+        let output = scene.program(&scene.path("primary.db"), "export OWN");
+        std::fs::write(scene.path("manifest.jsonl"), output.stdout).unwrap();
+
+        let file = |file: &str| scene.path(file).to_str().unwrap().to_owned();
+        let (own, mirror) = (format!("--at {}", second(100)), format!("--at {}", second(50)));
+        let deeds = [
+            ("ingest", format!("ingest OWN {own} --note night --from {}", file("ingest.txt"))),
+            ("delete", format!("delete OWN {own} --from {}", file("delete.txt"))),
+            (
+                "change",
+                format!(
+                    "change OWN {own} --ingest {} --delete {}",
+                    file("ingest.txt"),
+                    file("delete.txt")
+                ),
+            ),
+            ("import", format!("import OWN {}", file("changes.tsv"))),
+            (
+                "mirror pull",
+                format!("mirror pull MIRROR {} --primary-dataset OWN {mirror}", file("primary.db")),
+            ),
+            (
+                "mirror pull of a manifest",
+                format!("mirror pull MIRROR {} {mirror}", file("manifest.jsonl")),
+            ),
+            ("dataset edit", "dataset edit OWN --title Granules --creator Someone".to_owned()),
+            ("payment-id new", "payment-id new --worker 7 --count 20".to_owned()),
+            (
+                "creation by ingest",
+                format!("ingest NEW --create {own} --from {}", file("ingest.txt")),
+            ),
+            ("creation by import", format!("import NEW --create {}", file("new.tsv"))),
+        ];
+        let deeds = deeds.map(|(name, arguments)| scene.deed(name, &arguments));
+        scene.deeds.extend(deeds);
+        scene
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn make_registry(&self, path: &Path) {
+        let ids = |numbers: std::ops::Range<usize>| {
+            numbers.filter(|n| n % 8 != 0).map(granule_id).collect::<Vec<_>>()
+        };
+        let mut registry = Registry::create(path).unwrap();
+        for (dataset, ingest, delete) in [
+            ("MIRROR", ids(0..150), vec![]),
+            ("OWN", ids(0..300), vec![]),
+            ("OWN", ids(300..400), ids(102..104)),
+            ("OWN", ids(102..103), ids(201..206)),
+        ] {
+            let at = registry.datasets().unwrap().iter().flat_map(|listed| &listed.latest).count();
+            let history = registry.dataset(&name(dataset)).ok().and_then(|listed| listed.latest);
+            let seconds = history.map_or(at as i64, |latest| {
+                (latest.timestamp.as_micros() - second(0).as_micros()) / 1_000_000 + 1
+            });
+            let change = change(ingest.iter().copied(), delete.iter().copied());
+            let stamp = Stamp { at: Some(second(seconds)), now: now() };
+            registry.change(&name(dataset), change, stamp).unwrap();
+        }
+        drop(registry);
+        let output = self.program(path, "payment-id new --worker 7 --count 5");
+        assert!(output.status.success());
+    }
+
+    fn write_inputs(&self) {
+        let write = |file: &str, text: &str| std::fs::write(self.path(file), text).unwrap();
+        write("ingest.txt", &lines((0..50).map(|n| n * 8)));
+        write("delete.txt", &lines((20..90).filter(|n| n % 8 == 3)));
+        let (mut changes, mut new) = (String::new(), String::new());
+        for n in 0..50 {
+            let (at, id) = (second(100 + n as i64 / 20), granule_id(n * 8));
+            writeln!(changes, "{at}\t+\t{id}").unwrap();
+            writeln!(new, "{at}\t+\t{id}").unwrap();
+        }
+        writeln!(changes, "{}\t-\t{}", second(110), granule_id(5)).unwrap();
+        write("changes.tsv", &changes);
+        write("new.tsv", &new);
+    }
+
+    fn program(&self, registry: &Path, arguments: &str) -> Output {
+        let mut command = program_in(self.folder.path());
+        command.arg("--registry").arg(registry).args(arguments.split_whitespace());
+        command.output().unwrap()
+    }
+
+    /// What a command does where nothing goes wrong.
+    fn deed(&self, name: &'static str, arguments: &str) -> Deed {
+        let creates = arguments.contains("--create");
+        let place = self.place(creates);
+        let before = (!creates).then(|| examine(&place.registry(), name));
+        let output = self.program(&place.registry(), arguments);
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let after = examine(&place.registry(), name);
+        let is_told = !arguments.starts_with("payment-id");
+        assert_eq!(before.as_ref() != Some(&after), is_told, "{name} changes something");
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        Deed { name, arguments, creates, before, after }
+    }
+
+    /// A copy to work on, or an empty folder.
+    pub fn place(&self, is_empty: bool) -> Place {
+        let outside = folder_in_memory();
+        let folder = outside.path().canonicalize().unwrap().join("watched");
+        std::fs::create_dir_all(folder.join("tmp")).unwrap();
+        if !is_empty {
+            std::fs::copy(self.path("template/accession.db"), folder.join("accession.db")).unwrap();
+        }
+        Place { _outside: outside, folder }
+    }
+}
+
+impl Place {
+    pub fn registry(&self) -> PathBuf {
+        self.folder.join("accession.db")
+    }
+
+    pub fn temporary(&self) -> PathBuf {
+        self.folder.join("tmp")
+    }
+
+    /// Gives a deed to the program.
+    pub fn with_deed<'a>(&self, command: &'a mut Command, deed: &Deed) -> &'a mut Command {
+        command.arg("--json").arg("--registry").arg(self.registry()).args(&deed.arguments)
+    }
+
+    /// What the registry says, if there is one; it must be sound.
+    pub fn examine(&self, story: &str) -> Option<Answers> {
+        self.registry().exists().then(|| examine(&self.registry(), story))
+    }
+
+    /// Asserts that nothing lies here but the registry and what SQLite keeps beside it; of a
+    /// creation that failed, the draft may lie here too if it could not be removed.
+    pub fn assert_tidy(&self, story: &str) -> usize {
+        let mut drafts = 0;
+        for entry in std::fs::read_dir(&self.folder).unwrap() {
+            let file = entry.unwrap().file_name().into_string().unwrap();
+            match file.as_str() {
+                "accession.db" | "accession.db-wal" | "accession.db-shm" | "tmp" => {}
+                draft if draft.starts_with(".accession-") => drafts += 1,
+                other => panic!("{story}: {other} was left"),
+            }
+        }
+        drafts
+    }
+
+    /// Opens the registry to read from it, and keeps it open.
+    pub fn reader(&self) -> Registry {
+        Registry::open(&self.registry(), Access::Read).unwrap()
+    }
+}
