@@ -62,7 +62,7 @@ impl Spans {
 
     fn learn(&mut self, kind: Kind, was_killed: bool) {
         let span = self.0.get_mut(&kind).unwrap();
-        *span = span.mul_f64(if was_killed { 1.01 } else { 0.97 });
+        *span = span.mul_f64(if was_killed { 1.05 } else { 0.85 });
     }
 }
 
@@ -151,7 +151,7 @@ impl Counts {
         let mut sum = Count::default();
         for (kind, count) in &self.0 {
             println!("kill: {kind:?}: {count:?}");
-            assert!(count.killed * 2 > count.finished, "{kind:?}: the kills come too late");
+            assert!(count.killed * 3 > count.finished, "{kind:?}: the kills come too late");
             assert!(count.killed_before > 0, "{kind:?}: no kill came before the change was there");
             sum.killed += count.killed;
             sum.finished += count.finished;

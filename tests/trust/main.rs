@@ -34,15 +34,21 @@ mod harness;
 
 mod answers;
 mod dice;
+mod disk;
 mod ledger;
 mod rounds;
 mod victim;
 
 #[cfg(target_os = "linux")]
 mod faults;
+mod first_open;
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(target_os = "linux")]
 mod interposed;
 mod kill;
+#[cfg(target_os = "linux")]
+mod power_loss;
+mod rivals;
+mod rot;
 mod scene;

@@ -100,7 +100,7 @@ impl Scene {
         scene
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub fn path(&self, file: &str) -> PathBuf {
         self.folder.path().join(file)
     }
 

@@ -1,0 +1,79 @@
+//! Eight processes that make one registry at the same moment: none fails, and all that they
+//! brought is there.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use accession::{Access, Registry};
+
+use crate::answers::assert_sound;
+use crate::rounds::rounds;
+use crate::victim::program_in;
+
+const PROCESSES: usize = 8;
+
+/// How many are making the registry now.
+fn drafts(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    files.filter(|file| file.to_string_lossy().ends_with(".new")).count()
+}
+
+#[test]
+fn eight_processes_that_make_one_registry_at_once_all_succeed() {
+    let start = Instant::now();
+    let rounds = rounds(25);
+    let mut rivals = 0;
+    for round in 0..rounds {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        let spawn = |n: usize| -> Child {
+            // Each waits for a line on its stdin, so that all begin at once.
+            let program = program_in(folder.path());
+            let mut command = Command::new("sh");
+            command.args(["-c", "read line; exec \"$@\"", "sh"]).arg(program.get_program());
+            command.arg("--registry").arg(&path);
+            match n % 2 {
+                0 => command.args(["dataset", "add", &format!("DATASET.{n}"), "--title", "T"]),
+                _ => command.args(["ingest", &format!("DATASET.{n}"), "--create", "A", "B"]),
+            };
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let mut children: Vec<Child> = (0..PROCESSES).map(spawn).collect();
+        for child in &mut children {
+            child.stdin.take().unwrap().write_all(b"now\n").unwrap();
+        }
+        let mut most = 0;
+        while !path.exists() {
+            most = most.max(drafts(folder.path()));
+        }
+        rivals += u64::from(most > 1);
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "round {round}: {error}");
+        }
+        let mut registry = Registry::open(&path, Access::Write).unwrap();
+        assert_sound(&mut registry, "first open");
+        let datasets = registry.datasets().unwrap();
+        let names: Vec<&str> = datasets.iter().map(|listed| listed.dataset.name.as_str()).collect();
+        let expected: Vec<String> = (0..PROCESSES).map(|n| format!("DATASET.{n}")).collect();
+        assert_eq!(names, expected, "round {round}");
+        let changes = datasets.iter().filter_map(|listed| listed.latest.as_ref());
+        assert_eq!(changes.filter(|latest| latest.granules == 2).count(), PROCESSES / 2);
+        drop(registry);
+        let left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["accession.db"], "round {round}");
+    }
+    println!(
+        "first open: {rounds} rounds of {PROCESSES} processes in {:.1?}; in {rivals} several were seen \
+         to make it at once",
+        start.elapsed()
+    );
+    assert!(rivals * 2 > rounds, "they hardly ever came at the same moment");
+}

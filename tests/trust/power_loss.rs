@@ -1,0 +1,286 @@
+//! The power goes at any moment: what was acknowledged before is there, and the change under way
+//! is there whole or not at all.
+//!
+//! A run of commands is journalled, from the creation of the registry on. Behind each call in the
+//! journal the power is lost, and the registry is opened on what the disk may hold then
+//! ([`crate::disk`]). That the journal is complete is proved: without a power loss, it gives the
+//! files that are there, byte by byte.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use accession::minting::payment::Scheme;
+use accession::{Access, Registry, Stamp, Timestamp};
+
+use crate::answers::{Answers, assert_sound, examine};
+use crate::dice::Dice;
+use crate::disk::{Content, Disk, Record, records};
+use crate::harness::history::{change, name, now, second};
+use crate::interposed::Interposed;
+use crate::rounds::{dice, folder_in_memory, rounds};
+use crate::scene::{Place, Scene, granule_id};
+
+/// A run of commands, as the disk saw it.
+struct Run {
+    place: Place,
+    records: Vec<Record>,
+    /// Where in the journal each command had ended, and what the registry said then.
+    ends: Vec<(usize, Option<Answers>)>,
+    payment: Option<(usize, Vec<String>, Timestamp)>,
+}
+
+/// Whether somebody has the registry open all the time: then the -wal file stays, and grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    None,
+    Stays,
+}
+
+impl Run {
+    fn of(commands: &[String], reader: Reader) -> Self {
+        let scene = Scene::new();
+        let place = scene.place(true);
+        let journal = place.folder.with_extension("journal");
+        let disk = Interposed::keeping(&place.folder, &journal);
+        let mut ends = vec![(0, None)];
+        let (mut payment, mut readers) = (None, Vec::new());
+        for command in commands {
+            let primary = scene.path("primary.db");
+            let words = command.replace("PRIMARY", primary.to_str().unwrap());
+            let output = disk
+                .command(&place.temporary())
+                .arg("--json")
+                .arg("--registry")
+                .arg(place.registry())
+                .args(words.split_whitespace())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{command}: {output:?}");
+            let end = std::fs::metadata(&journal).unwrap().len() as usize;
+            ends.push((end, Some(examine_copy(&place, command))));
+            if command.starts_with("payment-id") {
+                payment = Some(printed(&output.stdout, end));
+            }
+            if reader == Reader::Stays && readers.is_empty() {
+                readers.push(place.reader());
+            }
+        }
+        let records = records(&std::fs::read(journal).unwrap());
+        let run = Run { place, records, ends, payment };
+        run.assert_complete();
+        drop(readers);
+        run
+    }
+
+    /// The journal gives the files that are there. (The -shm file is memory, not a file.)
+    fn assert_complete(&self) {
+        let mut disk = Disk::default();
+        self.records.iter().for_each(|record| disk.apply(record, &self.place.folder));
+        let mut content = disk.content();
+        content.retain(|name, _| !name.ends_with("-shm"));
+        let copy = folder_in_memory();
+        copy_files(&self.place.folder, copy.path());
+        let mut there = Content::new();
+        for entry in std::fs::read_dir(copy.path()).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if !name.ends_with("-shm") {
+                there.insert(name, std::fs::read(entry.path()).unwrap());
+            }
+        }
+        assert_eq!(content.keys().collect::<Vec<_>>(), there.keys().collect::<Vec<_>>());
+        assert!(content == there, "the journal lacks something");
+    }
+
+    /// Loses the power behind every call, or some of them; returns how often, and with how much
+    /// under way.
+    fn lose_power(&self, times: u64, step: usize, dice: &mut Dice) -> (u64, u64) {
+        let mut disk = Disk::default();
+        let (mut states, mut unsynced) = (0, 0);
+        let mut skip = 0;
+        for (index, record) in self.records.iter().enumerate() {
+            disk.apply(record, &self.place.folder);
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            skip = if step > 1 { dice.within(0..2 * step) } else { 0 };
+            for _ in 0..times {
+                let content = disk.after_power_loss(dice);
+                let story = format!("power lost behind call {} of the journal", index + 1);
+                self.assert_nothing_lost(record.end, &content, dice, &story);
+                states += 1;
+                unsynced += u64::from(disk.pending() > 0);
+            }
+        }
+        (states, unsynced)
+    }
+
+    /// How many of the states of a disk that syncs nothing, though it says so, lack a change that
+    /// was acknowledged.
+    fn lose_power_of_a_disk_that_lies(&self, dice: &mut Dice) -> (u64, u64) {
+        let mut disk = Disk::default();
+        let (mut states, mut lost) = (0, 0);
+        for record in self.records.iter().filter(|record| !record.is_sync()) {
+            disk.apply(record, &self.place.folder);
+            let folder = folder_in_memory();
+            for (name, bytes) in &disk.after_power_loss(dice) {
+                std::fs::write(folder.path().join(name), bytes).unwrap();
+            }
+            let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= record.end).unwrap();
+            let told = Registry::open(&folder.path().join("accession.db"), Access::Write)
+                .and_then(|mut registry| Answers::of(&mut registry))
+                .ok()
+                .map(Answers::timeless);
+            let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
+            states += 1;
+            lost += u64::from(may_be.iter().all(|(_, answers)| *answers != told));
+        }
+        (states, lost)
+    }
+
+    fn assert_nothing_lost(&self, end: usize, content: &Content, dice: &mut Dice, story: &str) {
+        let folder = folder_in_memory();
+        for (name, bytes) in content {
+            // Shared memory is never synced: it is gone, or anything at all.
+            let rubbish: Vec<u8>;
+            let bytes = match name.ends_with("-shm") {
+                true if dice.once_in(2) => continue,
+                true => {
+                    rubbish = (0..32_768).map(|_| dice.number() as u8).collect();
+                    &rubbish
+                }
+                false => bytes,
+            };
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= end).unwrap();
+        let path = folder.path().join("accession.db");
+        let told = path.exists().then(|| examine(&path, story));
+        let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
+        assert!(
+            may_be.iter().any(|(_, answers)| *answers == told),
+            "{story}: {acknowledged} commands were acknowledged, and this is something else: {:?}",
+            told.map(|told| may_be
+                .iter()
+                .flat_map(|(_, answers)| answers)
+                .map(|answers| told.differing(answers))
+                .collect::<Vec<_>>())
+        );
+        if path.exists() {
+            self.assert_it_goes_on(&path, acknowledged, story);
+        }
+    }
+
+    /// The registry takes changes as ever, and issues no payment id again.
+    fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, story: &str) {
+        let mut registry = Registry::open(path, Access::Write).unwrap();
+        let stamp = Stamp { at: Some(second(10_000)), now: now() };
+        registry.change(&name("OWN"), change(["behind.the.loss"], []), stamp).unwrap();
+        if let Some((end, ids, time)) = &self.payment
+            && *end <= self.ends[acknowledged].0
+        {
+            let scheme = Scheme::default();
+            let worker = scheme.worker(7).unwrap();
+            let lease = registry.lease_payment_ids(scheme, worker, 3, || *time).unwrap();
+            assert!(
+                lease.ids.iter().all(|decoded| !ids.contains(&decoded.id.to_string())),
+                "{story}: a payment id came again"
+            );
+        }
+        assert_sound(&mut registry, story);
+    }
+}
+
+/// What the registry says, asked on a copy: an examination would tidy up.
+fn examine_copy(place: &Place, story: &str) -> Answers {
+    let copy = folder_in_memory();
+    copy_files(&place.folder, copy.path());
+    examine(&copy.path().join("accession.db"), story)
+}
+
+/// By another process: closing the files in this one would drop the locks of its readers.
+fn copy_files(from: &Path, to: &Path) {
+    let script = "cp $0/accession.db* $0/.accession-* $1 2>/dev/null; test -e $1/accession.db";
+    let status = Command::new("sh").args(["-c", script]).args([from, to]).status().unwrap();
+    assert!(status.success());
+}
+
+fn printed(stdout: &[u8], end: usize) -> (usize, Vec<String>, Timestamp) {
+    let rows: Vec<serde_json::Value> = String::from_utf8_lossy(stdout)
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
+    let ids = rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
+    (end, ids, rows[0]["time"].as_str().unwrap().parse().unwrap())
+}
+
+fn some(numbers: impl Iterator<Item = usize>) -> String {
+    numbers.map(granule_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// Ten commands, of each kind that changes something.
+fn commands() -> Vec<String> {
+    let at = |n: i64| second(n);
+    vec![
+        format!("ingest OWN --create --at {} {}", at(1), some((0..200).step_by(2))),
+        format!("delete OWN --at {} {}", at(2), some((20..60).step_by(4))),
+        format!("ingest OWN --at {} --note back {}", at(3), some((20..40).step_by(4))),
+        "payment-id new --worker 7 --count 9".to_owned(),
+        "dataset edit OWN --title Granules --creator Someone".to_owned(),
+        format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --create --at {}", at(4)),
+        format!("ingest OWN --at {} {}", at(5), some((1..150).step_by(2))),
+        format!("delete MIRROR --at {} {}", at(6), some((1..7).chain(9..12))),
+        format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --at {}", at(7)),
+        format!("delete OWN --at {} {}", at(8), some((1..90).step_by(2))),
+    ]
+}
+
+#[test]
+fn no_change_that_was_acknowledged_is_lost_with_the_power() {
+    let mut dice = dice("power loss");
+    for reader in [Reader::None, Reader::Stays] {
+        let start = Instant::now();
+        let run = Run::of(&commands(), reader);
+        let (states, unsynced) = run.lose_power(rounds(1), 1, &mut dice);
+        println!(
+            "power loss, reader {reader:?}: {states} states behind {} calls, {unsynced} with something \
+             unsynced, in {:.1?}",
+            run.records.len(),
+            start.elapsed()
+        );
+        assert!(states > 150 && unsynced * 2 > states);
+        let (states, lost) = run.lose_power_of_a_disk_that_lies(&mut dice);
+        println!("power loss, a disk that lies: {lost} of {states} states lack a change");
+        assert!(lost * 4 > states, "this test could not see a loss");
+    }
+}
+
+#[test]
+fn no_change_is_lost_with_the_power_while_a_large_one_is_written_back() {
+    // Ids of 900 characters: over a thousand pages, after which SQLite moves the -wal file into the
+    // registry by itself, and begins it anew.
+    let mut dice = dice("power loss, large");
+    let start = Instant::now();
+    let folder = folder_in_memory();
+    let (file, mut commands) = (folder.path().join("ids.txt"), commands());
+    let ids = (0..4_800).map(|n| format!("{n:05}{:x<895}\n", "")).collect::<String>();
+    std::fs::write(&file, ids).unwrap();
+    commands.truncate(3);
+    commands.push(format!("ingest OWN --at {} --from {}", second(4), file.display()));
+    commands.push(format!("ingest OWN --at {} last", second(5)));
+    let run = Run::of(&commands, Reader::Stays);
+    let step = run.records.len() / 30;
+    let (states, unsynced) = run.lose_power(rounds(1), step, &mut dice);
+    println!(
+        "power loss, large: {states} states behind {} calls, {unsynced} with something unsynced, in \
+         {:.1?}",
+        run.records.len(),
+        start.elapsed()
+    );
+    let registry = run.place.registry();
+    let written = run.records.iter().filter(|record| record.is_write_to(&registry)).count();
+    assert!(written > 1_000 && states > 15, "it was written back");
+}

@@ -1,0 +1,293 @@
+//! Bits that flip on the disk, and files that were cut: nothing panics, nothing hangs, and what can
+//! be recomputed is never told wrong without `verify` finding it.
+//!
+//! A registry with all that one can hold is damaged in one place and asked everything. Either
+//! nothing is different, or some call says an error, or `verify` with `check_file` finds it; or an
+//! answer differs and nobody can know. [`UNPROVED`] are all the answers that may: no identifier
+//! depends on them.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use accession::minting::payment::Scheme;
+use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Year};
+
+use crate::answers::Answers;
+use crate::dice::Dice;
+use crate::harness::history::{change, id, name, now, second};
+use crate::rounds::{dice, folder_in_memory, rounds};
+use crate::scene::granule_id;
+
+/// What no identifier depends on, and nothing else in the file says a second time.
+const UNPROVED: [&str; 12] = [
+    "dataset name",
+    "dataset doi",
+    "dataset title",
+    "dataset creators",
+    "dataset publisher",
+    "dataset version",
+    "dataset year",
+    "dataset url",
+    "dataset archive",
+    "recorded",
+    "note",
+    "granule producer",
+];
+
+/// What is seen of a damage.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    /// Every answer is as before.
+    Nothing,
+    /// A call said an error of this kind.
+    Said(&'static str),
+    /// The pages and indexes are damaged.
+    FoundInFile,
+    /// `verify` found it.
+    FoundInRows,
+    /// Answers on these subjects differ, and nothing says why.
+    Silent(BTreeSet<&'static str>),
+}
+
+/// A registry file, whole, and what it says.
+struct Original {
+    bytes: Vec<u8>,
+    answers: Answers,
+    payment_time: Timestamp,
+}
+
+/// The damaged copies, one after the other in one place.
+struct Copies {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Original {
+    /// Several datasets of a few hundred granules over several pages; deletions, checkpoints, notes,
+    /// producers' ids, records, payment ids.
+    fn new() -> Self {
+        let copies = Copies::new();
+        let mut registry = Registry::create(&copies.path).unwrap();
+        for (dataset, from, to) in [("ONE", 0, 300), ("TWO", 100, 400), ("THREE", 150, 180)] {
+            let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id);
+            for (step, (comes, goes)) in [
+                (ids(from..to - 10), ids(0..0)),
+                (ids(to - 10..to - 5), ids(from + 3..from + 9)),
+                (ids(from + 5..from + 7), ids(from + 20..from + 21)),
+                (ids(to - 5..to), ids(0..0)),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let mut change = change(comes, goes);
+                change.note = (step % 2 == 1).then(|| format!("what happened in step {step}"));
+                if step == 1 {
+                    change.ingest.iter_mut().for_each(|entry: &mut Entry| {
+                        entry.producer_granule =
+                            Some(id(&format!("{}.of.producer", entry.granule_id)));
+                    });
+                }
+                let stamp = Stamp { at: Some(second(step as i64 * 1_000)), now: now() };
+                registry.change(&name(dataset), change, stamp).unwrap();
+            }
+            let edit = DatasetEdit {
+                doi: Some(format!("10.9999/{dataset}").parse().ok()),
+                title: Some(Some(format!("The title of {dataset}"))),
+                creators: Some(vec!["Someone".to_owned(), "Someone Else".to_owned()]),
+                publisher: Some(Some("The Archive".to_owned())),
+                version: Some(Some("002".to_owned())),
+                year: Some(Year::try_from(2_001).ok()),
+                url: Some(Some(format!("https://archive.example/{dataset}"))),
+                archive: Some(Some("US".to_owned())),
+            };
+            registry.edit_dataset(&name(dataset), edit).unwrap();
+        }
+        let payment_time = second(26 * 365 * 86_400);
+        let scheme = Scheme::default();
+        let lease = |registry: &mut Registry, worker, count| {
+            let worker = scheme.worker(worker).unwrap();
+            registry.lease_payment_ids(scheme, worker, count, || payment_time).unwrap()
+        };
+        let taken = lease(&mut registry, 5, 9).ids.into_iter().map(|decoded| decoded.id);
+        registry.take_payment_ids(taken).unwrap();
+        for worker in [3, 8] {
+            lease(&mut registry, worker, 7);
+        }
+        drop(registry);
+        let bytes = std::fs::read(&copies.path).unwrap();
+        assert!(!copies.wal().exists());
+        assert!(bytes.len() > 15 * 4_096, "only {} bytes", bytes.len());
+        let answers = Answers::default();
+        let mut original = Original { bytes, answers, payment_time };
+        original.answers = original.ask(&copies.path).unwrap().1;
+        original
+    }
+
+    /// Asks everything: what was found wrong, if anything, and the answers.
+    fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
+        let mut registry = Registry::open(path, Access::Write)?;
+        let mut answers = Answers::of(&mut registry)?;
+        let mut found = None;
+        for listed in registry.datasets()? {
+            if !registry.verify(&listed.dataset.name)?.ok {
+                found = Some(Seen::FoundInRows);
+            }
+        }
+        if registry.check_file().is_err() {
+            found = Some(Seen::FoundInFile);
+        }
+        let scheme = Scheme::default();
+        for worker in [3, 8] {
+            let worker = scheme.worker(worker)?;
+            let lease = registry.lease_payment_ids(scheme, worker, 20, || self.payment_time)?;
+            answers.add("payment ids", &lease.ids);
+        }
+        Ok((found, answers))
+    }
+
+    /// What is seen of a damage, with nothing but these bytes at hand.
+    fn seen(&self, path: &Path) -> Seen {
+        match self.ask(path) {
+            Err(error) => Seen::Said(error.kind()),
+            Ok((Some(found), _)) => found,
+            Ok((None, answers)) if answers == self.answers => Seen::Nothing,
+            Ok((None, answers)) => Seen::Silent(answers.differing(&self.answers)),
+        }
+    }
+}
+
+impl Copies {
+    fn new() -> Self {
+        let folder = folder_in_memory();
+        let path = folder.path().join("accession.db");
+        Copies { _folder: folder, path }
+    }
+
+    fn beside(&self, end: &str) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(end);
+        path.into()
+    }
+
+    fn wal(&self) -> PathBuf {
+        self.beside("-wal")
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        for end in ["-wal", "-shm", "-journal"] {
+            let _ = std::fs::remove_file(self.beside(end));
+        }
+        std::fs::write(&self.path, bytes).unwrap();
+    }
+}
+
+/// Damages in one way after the other, and counts what is seen of it.
+fn count(
+    what: &'static str,
+    times: u64,
+    damage: impl Fn(&Original, &Copies, &mut Dice) -> String + Send + 'static,
+) -> BTreeMap<Seen, u64> {
+    let (start, memory) = (Instant::now(), peak_kilobytes());
+    let mut dice = dice(what);
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let (original, copies) = (Original::new(), Copies::new());
+        for _ in 0..times {
+            let story = damage(&original, &copies, &mut dice);
+            // Before it is asked, too: one that hangs is known by its damage.
+            let _ = sender.send((story.clone(), None));
+            let seen = catch_unwind(AssertUnwindSafe(|| original.seen(&copies.path)));
+            let _ = sender.send((story, Some(seen)));
+        }
+    });
+    let counts = collect(&receiver);
+    println!("rot: {what}: {times} in {:.1?}", start.elapsed());
+    for (seen, count) in &counts {
+        println!("rot: {what}: {seen:?}: {count}");
+    }
+    assert_eq!(counts.values().sum::<u64>(), times);
+    let grown = peak_kilobytes() - memory;
+    assert!(grown < 1_000_000, "{what} took {grown} kB of memory");
+    counts
+}
+
+type Told = (String, Option<Result<Seen, Box<dyn Any + Send>>>);
+
+fn collect(receiver: &Receiver<Told>) -> BTreeMap<Seen, u64> {
+    let (mut counts, mut under_way) = (BTreeMap::new(), String::new());
+    loop {
+        match receiver.recv_timeout(Duration::from_secs(60)) {
+            Ok((story, None)) => under_way = story,
+            Ok((story, Some(Err(_)))) => panic!("{story}: a panic"),
+            Ok((_, Some(Ok(seen)))) => *counts.entry(seen).or_insert(0) += 1,
+            Err(RecvTimeoutError::Timeout) => panic!("{under_way}: it hangs"),
+            Err(RecvTimeoutError::Disconnected) => return counts,
+        }
+    }
+}
+
+/// The most memory that this process ever took; 0 where the system does not say.
+fn peak_kilobytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+fn assert_only_what_nothing_proves_is_silent(counts: &BTreeMap<Seen, u64>) {
+    for seen in counts.keys() {
+        if let Seen::Silent(subjects) = seen {
+            let proved = subjects.iter().find(|subject| !UNPROVED.contains(subject));
+            assert_eq!(proved, None, "told wrong, and verify says ok: {subjects:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
+    let counts = count("flipped bits", rounds(1_000), |original, copies, dice| {
+        let mut bytes = original.bytes.clone();
+        let (byte, bit) = (dice.within(0..bytes.len()), dice.within(0..8));
+        bytes[byte] ^= 1 << bit;
+        copies.write(&bytes);
+        format!("bit {bit} of byte {byte} flipped")
+    });
+    assert_only_what_nothing_proves_is_silent(&counts);
+    assert!(counts.len() > 3, "damage of one kind only");
+}
+
+#[test]
+fn a_file_that_was_cut_says_so() {
+    let counts = count("cut files", rounds(200), |original, copies, dice| {
+        let mut size = dice.within(0..original.bytes.len());
+        if dice.once_in(2) {
+            size -= size % 4_096;
+        }
+        copies.write(&original.bytes[..size]);
+        format!("cut to {size} bytes")
+    });
+    let loud = |seen: &Seen| matches!(seen, Seen::Said(_) | Seen::FoundInFile | Seen::FoundInRows);
+    assert!(counts.keys().all(loud), "{counts:?}");
+}
+
+#[test]
+fn a_wal_file_of_rubbish_is_passed_over() {
+    let counts = count("rubbish beside it", rounds(100), |original, copies, dice| {
+        copies.write(&original.bytes);
+        let size = dice.within(1..40_000);
+        let mut rubbish: Vec<u8> = (0..size).map(|_| dice.number() as u8).collect();
+        if dice.once_in(2) && size > 4 {
+            // As a -wal file begins (sqlite.org/fileformat.html § 4.1).
+            rubbish[..4].copy_from_slice(&[0x37, 0x7f, 0x06, 0x82]);
+        }
+        std::fs::write(copies.wal(), &rubbish).unwrap();
+        if dice.once_in(2) {
+            std::fs::write(copies.beside("-shm"), &rubbish).unwrap();
+        }
+        format!("{size} bytes of rubbish")
+    });
+    assert_eq!(counts.keys().collect::<Vec<_>>(), [&Seen::Nothing]);
+}
