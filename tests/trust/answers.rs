@@ -38,6 +38,7 @@ impl Answers {
                 answers.add_granules(registry, name, &instance)?;
                 let mut intervals = Vec::new();
                 registry.resolve(instance.identifier, None, None, |found| {
+                    let found = found.instance;
                     intervals.push((found.dataset, found.timestamp, found.until));
                     Ok(())
                 })?;

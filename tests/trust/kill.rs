@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::dice::Dice;
 use crate::ledger::Found;
 use crate::rounds::{dice, folder_in_memory, is_long, rounds};
-use crate::victim::{KINDS, Kind, Plan, Primary, Victim};
+use crate::victim::{KINDS, Kind, Primary, Victim};
 
 /// Kills that one registry suffers before a new one takes its place: its history grows.
 const KILLS_A_REGISTRY: usize = 40;

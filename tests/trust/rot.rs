@@ -97,12 +97,13 @@ impl Original {
             let edit = DatasetEdit {
                 doi: Some(format!("10.9999/{dataset}").parse().ok()),
                 title: Some(Some(format!("The title of {dataset}"))),
-                creators: Some(vec!["Someone".to_owned(), "Someone Else".to_owned()]),
+                creators: Some(["Someone", "Someone Else"].map(|name| name.parse().unwrap()).to_vec()),
                 publisher: Some(Some("The Archive".to_owned())),
                 version: Some(Some("002".to_owned())),
                 year: Some(Year::try_from(2_001).ok()),
                 url: Some(Some(format!("https://archive.example/{dataset}"))),
                 archive: Some(Some("US".to_owned())),
+                licence: None,
             };
             registry.edit_dataset(&name(dataset), edit).unwrap();
         }
