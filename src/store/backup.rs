@@ -27,7 +27,7 @@ impl Read<'_> {
     /// [`Error::Exists`], [`Error::Full`], and what reading may give.
     pub fn copy_beside(&self, target: &Path, progress: impl FnMut(u64, u64)) -> Result<Draft> {
         // So that the transaction, which is deferred, begins.
-        self.transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        self.transaction.pragma_query(None, "schema_version", |_| Ok(()))?;
         copy_beside(&self.transaction, target, progress)
     }
 }

@@ -20,7 +20,7 @@ struct Migration {
 }
 
 /// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration { sql: include_str!("../../migrations/V1__register.sql"), rewrites_rows: false },
     Migration {
         sql: include_str!("../../migrations/V2__readable_views.sql"),
@@ -31,6 +31,7 @@ const MIGRATIONS: [Migration; 4] = [
         rewrites_rows: false,
     },
     Migration { sql: include_str!("../../migrations/V4__citations.sql"), rewrites_rows: false },
+    Migration { sql: include_str!("../../migrations/V5__second_copies.sql"), rewrites_rows: false },
 ];
 
 /// The schema of this version.

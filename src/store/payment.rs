@@ -23,11 +23,19 @@ pub struct WorkerRow {
 
 impl Read<'_> {
     /// How far the workers have come, by number: 45 rows at most.
+    ///
+    /// # Errors
+    ///
+    /// [`super::Error::Damaged`]: the two copies of a row differ (V5). An id could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
         const WORKERS: &str = "
             SELECT worker, layout, epoch, last_second, next_counter
             FROM payment_worker
             ORDER BY worker";
+        const CHECK: &str = "PRAGMA integrity_check('payment_worker')";
+        if let Some(what) = self.findings(CHECK)?.into_iter().next() {
+            return Err(super::Error::Damaged { what });
+        }
         let mut statement = self.transaction.prepare_cached(WORKERS)?;
         let rows = statement.query_map([], |row| {
             Ok(WorkerRow {

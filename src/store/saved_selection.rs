@@ -67,7 +67,7 @@ impl Read<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Every selection of a dataset, in the order in which they were cited first.
+    /// Every selection of a dataset, by identifier.
     pub fn saved_selections_of(
         &self,
         dataset: DatasetKey,
@@ -75,7 +75,7 @@ impl Read<'_> {
         const OF_DATASET: &str = select_saved!(
             "
             WHERE saved_selection.dataset_id = :dataset_id
-            ORDER BY saved_selection.id"
+            ORDER BY saved_selection.identifier, saved_selection.patterns"
         );
         let mut statement = self.transaction.prepare_cached(OF_DATASET)?;
         let rows = statement.query_map(named_params! { ":dataset_id": dataset.0 }, from_row)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use accession::{Access, Code, Finding, Moment, Registry, Stamp, Wanted};
+use accession::{Access, Code, DatasetEdit, Finding, Moment, Registry, Stamp, Wanted};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, id, name, now, second};
@@ -248,4 +248,40 @@ fn what_is_wrong_is_found_and_never_repaired() {
     let sandbox = Sandbox::new();
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.02999'");
     assert_eq!(sandbox.verify(), findings);
+}
+
+#[test]
+fn a_record_that_differs_from_its_second_copy_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for marker in ["the-title", "the-note", "Creator, The", "the-producer", "the.pattern*"] {
+        let path = folder.path().join(format!("{}.db", marker.replace('*', "")));
+        let mut registry = Registry::create(&path).unwrap();
+        let mut change = change(["the.pattern.1"], []);
+        change.ingest[0].producer_granule = Some(id("the-producer"));
+        change.note = Some("the-note".to_owned());
+        registry.change(&name("D"), change, Stamp { at: Some(second(0)), now: now() }).unwrap();
+        let edit = DatasetEdit {
+            title: Some(Some("the-title".to_owned())),
+            creators: Some(vec!["Creator, The".parse().unwrap()]),
+            ..DatasetEdit::default()
+        };
+        registry.edit_dataset(&name("D"), edit).unwrap();
+        let wanted = Wanted::Patterns(vec!["the.pattern*".parse().unwrap()]);
+        registry.cite_part(&name("D"), None, wanted, now()).unwrap();
+        drop(registry);
+
+        let mut bytes = std::fs::read(&path).unwrap();
+        let copies: Vec<usize> = bytes
+            .windows(marker.len())
+            .enumerate()
+            .filter(|(_, window)| *window == marker.as_bytes())
+            .map(|(at, _)| at)
+            .collect();
+        assert!(copies.len() >= 2, "{marker} stands twice");
+        // The first letter becomes another one.
+        bytes[copies[0]] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let mut registry = Registry::open(&path, Access::Read).unwrap();
+        assert_eq!(registry.check_file().unwrap_err().kind(), "damaged", "{marker}");
+    }
 }

@@ -97,7 +97,9 @@ impl Original {
             let edit = DatasetEdit {
                 doi: Some(format!("10.9999/{dataset}").parse().ok()),
                 title: Some(Some(format!("The title of {dataset}"))),
-                creators: Some(["Someone", "Someone Else"].map(|name| name.parse().unwrap()).to_vec()),
+                creators: Some(
+                    ["Someone", "Someone Else"].map(|name| name.parse().unwrap()).to_vec(),
+                ),
                 publisher: Some(Some("The Archive".to_owned())),
                 version: Some(Some("002".to_owned())),
                 year: Some(Year::try_from(2_001).ok()),

@@ -69,6 +69,9 @@ pub enum Code {
     Date,
     /// Two rows say that a granule was held twice at once.
     Overlap,
+    /// What stands twice in the file differs: the record of a dataset, a note, or when something was
+    /// entered; of this dataset or of another.
+    Record,
     /// A part that was cited is not what was cited.
     Selection,
     /// A checkpoint is wrong, missing, or stands where none should.
@@ -127,6 +130,9 @@ impl Registry {
             monitor.end();
             let identifiers: Vec<Identifier> = swept?.identifiers().collect();
             let mut findings = rows.compare_with(&identifiers);
+            for what in read.integrity_of_records()? {
+                findings.add(Code::Record, None, None, what);
+            }
             findings.append(rows.findings);
             findings.append(checkpoints.finish());
             findings.append(parts.compare(read, key)?);
