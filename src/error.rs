@@ -159,6 +159,7 @@ impl Error {
                 Store::CannotOpen => "cannot-open",
                 Store::Changed => "changed",
                 Store::Damaged { .. } => "damaged",
+                Store::TooLong => "too-long",
                 Store::Io { .. } => "io",
                 Store::Database(_) => "database",
             },
@@ -200,6 +201,7 @@ impl Error {
                 Store::Damaged { .. } => {
                     "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
                 }
+                Store::TooLong => "a note or a title this long is no note and no title",
                 Store::Exists | Store::Io { .. } | Store::Database(_) => return None,
             },
             Error::Change(error) => return error.hint(),

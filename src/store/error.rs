@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 
 use super::BUSY_WAIT;
+use super::open::MAX_VALUE_BYTES;
 use crate::model::quoted;
 
 /// What can go wrong with a registry file.
@@ -63,6 +64,9 @@ pub enum Error {
         /// What is wrong, and where.
         what: String,
     },
+    /// A value that no registry holds.
+    #[error("a text of more than {MAX_VALUE_BYTES} bytes, with what stands beside it")]
+    TooLong,
     /// The operating system refused something.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
@@ -95,6 +99,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DiskFull) => Error::Full,
             Some(ErrorCode::ReadOnly) => Error::ReadOnly,
             Some(ErrorCode::CannotOpen) => Error::CannotOpen,
+            Some(ErrorCode::TooBig) => Error::TooLong,
             Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
             Some(ErrorCode::NotADatabase) => {
                 Error::NotARegistry { what: "the file is no SQLite database".to_owned() }

@@ -6,21 +6,22 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::backup::copy_beside;
 use super::open::{Draft, configure};
-use super::{Error, Result};
+use super::{Error, Result, schema};
 
 /// `application_id` of a registry: the letters `accs`, as file(1) shows them.
 const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
 /// What brings a file from one schema to the next.
-struct Migration {
-    sql: &'static str,
+#[derive(Clone, Copy)]
+pub(super) struct Migration {
+    pub(super) sql: &'static str,
     /// Whether it changes rows that are there. Then a copy of the file is kept, since a mistake in
     /// it could not be undone.
     rewrites_rows: bool,
 }
 
 /// What brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
-const MIGRATIONS: [Migration; 5] = [
+pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("../../migrations/V1__register.sql"), rewrites_rows: false },
     Migration {
         sql: include_str!("../../migrations/V2__readable_views.sql"),
@@ -38,6 +39,7 @@ const MIGRATIONS: [Migration; 5] = [
 pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;
 
 /// What a file says that it is.
+#[derive(Clone, Copy)]
 pub(super) enum Stamp {
     /// A registry of the schema of this version.
     Current,
@@ -59,6 +61,8 @@ pub(super) fn stamp(connection: &Connection) -> Result<Stamp> {
     }
     match pragma(connection, "user_version")? {
         found if found > SCHEMA => Err(Error::Newer { found, known: SCHEMA }),
+        // What is made here has its version from its first moment on.
+        0 => Err(Error::NotARegistry { what: "it has the mark of one, and no schema".to_owned() }),
         SCHEMA => Ok(Stamp::Current),
         found => Ok(Stamp::Older(found)),
     }
@@ -69,13 +73,14 @@ pub(super) fn stamp(connection: &Connection) -> Result<Stamp> {
 /// The version is read under the write lock, so of two processes that migrate one file the second
 /// finds nothing left to do. (The crates for this read it before they lock, and fail that race.)
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
-    run(connection, &MIGRATIONS)
+    run(connection, MIGRATIONS)
 }
 
 fn run(connection: &mut Connection, migrations: &[Migration]) -> Result<()> {
     let path = connection.path().map(PathBuf::from).unwrap_or_default();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: u32 = pragma(&transaction, "user_version")?;
+    schema::check_objects(&transaction, found)?;
     let missing = migrations.get(found as usize..).unwrap_or_default();
     if found > 0 && missing.iter().any(|migration| migration.rewrites_rows) {
         keep_copy(&path, found)?;
@@ -136,8 +141,7 @@ mod tests {
     fn a_migration_that_rewrites_rows_leaves_a_copy_of_what_was() {
         let folder = tempfile::tempdir().unwrap();
         let (path, mut connection) = old(folder.path());
-        let [first, ..] = MIGRATIONS;
-        run(&mut connection, &[first, REWRITES]).unwrap();
+        run(&mut connection, &[MIGRATIONS[0], REWRITES]).unwrap();
         assert_eq!(names(&connection), (2, "A.NEW".to_owned()));
         let copy = Connection::open(path.with_extension("db.schema-1")).unwrap();
         assert_eq!(names(&copy), (1, "A".to_owned()));
@@ -148,8 +152,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_, mut connection) = old(folder.path());
         for _ in 0..2 {
-            let [first, ..] = MIGRATIONS;
-            run(&mut connection, &[first, FAILS]).unwrap_err();
+            run(&mut connection, &[MIGRATIONS[0], FAILS]).unwrap_err();
             assert_eq!(names(&connection), (1, "A".to_owned()));
         }
     }

@@ -23,6 +23,12 @@
 //! has had. Migrations run in one transaction that reads the version under the write lock. A file
 //! of a newer version is refused and left as it is.
 //!
+//! # Strangers
+//!
+//! A registry may come from anyone. What stands in its schema under our names, and on our tables,
+//! must be what our migrations make of it (`schema`), before anything is read or migrated; no
+//! trigger and no view of it runs; and a value of more than a mebibyte is an error instead of memory.
+//!
 //! # Filesystems
 //!
 //! WAL needs shared memory, so a registry is used from one host at a time: not over NFS or SMB. A
@@ -43,6 +49,7 @@ mod open;
 mod pages;
 mod payment;
 mod saved_selection;
+mod schema;
 mod staged_event;
 
 use std::ops::Deref;

@@ -7,14 +7,35 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempPath;
 
 use super::migrate::{self, Stamp};
-use super::{Error, Result, Store};
+use super::{Error, Result, Store, schema};
 
 /// How long a writer waits for another before it says so.
 pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// The longest text, blob or row in a registry, in bytes: a longer one is neither read nor written.
+///
+/// A note of so many control characters, and a thousand granules beside it, still make a line of a
+/// manifest that its reader takes.
+pub(super) const MAX_VALUE_BYTES: i32 = 1_024 * 1_024;
+
+/// What SQLite does for us at most (sqlite.org/limits.html): a file from a stranger cannot ask for
+/// more. The depth of expressions and the number of columns stay as SQLite has them, since the
+/// tables and views that others keep in the file are parsed with ours.
+const LIMITS: [(Limit, i32); 7] = [
+    (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_VALUE_BYTES),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
+    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
+    // Also the actions of foreign keys, of which we have none. (VACUUM INTO would need one file.)
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
 
 /// What a registry is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +115,7 @@ impl Store {
     }
 
     fn prepare(mut self, access: Access) -> Result<Self> {
-        if let Stamp::Older(found) = migrate::stamp(&self.connection)? {
+        if let Stamp::Older(found) = schema::check(&self.connection)? {
             if self.is_read_only()? {
                 return Err(Error::Older { found, known: migrate::SCHEMA });
             }
@@ -213,6 +234,9 @@ pub(super) fn configure(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(32);
+    for (limit, most) in LIMITS {
+        connection.set_limit(limit, most)?;
+    }
     Ok(())
 }
 

@@ -12,6 +12,7 @@ mod check;
 mod citation_formats;
 mod cited_parts;
 mod damage;
+mod hostile_registries;
 mod import;
 mod mirror_laws;
 mod old_registers;

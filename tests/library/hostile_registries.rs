@@ -1,0 +1,177 @@
+//! A registry file from a stranger: what its mark promises, its schema must hold.
+
+use std::path::{Path, PathBuf};
+
+use accession::{Access, Registry, Stamp};
+use rusqlite::Connection;
+
+use crate::harness::history::{change, name, now, second};
+
+/// The texts of the migrations, in their order.
+fn migrations() -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let version = |path: &PathBuf| -> u32 {
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        stem[1..stem.find('_').unwrap()].parse().unwrap()
+    };
+    files.sort_by_key(version);
+    files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+/// A registry of an older schema, or of this one, with a dataset that has a history of one change.
+fn registry_of(version: usize, path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    for migration in &migrations()[..version] {
+        connection.execute_batch(migration).unwrap();
+    }
+    let mark = u32::from_be_bytes(*b"accs");
+    connection.pragma_update(None, "application_id", mark).unwrap();
+    connection.pragma_update(None, "user_version", version as u32).unwrap();
+    let at = second(0).as_micros();
+    let rows = format!(
+        "INSERT INTO dataset (id, name) VALUES (1, 'dataset');
+         INSERT INTO instance VALUES
+             (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, NULL);
+         INSERT INTO granule VALUES (1, 'A', {at}, NULL, NULL);"
+    );
+    connection.execute_batch(&rows).unwrap();
+}
+
+/// A registry of every schema there is or was, altered as the sqlite3 shell would.
+fn altered(sql: &str) -> Vec<(tempfile::TempDir, PathBuf)> {
+    let versions = 1..=migrations().len();
+    let sandboxes = versions.filter_map(|version| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        registry_of(version, &path);
+        // What a later schema brought cannot be altered in an earlier one.
+        let is_altered = Connection::open(&path).unwrap().execute_batch(sql).is_ok();
+        is_altered.then_some((folder, path))
+    });
+    sandboxes.collect()
+}
+
+#[test]
+fn a_registry_of_every_schema_opens_and_verifies() {
+    let sandboxes = altered("");
+    assert_eq!(sandboxes.len(), migrations().len());
+    for (_folder, path) in sandboxes {
+        let mut registry = Registry::open(&path, Access::Read).unwrap();
+        registry.check_file().unwrap();
+        assert!(registry.verify(&name("dataset")).unwrap().ok);
+    }
+}
+
+#[test]
+fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
+    let cases = [
+        ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or not"),
+        ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or not"),
+        ("DROP TABLE checkpoint", "table checkpoint is missing, or not"),
+        (
+            "DROP TABLE checkpoint;
+             CREATE VIEW checkpoint AS SELECT dataset_id, granule_id, zeroblob(16) AS chain FROM granule",
+            "table checkpoint is missing, or not",
+        ),
+        (
+            "ALTER TABLE dataset RENAME TO real_dataset;
+             CREATE TABLE dataset (
+                 id INTEGER PRIMARY KEY, name TEXT, doi TEXT,
+                 title TEXT AS (hex(zeroblob(100000000))), creators TEXT, publisher TEXT,
+                 version TEXT, year INTEGER, url TEXT, archive TEXT)",
+            "table dataset is missing, or not",
+        ),
+        (
+            "DROP TABLE checkpoint; CREATE VIRTUAL TABLE checkpoint USING fts5 (dataset_id, granule_id, chain)",
+            "table checkpoint is missing, or not",
+        ),
+        ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or not"),
+        (
+            "DROP INDEX instance_by_identifier;
+             CREATE UNIQUE INDEX instance_by_identifier ON instance (identifier)",
+            "index \"instance_by_identifier\" on instance is not ours",
+        ),
+        ("DROP VIEW Granules", "view \"Granules\" is missing, or not"),
+        (
+            "CREATE INDEX mine ON granule (dataset_id, deleted, granule_id, ingested)",
+            "index \"mine\" on granule is not ours",
+        ),
+        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not ours"),
+        ("DROP TABLE payment_taken", "table payment_taken is missing, or not"),
+    ];
+    for (sql, what) in cases {
+        let sandboxes = altered(sql);
+        assert!(!sandboxes.is_empty(), "{sql}");
+        for (_folder, path) in sandboxes {
+            let bytes = std::fs::read(&path).unwrap();
+            for access in [Access::Read, Access::Write] {
+                let error = Registry::open(&path, access).err().unwrap();
+                assert_eq!(error.kind(), "damaged", "{sql}");
+                let text = std::error::Error::source(&error).unwrap().to_string();
+                assert!(text.to_lowercase().contains(&what.to_lowercase()), "{text}");
+                assert_eq!(std::fs::read(&path).unwrap(), bytes, "{sql}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mark_without_a_schema_is_no_registry() {
+    for (_folder, path) in altered("PRAGMA user_version = 0") {
+        let error = Registry::open(&path, Access::Write).err().unwrap();
+        assert_eq!(error.kind(), "not-a-registry");
+    }
+}
+
+#[test]
+fn what_others_keep_in_the_file_is_left_alone_and_never_runs() {
+    let sql = "
+        CREATE TABLE theirs (a TEXT UNIQUE, b AS (upper(a)), dataset_id REFERENCES dataset (id));
+        CREATE INDEX theirs_by_b ON theirs (b);
+        CREATE VIEW their_view AS SELECT hex(zeroblob(100000000)) FROM granule;
+        CREATE TRIGGER their_trigger BEFORE INSERT ON granule
+        BEGIN SELECT raise(ABORT, 'the trigger ran'); END;
+        CREATE TRIGGER their_other BEFORE UPDATE ON granule
+        BEGIN SELECT raise(ABORT, 'the trigger ran'); END;
+        INSERT INTO theirs (a) VALUES ('x');
+        ANALYZE";
+    for (_folder, path) in altered(sql) {
+        let mut registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = Stamp { at: Some(second(1)), now: now() };
+        registry.change(&name("dataset"), change(["B"], ["A"]), stamp).unwrap();
+        registry.check_file().unwrap();
+        assert!(registry.verify(&name("dataset")).unwrap().ok);
+        drop(registry);
+        let connection = Connection::open(&path).unwrap();
+        let theirs = "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%their%' AND sql <> ''";
+        let count: u32 = connection.query_row(theirs, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 5);
+    }
+}
+
+#[test]
+fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
+    let long = "UPDATE instance SET note = printf('%.*c', 1048577, 'x')";
+    for (_folder, path) in altered(long) {
+        // An older file cannot be brought up to date with it.
+        let error = match Registry::open(&path, Access::Write) {
+            Ok(mut registry) => registry.history(&name("dataset"), |_| Ok(())).unwrap_err(),
+            Err(error) => error,
+        };
+        assert_eq!(error.kind(), "too-long");
+    }
+    for (_folder, path) in altered("") {
+        let mut registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = Stamp { at: Some(second(1)), now: now() };
+        let with_note = |bytes| {
+            let note = Some("x".repeat(bytes));
+            accession::Change { note, ..change(["B"], []) }
+        };
+        let too_long = registry.change(&name("dataset"), with_note(1_048_577), stamp).unwrap_err();
+        assert_eq!(too_long.kind(), "too-long");
+        registry.change(&name("dataset"), with_note(1_000_000), stamp).unwrap();
+        assert!(registry.dataset(&name("dataset")).unwrap().latest.unwrap().note.is_some());
+    }
+}
