@@ -82,8 +82,12 @@ impl Answers {
     }
 
     /// The answers that do not depend on when a change was entered.
-    pub fn timeless(mut self) -> Self {
-        self.facts.retain(|(about, _)| *about != "recorded");
+    pub fn timeless(self) -> Self {
+        self.without("recorded")
+    }
+
+    pub fn without(mut self, subject: &str) -> Self {
+        self.facts.retain(|(about, _)| *about != subject);
         self
     }
 

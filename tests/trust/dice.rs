@@ -32,7 +32,7 @@ impl Dice {
 
     /// True once in so many times.
     pub fn once_in(&mut self, times: u64) -> bool {
-        self.number() % times == 0
+        self.number().is_multiple_of(times)
     }
 
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {

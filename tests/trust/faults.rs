@@ -35,7 +35,8 @@ const HONEST: [&str; 5] = ["full", "io", "database", "cannot-open", "read-only"]
 struct Counts {
     points: BTreeMap<(&'static str, Mode, Errno), u64>,
     ends: BTreeMap<(Mode, Errno, String), u64>,
-    there_without_word: u64,
+    /// Errors of commands whose change is there nevertheless, by the call that failed.
+    there_without_word: BTreeMap<String, u64>,
     drafts: usize,
 }
 
@@ -94,7 +95,7 @@ fn fail_each_call(scene: &Scene, deed: &Deed, mode: Mode, errno: Errno, counts: 
     loop {
         let (place, output, hits, _, story) = run(nth);
         if !hits.is_empty() {
-            judge(deed, &place, &output, &story, (mode, errno), counts);
+            judge(deed, &place, (&output, &hits), &story, (mode, errno), counts);
         } else if nth > least {
             assert!(output.status.success(), "{story}: nothing failed");
             return;
@@ -107,7 +108,7 @@ fn fail_each_call(scene: &Scene, deed: &Deed, mode: Mode, errno: Errno, counts: 
 fn judge(
     deed: &Deed,
     place: &Place,
-    output: &Output,
+    (output, hits): (&Output, &[String]),
     story: &str,
     (mode, errno): (Mode, Errno),
     counts: &Mutex<Counts>,
@@ -141,11 +142,24 @@ fn judge(
         End::Done => "done".to_owned(),
         End::Trouble { kind, .. } => {
             let was_changed = is_there && deed.before.as_ref() != Some(&deed.after);
-            counts.there_without_word += u64::from(was_changed);
+            if was_changed {
+                let call = format!("{}: {}", deed.name, call_of(&hits[0]));
+                *counts.there_without_word.entry(call).or_default() += 1;
+            }
             kind
         }
     };
     *counts.ends.entry((mode, errno, end)).or_default() += 1;
+}
+
+/// A call that failed, without the folder: `S accession.db-wal`.
+fn call_of(hit: &str) -> String {
+    let (what, path) = hit.split_once(' ').unwrap();
+    let file = path.rsplit('/').next().unwrap();
+    match file.strip_prefix(".accession-").and_then(|rest| rest.split_once('.')) {
+        Some((_, end)) => format!("{what} .accession-*.{end}"),
+        None => format!("{what} {file}"),
+    }
 }
 
 /// The same command again, on a disk that is whole.
@@ -198,10 +212,12 @@ impl Counts {
         }
         let points: u64 = self.points.values().sum();
         println!(
-            "faults: {points} in {:.1?}; {} were errors though the change is there; {} drafts left",
+            "faults: {points} in {:.1?}; files of drafts that were left: {}",
             start.elapsed(),
-            self.there_without_word,
             self.drafts
         );
+        for (call, count) in &self.there_without_word {
+            println!("faults: an error, though the change is there: {call}: {count}");
+        }
     }
 }

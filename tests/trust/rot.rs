@@ -22,8 +22,10 @@ use crate::harness::history::{change, id, name, now, second};
 use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::scene::granule_id;
 
-/// What no identifier depends on, and nothing else in the file says a second time.
-const UNPROVED: [&str; 12] = [
+/// What no identifier depends on, and nothing else in the file says a second time. (A dataset's name
+/// and a producer's id stand in an index too, so that `check_file` finds them: none was seen among
+/// 20,000 flipped bits. 108 of these were silent, nearly half of them in notes and `recorded`.)
+const UNPROVED: [&str; 13] = [
     "dataset name",
     "dataset doi",
     "dataset title",
@@ -36,6 +38,7 @@ const UNPROVED: [&str; 12] = [
     "recorded",
     "note",
     "granule producer",
+    "payment ids",
 ];
 
 /// What is seen of a damage.
@@ -49,6 +52,8 @@ enum Seen {
     FoundInFile,
     /// `verify` found it.
     FoundInRows,
+    /// Every answer is as it was so many changes ago.
+    Earlier(usize),
     /// Answers on these subjects differ, and nothing says why.
     Silent(BTreeSet<&'static str>),
 }
@@ -56,6 +61,9 @@ enum Seen {
 /// A registry file, whole, and what it says.
 struct Original {
     bytes: Vec<u8>,
+    /// The -wal file beside it with later changes, and what the registry says with it.
+    wal: Vec<u8>,
+    with_wal: Vec<Answers>,
     answers: Answers,
     payment_time: Timestamp,
 }
@@ -124,10 +132,28 @@ impl Original {
         let bytes = std::fs::read(&copies.path).unwrap();
         assert!(!copies.wal().exists());
         assert!(bytes.len() > 15 * 4_096, "only {} bytes", bytes.len());
-        let answers = Answers::default();
-        let mut original = Original { bytes, answers, payment_time };
+        let (answers, wal, with_wal) = (Answers::default(), Vec::new(), Vec::new());
+        let mut original = Original { bytes, wal, with_wal, answers, payment_time };
         original.answers = original.ask(&copies.path).unwrap().1;
+        original.add_wal(&copies);
         original
+    }
+
+    /// Five changes that stay in the -wal file, since somebody has the registry open.
+    fn add_wal(&mut self, copies: &Copies) {
+        copies.write(&self.bytes);
+        let reader = Registry::open(&copies.path, Access::Read).unwrap();
+        let mut registry = Registry::open(&copies.path, Access::Write).unwrap();
+        for n in 0..5 {
+            let change = change([format!("later.{n}").as_str()], [granule_id(200 + n)]);
+            let stamp = Stamp { at: Some(second(10_000 + n as i64)), now: now() };
+            registry.change(&name("ONE"), change, stamp).unwrap();
+            self.with_wal.push(Answers::of(&mut registry).unwrap());
+        }
+        self.wal = std::fs::read(copies.wal()).unwrap();
+        drop((registry, reader));
+        // So much of it each.
+        assert!(self.wal.len() > 5 * 4_096);
     }
 
     /// Asks everything: what was found wrong, if anything, and the answers.
@@ -152,13 +178,21 @@ impl Original {
         Ok((found, answers))
     }
 
+    fn changes_ago(&self, answers: &Answers) -> Option<usize> {
+        let answers = answers.clone().without("payment ids");
+        self.with_wal.iter().rev().position(|then| *then == answers)
+    }
+
     /// What is seen of a damage, with nothing but these bytes at hand.
     fn seen(&self, path: &Path) -> Seen {
         match self.ask(path) {
             Err(error) => Seen::Said(error.kind()),
             Ok((Some(found), _)) => found,
             Ok((None, answers)) if answers == self.answers => Seen::Nothing,
-            Ok((None, answers)) => Seen::Silent(answers.differing(&self.answers)),
+            Ok((None, answers)) => match self.changes_ago(&answers) {
+                Some(changes) => Seen::Earlier(changes),
+                None => Seen::Silent(answers.differing(&self.answers)),
+            },
         }
     }
 }
@@ -293,4 +327,23 @@ fn a_wal_file_of_rubbish_is_passed_over() {
         format!("{size} bytes of rubbish")
     });
     assert_eq!(counts.keys().collect::<Vec<_>>(), [&Seen::Nothing]);
+}
+
+/// A flaw of SQLite's -wal file, counted here: what follows a damaged place in it is taken for the
+/// rest of an interrupted change, and passed over. The file lasts only while somebody has the
+/// registry open, or after a crash.
+#[test]
+fn a_flipped_bit_of_a_wal_file_leads_back_to_an_earlier_change_and_to_nothing_else() {
+    let counts = count("flipped bits of a -wal file", rounds(200), |original, copies, dice| {
+        copies.write(&original.bytes);
+        let mut wal = original.wal.clone();
+        let (byte, bit) = (dice.within(0..wal.len()), dice.within(0..8));
+        wal[byte] ^= 1 << bit;
+        std::fs::write(copies.wal(), &wal).unwrap();
+        format!("bit {bit} of byte {byte} flipped in the -wal file")
+    });
+    // Nothing: as it was before all five.
+    let is_whole = |seen: &Seen| matches!(seen, Seen::Earlier(_) | Seen::Nothing | Seen::Said(_));
+    assert!(counts.keys().all(is_whole), "{counts:?}");
+    assert!(counts.len() > 3, "{counts:?}");
 }

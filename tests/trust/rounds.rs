@@ -1,5 +1,8 @@
 //! How long the tests run, with which seed, and where: the one place that reads the environment.
 
+use std::process::Command;
+use std::sync::LazyLock;
+
 use crate::dice::Dice;
 
 /// So many rounds, or as many times that as `TRUST` says.
@@ -19,10 +22,17 @@ pub fn dice(test: &str) -> Dice {
     Dice::of(seed)
 }
 
-/// A folder in memory, where the system has one: what these tests do to the disk does not depend on
-/// how long a sync takes.
+/// A folder in memory, where the system has one with some room: what most of these tests find does
+/// not depend on how long a sync takes.
 pub fn folder_in_memory() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    static HAS_ROOM: LazyLock<bool> = LazyLock::new(|| {
+        const KILOBYTES: u64 = 500_000;
+        let output = Command::new("df").args(["--output=avail", "/dev/shm"]).output();
+        let text = output.map(|output| output.stdout).unwrap_or_default();
+        let free = String::from_utf8_lossy(&text).lines().nth(1).map(|line| line.trim().parse());
+        free.is_some_and(|free| free.is_ok_and(|free: u64| free > KILOBYTES))
+    });
+    if *HAS_ROOM { tempfile::tempdir_in("/dev/shm") } else { tempfile::tempdir() }.unwrap()
 }
 
 fn number(variable: &str) -> Option<u64> {
