@@ -4,9 +4,9 @@
 //! It found this: a creation that could not move its -wal file into the new registry, since the disk
 //! was full just then, published the registry without it, and said that all was well.
 //!
-//! For the n-th call, n = 1, 2, … until a command ends without having made so many. Five kinds of
-//! disk: one that fails once (EIO), one that is full once, one that is full from then on, one that
-//! breaks from then on, and one that writes only a part (which is no error, until it is full).
+//! For the n-th call, n = 1, 2, … until a command ends without having made so many, on six disks:
+//! one that fails once, or is full once; one that breaks then, or is full from then on; one that
+//! writes half, which is no error; and one that writes half and is full from then on.
 
 use std::collections::BTreeMap;
 use std::process::Output;
