@@ -160,7 +160,7 @@ impl Error {
                 Store::Changed => "changed",
                 Store::Damaged { .. } => "damaged",
                 Store::TooLong => "too-long",
-                Store::Io { .. } => "io",
+                Store::Disk(_) | Store::Io { .. } => "io",
                 Store::Database(_) => "database",
             },
             Error::Change(error) => error.kind(),
@@ -195,6 +195,9 @@ impl Error {
                 Store::Older { .. } => "run any command once where the file can be written",
                 Store::Busy => "wait for it to finish, and try again",
                 Store::Full => "nothing was changed; free some space, and try again",
+                Store::Disk(_) => {
+                    "see whether it is full or failing; `accession history` says whether the change was made"
+                }
                 Store::ReadOnly => "nothing was changed; see who may write to the file",
                 Store::CannotOpen => "see who may read the file, and write to its folder",
                 Store::Changed => "try again",

@@ -64,6 +64,9 @@ pub enum Error {
         /// What is wrong, and where.
         what: String,
     },
+    /// A read, a write or a sync that the disk did not do; a full one says so too.
+    #[error("the disk failed, or is full")]
+    Disk(#[source] rusqlite::Error),
     /// A value that no registry holds.
     #[error("a text of more than {MAX_VALUE_BYTES} bytes, with what stands beside it")]
     TooLong,
@@ -100,6 +103,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::ReadOnly) => Error::ReadOnly,
             Some(ErrorCode::CannotOpen) => Error::CannotOpen,
             Some(ErrorCode::TooBig) => Error::TooLong,
+            Some(ErrorCode::SystemIoFailure) => Error::Disk(error),
             Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
             Some(ErrorCode::NotADatabase) => {
                 Error::NotARegistry { what: "the file is no SQLite database".to_owned() }

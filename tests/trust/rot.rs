@@ -1,10 +1,10 @@
-//! Bits that flip on the disk, and files that were cut: nothing panics, nothing hangs, and what can
-//! be recomputed is never told wrong without `verify` finding it.
+//! Bits that flip on the disk, and files that were cut: nothing panics, nothing hangs, and what
+//! is told wrong is found by `verify`.
 //!
 //! A registry with all that one can hold is damaged in one place and asked everything. Either
-//! nothing is different, or some call says an error, or `verify` with `check_file` finds it; or an
-//! answer differs and nobody can know. [`UNPROVED`] are all the answers that may: no identifier
-//! depends on them.
+//! nothing is different, or some call says an error, or `verify` with `check_file` finds it: by
+//! recomputing what the granules give, and by the second copy of all else. (Before there was one,
+//! 241 of 40,000 flipped bits changed an answer in silence, half of them in notes and dates of entry.)
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,32 +14,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::Scheme;
-use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Year};
+use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Wanted, Year};
 
 use crate::answers::Answers;
 use crate::dice::Dice;
 use crate::harness::history::{change, id, name, now, second};
 use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::scene::granule_id;
-
-/// What no identifier depends on, and nothing else in the file says a second time. (A dataset's name
-/// and a producer's id stand in an index too, so that `check_file` finds them: none was seen among
-/// 20,000 flipped bits. 108 of these were silent, nearly half of them in notes and `recorded`.)
-const UNPROVED: [&str; 13] = [
-    "dataset name",
-    "dataset doi",
-    "dataset title",
-    "dataset creators",
-    "dataset publisher",
-    "dataset version",
-    "dataset year",
-    "dataset url",
-    "dataset archive",
-    "recorded",
-    "note",
-    "granule producer",
-    "payment ids",
-];
 
 /// What is seen of a damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,9 +94,15 @@ impl Original {
                 year: Some(Year::try_from(2_001).ok()),
                 url: Some(Some(format!("https://archive.example/{dataset}"))),
                 archive: Some(Some("US".to_owned())),
-                licence: None,
+                licence: Some(Some("CC-BY-4.0".to_owned())),
             };
             registry.edit_dataset(&name(dataset), edit).unwrap();
+            let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
+            let named =
+                Wanted::Named((from + 9..from + 15).map(|n| id(&granule_id(n)).into()).collect());
+            for wanted in [patterns, named] {
+                registry.cite_part(&name(dataset), None, wanted, now()).unwrap();
+            }
         }
         let payment_time = second(26 * 365 * 86_400);
         let scheme = Scheme::default();
@@ -274,15 +261,6 @@ fn peak_kilobytes() -> u64 {
     line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
 }
 
-fn assert_only_what_nothing_proves_is_silent(counts: &BTreeMap<Seen, u64>) {
-    for seen in counts.keys() {
-        if let Seen::Silent(subjects) = seen {
-            let proved = subjects.iter().find(|subject| !UNPROVED.contains(subject));
-            assert_eq!(proved, None, "told wrong, and verify says ok: {subjects:?}");
-        }
-    }
-}
-
 #[test]
 fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
     let counts = count("flipped bits", rounds(1_000), |original, copies, dice| {
@@ -292,7 +270,8 @@ fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
         copies.write(&bytes);
         format!("bit {bit} of byte {byte} flipped")
     });
-    assert_only_what_nothing_proves_is_silent(&counts);
+    let silent: Vec<&Seen> = counts.keys().filter(|seen| matches!(seen, Seen::Silent(_))).collect();
+    assert!(silent.is_empty(), "told wrong, and verify says ok: {silent:?}");
     assert!(counts.len() > 3, "damage of one kind only");
 }
 
