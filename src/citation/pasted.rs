@@ -1,20 +1,24 @@
-//! Citations in what people paste: the tuple, a sentence, BibTeX, RIS, JSON.
+//! Citations in what people paste: the tuple, a sentence, BibTeX, RIS, JSON, CITATION.cff.
 //!
 //! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines; in
-//! a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an instance
-//! that the citation is related to, and is passed over.
+//! a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an
+//! instance that the citation is related to, and counts only where there is no other.
 //!
-//! Its DOI and its date are looked for where they belong to it: in the same BibTeX entry, RIS record,
-//! document or braces; in running text, between the identifiers before and behind it and within its
-//! paragraph. A date is what follows `as held at` (or `as held on`, `as of`), else what stands right
-//! before the identifier, as in the tuple. The year of publication and the day of access are no such
-//! dates.
+//! A text is read in parts ([`parts`](super::parts)): a BibTeX entry, a RIS record, an item of JSON,
+//! a paragraph, an entry of a list. The DOI and the date of an identifier are looked for in its part:
+//! in running text between its neighbours. A date is what follows `as held at`; in a tuple, what
+//! stands as a member of its own; in running text, what stands before the identifier and a comma.
+//! The year of publication and the day of access are no such dates.
+//!
+//! Costs time in proportion to the text: what is looked at around an identifier has a limit.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use percent_encoding::percent_decode_str;
-
-use crate::model::{Doi, Identifier, Moment};
+use super::dates::{adjacent_date, date_in, date_right_before};
+use super::dois::dois;
+use super::parts::{Kind, Part, near_end, parts};
+use crate::model::{DatasetName, Doi, Identifier, Moment};
 
 /// A citation that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +27,14 @@ pub struct Pasted {
     pub identifier: Stated<Identifier>,
     /// Its DOI; one that cannot be read is none.
     pub doi: Option<Doi>,
+    /// The dataset's name in an archive, which stands in a tuple where there is no DOI.
+    pub dataset: Option<DatasetName>,
     /// As of when it says that the granules were held.
     pub date: Option<Stated<Moment>>,
 }
 
 /// Something that a citation says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Stated<T> {
     /// This.
     Read(T),
@@ -36,31 +42,45 @@ pub enum Stated<T> {
     Unreadable(String),
 }
 
-/// Finds the citations in a text, in their order; what one BibTeX entry or RIS record says twice is
-/// one.
+/// Finds the citations in a text, in their order; what a record says twice is one.
 pub fn find(text: &str) -> Vec<Pasted> {
-    let text = strings_of_json(text).unwrap_or_else(|| text.to_owned());
-    let marks = marks(&text);
-    let records = records(&text);
-    let mut found: Vec<(Range<usize>, Pasted)> = Vec::new();
+    parts(text).iter().flat_map(of_part).collect()
+}
+
+/// Bytes before and behind an identifier in which its DOI and its date are looked for.
+const NEAR: usize = 2_000;
+
+fn of_part(part: &Part) -> Vec<Pasted> {
+    let text = part.text.as_str();
+    let marks = marks(text);
+    let is_record = part.kind == Kind::Record;
+    let alone: HashSet<&Stated<Identifier>> = marks.iter().map(|mark| &mark.identifier).collect();
+    let has_one = alone.len() == 1;
+    let of_record = if is_record { date_in(text) } else { None };
+    let doi_of_record = part.doi.clone().or_else(|| {
+        if is_record { dois(&text[..near_end(text, NEAR)]).into_iter().next() } else { None }
+    });
+    let mut found: Vec<Pasted> = Vec::new();
+    let (mut seen, mut told) = (HashSet::new(), HashSet::new());
     for (index, mark) in marks.iter().enumerate() {
-        let record = records.iter().find(|record| record.contains(&mark.place.start));
         let before = index.checked_sub(1).map_or(0, |before| marks[before].place.end);
         let behind = marks.get(index + 1).map_or(text.len(), |behind| behind.place.start);
-        let scope = match record {
-            Some(record) => record.clone(),
-            None => paragraph(&text, &mark.place, before..behind),
-        };
-        let pasted = mark.within(&text, scope.clone(), record.is_none());
-        let is_repeated = record.is_some()
-            && found
-                .iter()
-                .any(|(other, seen)| *other == scope && seen.identifier == pasted.identifier);
-        if !is_repeated {
-            found.push((scope, pasted));
+        let mut pasted = mark.within(text, before..behind);
+        if is_record {
+            pasted.doi = doi_of_record.clone();
+            pasted.dataset = None;
+            pasted.date = adjacent_date(&text[mark.place.end..behind])
+                .or_else(|| of_record.clone().filter(|_| has_one));
+        }
+        // What a record says again, it says once; unless it says something else of it.
+        let date = pasted.date.as_ref().map(|date| format!("{date:?}"));
+        let is_told = !told.insert(&mark.identifier) && date.is_none();
+        let is_new = seen.insert((&mark.identifier, date)) && !is_told;
+        if is_new || !is_record {
+            found.push(pasted);
         }
     }
-    found.into_iter().map(|(_, pasted)| pasted).collect()
+    found
 }
 
 /// An identifier, and where it stands, its `DI:` included.
@@ -70,66 +90,97 @@ struct Mark {
 }
 
 impl Mark {
-    /// The citation, from what stands in its scope; in running text, what stands behind the
-    /// sentence of the identifier is not of it.
-    fn within(&self, text: &str, scope: Range<usize>, is_running: bool) -> Pasted {
-        let before = one_spaced(&text[scope.start..self.place.start]);
-        let mut behind = one_spaced(&text[self.place.end..scope.end]);
-        if let (true, Some(end)) = (is_running, behind.find(". ")) {
-            behind.truncate(end);
+    /// The citation in running text, between what belongs to its neighbours.
+    fn within(&self, text: &str, within: Range<usize>) -> Pasted {
+        let start = near_start(text, within.start.max(self.place.start.saturating_sub(NEAR)));
+        let mut before = &text[start..self.place.start];
+        // What stands behind the identifier before this one belongs to that, up to its full stop.
+        if within.start > 0
+            && start == within.start
+            && let Some(end) = before.find(". ").or_else(|| before.find(".\n"))
+        {
+            before = &before[end + 1..];
         }
-        let doi = dois(&before).pop().or_else(|| dois(&behind).into_iter().next());
-        let date = date_behind_phrase(&behind)
-            .or_else(|| date_behind_phrase(&before))
-            .or_else(|| date_right_before(&before));
-        Pasted { identifier: self.identifier.clone(), doi, date }
+        let end = near_end(text, within.end.min(self.place.end + NEAR));
+        let whole_behind = &text[self.place.end..end];
+        let sentence = whole_behind.find(". ").or_else(|| whole_behind.find(".\n"));
+        let behind = &whole_behind[..sentence.unwrap_or(whole_behind.len())];
+        if let Some(tuple) = Tuple::around(before, whole_behind) {
+            let identifier = self.identifier.clone();
+            return Pasted { identifier, doi: tuple.doi, dataset: tuple.dataset, date: tuple.date };
+        }
+        let doi = dois(before).pop().or_else(|| dois(behind).into_iter().next());
+        let date = adjacent_date(behind)
+            .or_else(|| date_in(behind))
+            .or_else(|| date_right_before(before))
+            .or_else(|| date_in(before));
+        Pasted { identifier: self.identifier.clone(), doi, dataset: None, date }
     }
 }
 
-/// All texts of a JSON document, one behind the other.
-fn strings_of_json(text: &str) -> Option<String> {
-    fn collect(value: &serde_json::Value, texts: &mut Vec<String>) {
-        match value {
-            serde_json::Value::String(text) => texts.push(text.clone()),
-            serde_json::Value::Array(values) => {
-                values.iter().for_each(|value| collect(value, texts));
-            }
-            serde_json::Value::Object(fields) => {
-                fields.values().for_each(|value| collect(value, texts));
-            }
-            _ => {}
+/// What stands beside an identifier in its braces.
+struct Tuple {
+    doi: Option<Doi>,
+    dataset: Option<DatasetName>,
+    date: Option<Stated<Moment>>,
+}
+
+impl Tuple {
+    /// The tuple that an identifier is a member of: braces with another member in them.
+    fn around(before: &str, behind: &str) -> Option<Self> {
+        let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
+        let closes = behind.find('}')?;
+        let (before, behind) = (&before[opens + 1..], &behind[..closes]);
+        let members: Vec<&str> = before.split(',').chain(behind.split(',')).map(bare).collect();
+        if !before.contains(',') && !behind.contains(',') {
+            return None;
         }
+        let date = members.iter().find_map(|member| match member.parse() {
+            Ok(moment) => Some(Stated::Read(moment)),
+            Err(_) => None,
+        });
+        let looks_like_a_date = |member: &&&str| {
+            member.starts_with(|first: char| first.is_ascii_digit())
+                && !member.starts_with("10.")
+                && member.contains(['-', '/', '.', ':', ' '])
+        };
+        let unread = members.iter().find(looks_like_a_date);
+        let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
+        let doi = dois(before).into_iter().chain(dois(behind)).next();
+        let first = members.first().and_then(|first| first.parse().ok());
+        let dataset = first.filter(|_| doi.is_none());
+        Some(Tuple { doi, dataset, date: date.or(unread) })
     }
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    let mut texts = Vec::new();
-    collect(&value, &mut texts);
-    // A record of its own, so that what it says twice is one citation.
-    (value.is_object() || value.is_array()).then(|| format!("@json{{\n{}\n}}", texts.join("\n")))
+}
+
+/// A member of a tuple without the quotes that somebody put around it.
+fn bare(member: &str) -> &str {
+    member.trim().trim_matches(['"', '\'', '“', '”', '‘', '’']).trim()
+}
+
+fn near_start(text: &str, at: usize) -> usize {
+    (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
 fn marks(text: &str) -> Vec<Mark> {
-    let marked = |is_relation: bool| -> Vec<Mark> {
-        let starts = text.char_indices().filter(|(at, _)| {
-            text.get(*at..at + 3).is_some_and(|mark| mark.eq_ignore_ascii_case("DI:"))
-        });
-        starts
-            .filter(|(at, _)| match text[..*at].chars().next_back() {
-                Some('#') => is_relation,
-                Some(before) => !before.is_alphanumeric() && !is_relation,
-                None => !is_relation,
-            })
-            .filter_map(|(at, _)| mark_at(text, at))
-            .collect()
-    };
-    let found = marked(false);
-    if !found.is_empty() {
-        return found;
+    let bytes = text.as_bytes();
+    let starts = bytes.windows(3).enumerate().filter(|(_, mark)| mark.eq_ignore_ascii_case(b"DI:"));
+    let (mut marks, mut related) = (Vec::new(), Vec::new());
+    let mut end = 0;
+    for (start, _) in starts {
+        let before = text[..start].chars().next_back();
+        if start < end || before.is_some_and(char::is_alphanumeric) {
+            continue;
+        }
+        if let Some(mark) = mark_at(text, start) {
+            end = mark.place.end;
+            if before == Some('#') { related.push(mark) } else { marks.push(mark) }
+        }
     }
-    let bare = bare(text);
-    if !bare.is_empty() {
-        return bare;
+    if marks.is_empty() {
+        marks = bare_identifiers(text);
     }
-    marked(true)
+    if marks.is_empty() { related } else { marks }
 }
 
 /// The mark whose `DI:` stands at `start`; none if nothing behind it looks like an identifier.
@@ -137,32 +188,29 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
     /// Shorter words behind `DI:` are words.
     const MIN_CHARS: usize = 16;
     let behind = &text[start + 3..];
-    let skipped = behind.len() - behind.trim_start().len();
-    let digits_from = start + 3 + skipped;
-    let mut digits = String::new();
-    let mut at = digits_from;
-    while digits.len() < 32 {
-        let word: String = text[at..]
-            .chars()
-            .take_while(char::is_ascii_hexdigit)
-            .take(32 - digits.len())
-            .collect();
-        at += word.len();
-        digits.push_str(&word);
-        let rest = &text[at..];
-        let broken = rest.trim_start_matches([' ', '\t', '\r']);
-        let is_broken = broken.starts_with('\n') && !word.is_empty();
-        if !is_broken || digits.len() == 32 {
-            break;
+    let digits_from = start + 3 + (behind.len() - behind.trim_start().len());
+    let (mut digits, mut at) = (String::new(), digits_from);
+    loop {
+        let word = text[at..].bytes().take_while(u8::is_ascii_hexdigit).take(32 - digits.len());
+        let length = word.count();
+        digits.push_str(&text[at..at + length]);
+        at += length;
+        // The rest of it may stand on the next line, behind a hyphen or none.
+        let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
+        let rest = rest.trim_start_matches([' ', '\t', '\r']);
+        match rest.strip_prefix('\n') {
+            Some(line) if digits.len() < 32 && length > 0 => {
+                at = text.len() - line.trim_start_matches([' ', '\t', '>']).len();
+            }
+            _ => break,
         }
-        at = text.len() - broken[1..].trim_start_matches([' ', '\t']).len();
     }
     let ends = !text[at..].starts_with(char::is_alphanumeric);
     if let (true, Ok(identifier)) = (ends, digits.parse::<Identifier>()) {
         return Some(Mark { place: start..at, identifier: Stated::Read(identifier) });
     }
-    let word: String =
-        text[digits_from..].chars().take_while(|character| character.is_alphanumeric()).collect();
+    let word = &text[digits_from..];
+    let word = &word[..word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len())];
     if word.chars().count() < MIN_CHARS {
         return None;
     }
@@ -172,177 +220,20 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
 }
 
 /// Words of 32 hexadecimal characters.
-fn bare(text: &str) -> Vec<Mark> {
+fn bare_identifiers(text: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut start = 0;
     for part in text.split_inclusive(|character: char| !character.is_alphanumeric()) {
         let word = part.trim_end_matches(|character: char| !character.is_alphanumeric());
-        if let (32, Ok(identifier)) = (word.len(), word.parse()) {
+        if let (32, Ok(identifier)) = (word.len(), word.parse())
+            && !text[..start].ends_with([':', '#'])
+        {
             let place = start..start + word.len();
             marks.push(Mark { place, identifier: Stated::Read(identifier) });
         }
         start += part.len();
     }
     marks
-}
-
-/// Where the BibTeX entries, the RIS records and a CITATION.cff stand.
-fn records(text: &str) -> Vec<Range<usize>> {
-    let mut records: Vec<Range<usize>> = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let is_inside = records.last().is_some_and(|last| start < last.end);
-        let at = start + line.len() - line.trim_start().len();
-        if !is_inside {
-            let line = line.trim_start();
-            if line.starts_with("TY  -") {
-                records.push(at..end_of_ris(text, at));
-            } else if is_entry(line) {
-                records.push(at..end_of_braces(text, at));
-            } else if line.starts_with("cff-version:") {
-                records.push(at..text.len());
-            }
-        }
-        start += line.len();
-    }
-    records
-}
-
-/// Whether a line begins as a BibTeX entry does: `@dataset{`.
-fn is_entry(line: &str) -> bool {
-    let kind = line.strip_prefix('@').and_then(|line| line.split_once('{'));
-    kind.is_some_and(|(kind, _)| {
-        let kind = kind.trim_end();
-        !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphabetic())
-    })
-}
-
-fn end_of_ris(text: &str, start: usize) -> usize {
-    let end = text[start..].find("\nER  -").map(|at| start + at + 1);
-    let end = end.and_then(|at| text[at..].find('\n').map(|line| at + line));
-    end.unwrap_or(text.len())
-}
-
-/// Behind the brace that closes the first one; the end, where none does.
-fn end_of_braces(text: &str, start: usize) -> usize {
-    let mut depth = 0_usize;
-    for (at, character) in text[start..].char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 1 => return start + at + 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// The part of running text that belongs to an identifier: its braces or its paragraph, and not
-/// what belongs to its neighbours.
-fn paragraph(text: &str, place: &Range<usize>, within: Range<usize>) -> Range<usize> {
-    let before = &text[within.start..place.start];
-    let behind = &text[place.end..within.end];
-    let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'));
-    let closes = behind.find('}');
-    if let (Some(opens), Some(closes)) = (opens, closes) {
-        return within.start + opens..place.end + closes;
-    }
-    let is_blank = |line: &str| line.trim().is_empty();
-    let mut start = place.start;
-    for line in before.split_inclusive('\n').rev() {
-        if line.ends_with('\n') && is_blank(line) {
-            break;
-        }
-        start -= line.len();
-    }
-    let mut end = place.end;
-    for (number, line) in behind.split_inclusive('\n').enumerate() {
-        if number > 0 && is_blank(line) {
-            break;
-        }
-        end += line.len();
-    }
-    start..end
-}
-
-/// With one space wherever there is white space, so that phrases may be broken over lines.
-fn one_spaced(text: &str) -> String {
-    text.split_whitespace().fold(String::with_capacity(text.len()), |mut spaced, word| {
-        if !spaced.is_empty() {
-            spaced.push(' ');
-        }
-        spaced.push_str(word);
-        spaced
-    })
-}
-
-fn date_behind_phrase(text: &str) -> Option<Stated<Moment>> {
-    let lower = text.to_ascii_lowercase();
-    let phrases = ["as held at ", "as held on ", "as of "];
-    let at =
-        phrases.iter().filter_map(|phrase| lower.find(phrase).map(|at| at + phrase.len())).min()?;
-    let word = text[at..].split([' ', ',', ';', '"', '}']).next().unwrap_or_default();
-    let word = word.trim_end_matches(['.', ')', ']', ':', '\'']);
-    // "As of" is a phrase of other uses too; what no digit begins is no date.
-    let is_date = word.starts_with(|first: char| first.is_ascii_digit());
-    match word.parse() {
-        Ok(moment) => Some(Stated::Read(moment)),
-        Err(_) if is_date => Some(Stated::Unreadable(word.to_owned())),
-        Err(_) => None,
-    }
-}
-
-/// The date right before the identifier; in a tuple, what stands there in its place.
-fn date_right_before(before: &str) -> Option<Stated<Moment>> {
-    let is_tuple = before.starts_with('{');
-    let before = before.trim_end_matches([' ', ',', ';', '(', '[']);
-    let word = before.rsplit([' ', ',', ';', '(', '[', '{']).next().unwrap_or_default();
-    let looks_like_a_date = word.starts_with(|first: char| first.is_ascii_digit())
-        && !word.starts_with("10.")
-        && word.contains(['-', '/', '.', ':']);
-    match word.trim_end_matches('.').parse() {
-        Ok(moment) => Some(Stated::Read(moment)),
-        Err(_) if is_tuple && looks_like_a_date => Some(Stated::Unreadable(word.to_owned())),
-        Err(_) => None,
-    }
-}
-
-/// The DOIs in a text, in their order.
-fn dois(text: &str) -> Vec<Doi> {
-    let starts = text.match_indices("10.").filter(|(at, _)| {
-        let before = text[..*at].chars().next_back();
-        before.is_none_or(|before| !before.is_alphanumeric() && before != '.')
-    });
-    starts
-        .filter_map(|(at, _)| {
-            let rest = text[at..].split("#DI:").next().unwrap_or_default();
-            let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '{' | '}');
-            let mut doi = rest.split(ends).next().unwrap_or_default();
-            // Old DOIs hold "<1::AID-"; a tag begins with a letter or a slash.
-            let is_tag = |(at, _): &(usize, &str)| {
-                doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
-            };
-            doi = doi.match_indices('<').find(is_tag).map_or(doi, |(at, _)| &doi[..at]);
-            loop {
-                let shorter = doi.trim_end_matches(['.', ';', ':', '\'']);
-                let unopened = |open, close| {
-                    shorter.ends_with(close)
-                        && shorter.matches(close).count() > shorter.matches(open).count()
-                };
-                let is_shorter = unopened('(', ')') || unopened('[', ']') || unopened('<', '>');
-                doi = if is_shorter { &shorter[..shorter.len() - 1] } else { shorter };
-                if !is_shorter {
-                    break;
-                }
-            }
-            let is_address = text[..at].to_ascii_lowercase().ends_with("doi.org/");
-            if is_address {
-                percent_decode_str(doi).decode_utf8_lossy().parse().ok()
-            } else {
-                doi.parse().ok()
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -443,5 +334,121 @@ mod tests {
             "One. https://doi.org/10.9999/a (DI:{DI}, as held at 2001-01-05).\n\nTwo (DI:{DI}).\nThree. doi:10.9999/c (DI:{DI}, as held at 2001-01-07)."
         );
         assert_eq!(found(&listed), ["A 10.9999/a 2001-01-05", "A - -", "A 10.9999/c 2001-01-07"]);
+    }
+
+    #[test]
+    fn markup_and_broken_lines_hide_nothing() {
+        let (half, other_half) = DI.split_at(16);
+        let cases = [
+            (
+                format!(
+                    "\\url{{https://doi.org/10.9999/x}} (\\texttt{{DI:{DI}}}, as held at 2001-01-02 by US)."
+                ),
+                "A 10.9999/x 2001-01-02",
+            ),
+            (format!("DI:{DI}, as held at **2001-01-02**"), "A - 2001-01-02"),
+            (format!("<li>DI:{DI}, as held at <b>2001-01-02</b>).</li>"), "A - 2001-01-02"),
+            (format!("> DI:{DI}, as held\n> at 2001-01-02"), "A - 2001-01-02"),
+            (format!("DI:{DI}, as held at 2001-\n01-02"), "A - 2001-01-02"),
+            (
+                format!("{{ \"doi:10.9999/x\", \"2001\u{2013}01\u{2013}02\", \"DI:{DI}\" }}"),
+                "A 10.9999/x 2001-01-02",
+            ),
+            (format!("{{ DI:{DI}, doi:10.9999/x, 2001-01-02 }}"), "A 10.9999/x 2001-01-02"),
+            (format!("DI:{half}-\n{other_half}"), "A - -"),
+            (format!("DI:{half}\n> {other_half}"), "A - -"),
+            (format!("DI:{half}\u{ad}{other_half}"), "A - -"),
+            (format!("(DI:{DI}, as held at 2001-02-03 05:00:00Z)"), "A - 2001-02-03T05:00:00Z"),
+            (format!("{{ x, 2001-02-03 05:00:00Z, DI:{DI} }}"), "A - 2001-02-03T05:00:00Z"),
+            (format!("DI:{DI}, as held at 5 January 2001"), "A - !5 January 2001"),
+            (
+                format!("see https://doi.org/10.9999/x#DI:{DI} and [1](https://y.org)"),
+                "A 10.9999/x -",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(found(&text), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_dates_and_dois_of_others_are_not_its_own() {
+        let cases = [
+            (format!("DI:{DI} (status as of 1999-01-01)"), "A - -"),
+            (format!("Published 1999-05-05 (DI:{DI})"), "A - -"),
+            (format!("accessed 2026-01-01; DI:{DI}"), "A - -"),
+            (format!("accessed 2026-01-01, DI:{DI}"), "A - -"),
+            (format!("All data as of 2020-01-01: 2001-01-05, DI:{DI}"), "A - 2001-01-05"),
+            (
+                format!("Inventory as held at 1999-12-31 (DI:{DI}, as held at 2001-01-02)"),
+                "A - 2001-01-02",
+            ),
+            (
+                format!(
+                    "cff-version: 1\ntitle: as held at 1999-12-31\nnotes: DI:{DI}, as held at 2001-01-02"
+                ),
+                "A - 2001-01-02",
+            ),
+            (format!("10.9999/10.1/y, DI:{DI}"), "A 10.9999/10.1/y -"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(found(&text), [expected], "{text}");
+        }
+        let list = format!(
+            "[2] One (DI:{DI}, as held at 2001-01-02 by US). Accessed 2026-01-01.\n[3] Some paper. https://doi.org/10.1000/zzz.\n[4] Tilmes, no date (DI:{DI})."
+        );
+        assert_eq!(found(&list), ["A - 2001-01-02", "A - -"]);
+    }
+
+    #[test]
+    fn each_document_is_read_by_itself_and_nothing_is_dropped() {
+        let item = |date: &str, doi: &str| {
+            format!(r#"{{"DOI":"{doi}","note":"DI:{DI}, as held at {date}"}}"#)
+        };
+        let (one, other) = (item("2001-01-05", "10.9999/a,b"), item("2001-05-05", "10.9999/b."));
+        let expected = ["A 10.9999/a,b 2001-01-05", "A 10.9999/b. 2001-05-05"];
+        assert_eq!(found(&format!("[{one},{other}]")), expected);
+        assert_eq!(found(&format!("{one}\n{other}")), expected);
+        assert_eq!(found(&format!("[{one}]\n[{other}]")), expected);
+
+        let cff = |date: &str| {
+            format!(
+                "cff-version: 1\ndoi: 10.9999/x\nvalue: DI:{DI}\nnotes: DI:{DI}, as held at {date}\n"
+            )
+        };
+        let both = format!("{}{}", cff("2001-01-05"), cff("2001-05-05"));
+        assert_eq!(found(&both), ["A 10.9999/x 2001-01-05", "A 10.9999/x 2001-05-05"]);
+
+        let unbalanced = format!(
+            "@dataset{{a,\n title = {{one {{ brace}},\n note = {{DI:{DI}, as held at 2001-01-05}},\n}}\n@misc{{b,\n note = {{DI:{DI}, as held at 2001-05-05}},\n}}\n"
+        );
+        assert_eq!(found(&unbalanced), ["A - 2001-01-05", "A - 2001-05-05"]);
+
+        let said_twice = format!(
+            "@misc{{b,\n note = {{DI:{DI}, as held at 2001-01-05}},\n x = {{DI:{DI}, as held at 2001-05-05}} }}"
+        );
+        assert_eq!(found(&said_twice), ["A - 2001-01-05", "A - 2001-05-05"]);
+        assert_eq!(found(&format!("TY  - DATA\r\nER  - DI:\n{DI}\n")), ["A - -"]);
+    }
+
+    #[test]
+    fn long_texts_cost_time_in_proportion() {
+        let texts = [
+            format!("[{}]", vec![format!("\"DI:{DI}, as held at 2001-01-05\""); 20_000].join(",")),
+            format!("cff-version: 1\n{}", format!("v: DI:{DI}\n").repeat(20_000)),
+            "@a{".repeat(300_000),
+            format!("10.1000/a{}", ")".repeat(1_000_000)),
+            format!("https://doi.org/10.1000/a {DI} ").repeat(20_000),
+            "DI:".repeat(300_000),
+            "<a".repeat(500_000),
+            format!("DI:{}", "a\n".repeat(500_000)),
+        ];
+        for text in texts {
+            // Each took minutes when the whole text was read again for every identifier.
+            let start = std::time::Instant::now();
+            let found = find(&text).len();
+            let shown = &text[..20];
+            assert!(start.elapsed().as_secs() < 20, "{shown}: {found} in {:?}", start.elapsed());
+        }
     }
 }

@@ -1,0 +1,82 @@
+//! As of when a pasted citation says that its granules were held.
+
+use super::parts::near_end;
+use super::pasted::Stated;
+use crate::model::Moment;
+
+const PHRASES: [&str; 2] = ["as held at ", "as held on "];
+
+/// The date of the statement right behind an identifier: `DI:…, as held at 2001-01-05`.
+pub(super) fn adjacent_date(behind: &str) -> Option<Stated<Moment>> {
+    let behind = one_spaced(&behind[..near_end(behind, 200)]);
+    let text = behind.trim_start_matches([' ', ',', ';', ')', ']', '}', '"', '.']);
+    let phrases = PHRASES.into_iter().chain(["as of "]);
+    let starts = |phrase: &&str| {
+        text.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
+    };
+    date_at(&text[phrases.into_iter().find(starts)?.len()..])
+}
+
+/// The date of the last statement in a text.
+pub(super) fn date_in(text: &str) -> Option<Stated<Moment>> {
+    let text = one_spaced(text);
+    let lower = text.to_ascii_lowercase();
+    let at = PHRASES.iter().filter_map(|phrase| Some(lower.rfind(phrase)? + phrase.len())).max()?;
+    date_at(&text[at..])
+}
+
+/// The date at the beginning of a text; what a digit begins and cannot be read is said.
+fn date_at(text: &str) -> Option<Stated<Moment>> {
+    let is_of_time =
+        |c: char| c.is_ascii_digit() || matches!(c, 'T' | 't' | 'Z' | 'z' | ':' | '+' | '-' | '.');
+    let word = |text: &str| {
+        let end = text.find(|c: char| !is_of_time(c)).unwrap_or(text.len());
+        text[..end].trim_end_matches(['.', ':', '-', '+']).to_owned()
+    };
+    let text = text.trim_start_matches(['"', '\'', '(']);
+    let date = word(text);
+    // "2001-01-05 10:00:00Z", with a space for the T.
+    if let Some(rest) = text.get(date.len()..).and_then(|rest| rest.strip_prefix(' '))
+        && word(rest).contains(':')
+    {
+        return match format!("{date} {}", word(rest)).parse() {
+            Ok(moment) => Some(Stated::Read(moment)),
+            Err(_) => Some(Stated::Unreadable(format!("{date} {}", word(rest)))),
+        };
+    }
+    match date.parse() {
+        Ok(moment) => Some(Stated::Read(moment)),
+        Err(_) if date.starts_with(|first: char| first.is_ascii_digit()) => {
+            let shown = text.split([',', ';', ')']).next().unwrap_or_default();
+            Some(Stated::Unreadable(shown.chars().take(30).collect()))
+        }
+        Err(_) => None,
+    }
+}
+
+/// `2001-01-05, DI:…`: the date before the comma before the identifier, but not that of an access.
+pub(super) fn date_right_before(before: &str) -> Option<Stated<Moment>> {
+    const OTHER_DATES: [&str; 7] =
+        ["accessed", "retrieved", "published", "updated", "issued", "modified", "on"];
+    let before = before.trim_end().strip_suffix(',')?.trim_end();
+    let mut words = before.rsplit([' ', '\n', '(', '[', ';', ',']);
+    let date = words.next()?.parse().ok()?;
+    let word = words.next().unwrap_or_default().trim_end_matches(':').to_ascii_lowercase();
+    (!OTHER_DATES.contains(&word.as_str())).then_some(Stated::Read(date))
+}
+
+/// With one space wherever there is white space, so that phrases may be broken over lines; a date
+/// that was broken behind a hyphen is whole again.
+fn one_spaced(text: &str) -> String {
+    let mut spaced = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        let is_broken_date = spaced.ends_with('-')
+            && word.starts_with(|first: char| first.is_ascii_digit())
+            && spaced.trim_end_matches('-').ends_with(|last: char| last.is_ascii_digit());
+        if !spaced.is_empty() && !is_broken_date {
+            spaced.push(' ');
+        }
+        spaced.push_str(word);
+    }
+    spaced
+}

@@ -1,0 +1,54 @@
+//! The DOIs in a pasted text.
+
+use percent_encoding::percent_decode_str;
+
+use super::parts::near_end;
+use crate::model::Doi;
+
+/// The DOIs in a text, in their order.
+pub(super) fn dois(text: &str) -> Vec<Doi> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(at) = text[from..].find("10.").map(|at| from + at) {
+        from = at + 3;
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|before| before.is_alphanumeric() || before == '.') {
+            continue;
+        }
+        let word = doi_at(&text[at..]);
+        from = at + word.len().max(3);
+        let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
+        let decoded = if host.eq_ignore_ascii_case("doi.org/") {
+            percent_decode_str(word).decode_utf8_lossy()
+        } else {
+            word.into()
+        };
+        found.extend(decoded.parse::<Doi>());
+    }
+    found
+}
+
+/// The DOI at the beginning of a text, without what stands behind it.
+fn doi_at(text: &str) -> &str {
+    /// Longer ones are none.
+    const MAX_BYTES: usize = 500;
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '{' | '}');
+    let text = &text[..near_end(text, MAX_BYTES)];
+    let mut doi = text.split(ends).next().unwrap_or_default();
+    doi = doi.split("#DI:").next().unwrap_or_default();
+    // Old DOIs hold "<1::AID-"; a tag begins with a letter or a slash.
+    let is_tag = |(at, _): &(usize, &str)| {
+        doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
+    };
+    doi = doi.match_indices('<').find(is_tag).map_or(doi, |(at, _)| &doi[..at]);
+    loop {
+        let shorter = doi.trim_end_matches(['.', ';', ':', '\'', '#']);
+        let unopened = |open, close| {
+            shorter.ends_with(close)
+                && shorter.matches(close).count() > shorter.matches(open).count()
+        };
+        if !(unopened('(', ')') || unopened('[', ']') || unopened('<', '>')) {
+            return shorter;
+        }
+        doi = &shorter[..shorter.len() - 1];
+    }
+}

@@ -1,0 +1,214 @@
+//! The parts of a text in which a citation and what belongs to it stand together.
+
+use serde_json::Value;
+
+use crate::model::Doi;
+
+/// A part of what somebody pasted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub kind: Kind,
+    /// Without markup; in JSON, all its texts.
+    pub text: String,
+    /// The DOI, where a field says that it is one.
+    pub doi: Option<Doi>,
+}
+
+/// Whether all of a part belongs to one citation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A BibTeX entry, a RIS record, an item of JSON, a CITATION.cff.
+    Record,
+    /// A paragraph, or an entry of a list.
+    Running,
+}
+
+/// The parts, in their order.
+pub(super) fn parts(text: &str) -> Vec<Part> {
+    items_of_json(text).unwrap_or_else(|| parts_of_text(text))
+}
+
+/// Each document, and each item of an array, where the text is JSON and nothing else.
+fn items_of_json(text: &str) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        match value.ok()? {
+            Value::Array(items) => parts.extend(items.iter().map(item)),
+            value @ Value::Object(_) => parts.push(item(&value)),
+            _ => return None,
+        }
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+fn item(value: &Value) -> Part {
+    fn collect<'value>(value: &'value Value, texts: &mut Vec<&'value str>) {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(values) => values.iter().for_each(|value| collect(value, texts)),
+            Value::Object(fields) => fields.values().for_each(|value| collect(value, texts)),
+            _ => {}
+        }
+    }
+    let mut texts = Vec::new();
+    collect(value, &mut texts);
+    let doi = ["DOI", "doi"].into_iter().find_map(|name| value.get(name)?.as_str()?.parse().ok());
+    Part { kind: Kind::Record, text: texts.join("\n"), doi }
+}
+
+/// What kind of part a line begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Entry,
+    Ris,
+    Cff,
+    Running,
+}
+
+/// What a line begins, if it does not go on with what was before.
+fn begins(line: &str) -> Option<Begins> {
+    if line.starts_with("TY  -") {
+        return Some(Begins::Ris);
+    }
+    if line.starts_with("cff-version:") {
+        return Some(Begins::Cff);
+    }
+    let kind = line.strip_prefix('@').and_then(|line| line.split_once('{'));
+    let is_entry = kind.is_some_and(|(kind, _)| {
+        let kind = kind.trim_end();
+        !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphabetic())
+    });
+    if is_entry {
+        return Some(Begins::Entry);
+    }
+    is_list_entry(line).then_some(Begins::Running)
+}
+
+/// `[12] …`, `12. …`, `12) …`, `- …`, `* …`, `\bibitem…`, `<li>…`.
+fn is_list_entry(line: &str) -> bool {
+    if ["- ", "* ", "• ", "\\bibitem", "<li"].iter().any(|mark| line.starts_with(mark)) {
+        return true;
+    }
+    let inner = line.strip_prefix('[').unwrap_or(line);
+    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &inner[digits..];
+    (1..=3).contains(&digits)
+        && if inner.len() < line.len() {
+            rest.starts_with(']')
+        } else {
+            rest.starts_with(". ") || rest.starts_with(") ")
+        }
+}
+
+fn parts_of_text(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let (mut lines, mut begun) = (String::new(), Begins::Running);
+    let mut depth = 0_i64;
+    let mut close = |lines: &mut String, begun: Begins| {
+        if !lines.trim().is_empty() {
+            parts.push(part(lines, begun));
+        }
+        lines.clear();
+    };
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim_start_matches([' ', '\t', '>', '\u{feff}']);
+        let next = begins(trimmed);
+        // In a record, only another record ends it; a title may begin with "12. ".
+        let ends_before = match begun {
+            Begins::Running => next.is_some() || trimmed.trim().is_empty(),
+            _ => next.is_some_and(|next| next != Begins::Running),
+        };
+        if ends_before {
+            close(&mut lines, begun);
+            (begun, depth) = (next.unwrap_or(Begins::Running), 0);
+        }
+        lines.push_str(trimmed);
+        depth += trimmed.matches('{').count() as i64 - trimmed.matches('}').count() as i64;
+        let ends_behind = match begun {
+            Begins::Entry => depth <= 0,
+            Begins::Ris => trimmed.starts_with("ER  -"),
+            Begins::Cff | Begins::Running => false,
+        };
+        if ends_behind {
+            close(&mut lines, begun);
+            begun = Begins::Running;
+        }
+    }
+    close(&mut lines, begun);
+    parts
+}
+
+fn part(lines: &str, begun: Begins) -> Part {
+    if begun == Begins::Running {
+        return Part { kind: Kind::Running, text: without_markup(lines), doi: None };
+    }
+    let doi = lines.lines().find_map(|line| field_of_doi(line, begun));
+    Part { kind: Kind::Record, text: lines.to_owned(), doi }
+}
+
+/// The DOI of a line that says it is one.
+fn field_of_doi(line: &str, begun: Begins) -> Option<Doi> {
+    let line = line.trim();
+    match begun {
+        Begins::Ris => line.strip_prefix("DO  -")?.trim().parse().ok(),
+        Begins::Cff => line.strip_prefix("doi:")?.trim().trim_matches(['"', '\'']).parse().ok(),
+        Begins::Entry => {
+            let (name, value) = line.split_once('=')?;
+            if !name.trim().eq_ignore_ascii_case("doi") {
+                return None;
+            }
+            let value = value.trim().trim_end_matches(',').trim();
+            let value = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
+            // As we write them: nothing else is encoded there.
+            let value = value?.replace("%7B", "{").replace("%7D", "}").replace("%5C", "\\");
+            value.parse().ok()
+        }
+        Begins::Running => None,
+    }
+}
+
+/// Running text without tags, emphasis, commands of TeX, and characters that are not seen; with
+/// one kind of hyphen.
+fn without_markup(text: &str) -> String {
+    /// Longer ones are none.
+    const MAX_TAG_BYTES: usize = 300;
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let behind = &rest[first.len_utf8()..];
+        let skipped = match first {
+            '<' if behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') => {
+                let end = behind.find(['>', '<']).filter(|end| *end < MAX_TAG_BYTES);
+                end.filter(|end| behind[*end..].starts_with('>')).map(|end| end + 2)
+            }
+            '\\' => {
+                let name = behind.bytes().take_while(u8::is_ascii_alphabetic).count();
+                (name > 0 && behind[name..].starts_with('{')).then_some(name + 2)
+            }
+            '*' | '`' => Some(1),
+            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {
+                rest = behind;
+                continue;
+            }
+            _ => None,
+        };
+        match skipped {
+            // An address in angle brackets is no tag.
+            Some(length) if !rest[..length].contains("://") || first != '<' => {
+                plain.push(' ');
+                rest = &rest[length..];
+            }
+            _ => {
+                let is_hyphen = matches!(first, '\u{2010}'..='\u{2015}' | '\u{2212}');
+                plain.push(if is_hyphen { '-' } else { first });
+                rest = behind;
+            }
+        }
+    }
+    plain
+}
+
+/// The last place at or before `at` where a character ends.
+pub(super) fn near_end(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
