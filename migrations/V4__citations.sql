@@ -1,6 +1,7 @@
 -- What citations need to last: the licence in a dataset's record, and the parts of datasets that
 -- were cited, so that the identifier of a part resolves for ever. New tables and a new column that
--- is empty: safe for every file.
+-- is empty: safe for every file. A creator that
+-- an older version took as any text is read as an organisation where it is no person.
 
 ALTER TABLE dataset ADD COLUMN licence TEXT;
 

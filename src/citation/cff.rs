@@ -5,15 +5,17 @@
 
 use serde::Serialize;
 
-use super::{Citation, plain, uri};
+use super::{Citation, Licence, plain};
 use crate::model::Creator;
 
 /// Writes a YAML document.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.cited.record;
-    let (license, license_url) = match record.licence.as_deref().map(plain) {
-        Some(licence) if licence.contains("://") => (None, Some(uri(&licence))),
-        licence => (licence, None),
+    // The format knows the list of SPDX and addresses, and no other words.
+    let (license, license_url) = match citation.licence() {
+        Some(Licence::Spdx(licence)) => (Some(licence.to_owned()), None),
+        Some(Licence::Address(address)) => (None, Some(address)),
+        Some(Licence::Words(_)) | None => (None, None),
     };
     let reference = Reference {
         kind: "data",

@@ -166,9 +166,10 @@ fn verdict(
         let has_come = moment.first_instant() <= now;
         verdict.agrees = Some(resolution.agreeing > 0 && has_come);
     }
-    let named = match &pasted.doi {
-        Some(doi) => named_by(registry, doi)?,
-        None => Vec::new(),
+    let named = match (&pasted.doi, &pasted.dataset) {
+        (Some(doi), _) => named_by(registry, doi)?,
+        (None, Some(name)) if registry.has_dataset(name)? => vec![name.clone()],
+        _ => Vec::new(),
     };
     let (holds, agrees) = held_by(registry, identifier, &named, moment)?;
     verdict.problem = if let Some(Stated::Unreadable(text)) = &pasted.date {
@@ -177,28 +178,38 @@ fn verdict(
         let at = verdict.date.as_deref().unwrap_or_default();
         Some(format!("the identifier was not in force at {at}"))
     } else if !named.is_empty() && !holds {
-        Some(format!("its DOI is that of {}, which never held this set", listed(&named)))
+        Some(format!("it names {}, which never held this set", listed(&named)))
     } else {
         None
     };
     verdict.ok = verdict.problem.is_none();
     if verdict.ok {
-        verdict.note = note(&verdict, &named, agrees);
+        verdict.note = note(&verdict, pasted, &named, agrees);
     }
     Ok(verdict)
 }
 
 /// What is true, and could still surprise.
-fn note(verdict: &Verdict, named: &[DatasetName], agrees: bool) -> Option<String> {
-    let doi = verdict.doi.as_ref()?;
-    if named.is_empty() {
-        return Some(format!("no dataset here has the DOI {doi}"));
+fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName], agrees: bool) -> Option<String> {
+    let at = verdict.date.as_deref().unwrap_or_default();
+    match (&pasted.doi, &pasted.dataset) {
+        (Some(doi), _) if named.is_empty() => {
+            return Some(format!("no dataset here has the DOI {doi}"));
+        }
+        (None, Some(name)) if named.is_empty() => {
+            return Some(format!("no dataset here is called {name}"));
+        }
+        _ => {}
     }
-    if !agrees {
-        let at = verdict.date.as_deref().unwrap_or_default();
-        return Some(format!("at {at} {}, whose DOI it has, held another set", listed(named)));
+    if !named.is_empty() && !agrees {
+        return Some(format!("at {at} {}, which it names, held another set", listed(named)));
     }
-    None
+    let Some(Stated::Read(moment)) = &pasted.date else { return None };
+    let is_last = |resolved: &Resolved| resolved.instance.is_in_force_at(moment.last_instant());
+    // Of a part only the interval of its first citation is known here.
+    let is_part = verdict.intervals.iter().any(|resolved| resolved.selection.is_some());
+    let held_to_the_end = is_part || verdict.intervals.iter().any(is_last);
+    (!held_to_the_end).then(|| format!("{at} ended with another set: a change came that day"))
 }
 
 fn listed(names: &[DatasetName]) -> String {

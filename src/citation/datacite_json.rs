@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::csl_json::pretty;
-use super::{Citation, interval, plain, uri};
+use super::{Citation, Licence, interval, plain, uri};
 use crate::model::{Creator, Dataset};
 
 /// Writes one object.
@@ -36,7 +36,7 @@ pub(super) fn write(citation: &Citation) -> String {
     );
     put("dates", Some(dates(citation)));
     put("relatedIdentifiers", list(related(citation)));
-    put("rightsList", record.licence.as_deref().map(|licence| json!([rights(&plain(licence))])));
+    put("rightsList", citation.licence().map(|licence| json!([rights(licence)])));
     put(
         "descriptions",
         Some(json!([{
@@ -102,7 +102,7 @@ fn related(citation: &Citation) -> Vec<Value> {
                 .extend(other.and_then(|other| by_address(citation.address_of(other), relation)));
         }
     }
-    related.extend(cited.mirrors.iter().filter_map(|mirror| match &mirror.doi {
+    related.extend(citation.mirrors().filter_map(|mirror| match &mirror.doi {
         Some(doi) => Some(json!({
             "relatedIdentifier": doi.as_str(),
             "relatedIdentifierType": "DOI",
@@ -118,16 +118,15 @@ fn address_of_mirror(mirror: &Dataset) -> Option<String> {
     mirror.url.as_deref().map(uri)
 }
 
-/// A licence by its address, or by its identifier of SPDX.
-fn rights(licence: &str) -> Value {
-    if licence.contains("://") {
-        json!({ "rightsUri": uri(licence) })
-    } else {
-        json!({
+fn rights(licence: Licence) -> Value {
+    match licence {
+        Licence::Address(address) => json!({ "rightsUri": address }),
+        Licence::Words(words) => json!({ "rights": words }),
+        Licence::Spdx(licence) => json!({
             "rights": licence,
             "rightsIdentifier": licence,
             "rightsIdentifierScheme": "SPDX",
             "schemeUri": "https://spdx.org/licenses/",
-        })
+        }),
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::csl_json::pretty;
-use super::{Citation, plain, uri};
+use super::{Citation, Licence, plain, uri};
 use crate::model::{Creator, Dataset, Doi};
 
 /// Writes one object.
@@ -48,10 +48,7 @@ pub(super) fn write(citation: &Citation) -> String {
             .map(|archive| json!({ "@type": "Organization", "name": plain(archive) })),
     );
     put("url", citation.url().or_else(|| citation.address()).map(Value::from));
-    put(
-        "license",
-        record.licence.as_deref().map(|licence| licence_address(&plain(licence)).into()),
-    );
+    put("license", citation.licence().map(|each| licence(each).into()));
     put("identifier", Some(identifiers(citation)));
     put("spdx:checksum", Some(checksum(citation)));
     match &cited.part {
@@ -69,7 +66,7 @@ pub(super) fn write(citation: &Citation) -> String {
         mirror.doi.as_ref().map(Doi::address).or_else(|| mirror.url.as_deref().map(uri))
     };
     let same: Vec<Value> =
-        cited.mirrors.iter().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
+        citation.mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
     put("sameAs", (!same.is_empty()).then(|| same.into()));
     pretty(&object.into())
 }
@@ -125,12 +122,9 @@ fn checksum(citation: &Citation) -> Value {
     })
 }
 
-/// The address of a licence that is named by its identifier of SPDX.
-fn licence_address(licence: &str) -> String {
-    let is_spdx = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '+');
-    if licence.chars().all(is_spdx) {
-        format!("https://spdx.org/licenses/{licence}")
-    } else {
-        uri(licence)
+fn licence(licence: Licence) -> String {
+    match licence {
+        Licence::Spdx(licence) => format!("https://spdx.org/licenses/{licence}"),
+        Licence::Address(text) | Licence::Words(text) => text,
     }
 }

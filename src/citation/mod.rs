@@ -27,7 +27,9 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-use crate::model::{Criteria, Day, Identifier, Instance, Moment, Pattern, Timestamp, quoted};
+use crate::model::{
+    Criteria, Dataset, DatasetName, Day, Identifier, Instance, Moment, Pattern, Timestamp, quoted,
+};
 use crate::registry::Cited;
 
 /// A citation of a dataset as it stood at a time, or of a part of it: the facts that every format
@@ -178,10 +180,10 @@ impl Citation {
         let record = &self.cited.record;
         let fields = [
             (Field::Doi, record.doi.is_none()),
-            (Field::Title, record.title.is_none()),
+            (Field::Title, said(record.title.as_deref()).is_none()),
             (Field::Creators, record.creators.is_empty()),
-            (Field::Publisher, record.publisher.is_none()),
-            (Field::Version, record.version.is_none()),
+            (Field::Publisher, self.publisher().is_none()),
+            (Field::Version, self.version().is_none()),
             (Field::Year, record.year.is_none()),
         ];
         fields
@@ -201,15 +203,15 @@ impl Citation {
     /// The title, or the dataset's name in the register, which is all that is known of it.
     fn title(&self) -> String {
         let record = &self.cited.record;
-        record.title.as_deref().map_or_else(|| record.name.to_string(), plain)
+        said(record.title.as_deref()).unwrap_or_else(|| record.name.to_string())
     }
 
     fn publisher(&self) -> Option<String> {
-        self.cited.record.publisher.as_deref().map(plain)
+        said(self.cited.record.publisher.as_deref())
     }
 
     fn version(&self) -> Option<String> {
-        self.cited.record.version.as_deref().map(plain)
+        said(self.cited.record.version.as_deref())
     }
 
     /// Where the dataset is to be found: its DOI's address, or its own.
@@ -219,19 +221,43 @@ impl Citation {
     }
 
     fn url(&self) -> Option<String> {
-        self.cited.record.url.as_deref().map(uri)
+        said(self.cited.record.url.as_deref()).map(|url| uri(&url))
     }
 
     /// An address of an instance: that of the dataset, with the identifier as its fragment.
     fn address_of(&self, identifier: Identifier) -> Option<String> {
-        Some(format!("{}#DI:{identifier}", self.address()?))
+        let address = self.address()?;
+        let whole = address.split('#').next().unwrap_or_default();
+        Some(format!("{whole}#DI:{identifier}"))
+    }
+
+    fn licence(&self) -> Option<Licence> {
+        said(self.cited.record.licence.as_deref()).map(Licence::of)
+    }
+
+    /// The mirrors that have another DOI, or an address: these can be named.
+    fn mirrors(&self) -> impl Iterator<Item = &Dataset> {
+        let doi = self.cited.record.doi.as_ref();
+        self.cited.mirrors.iter().filter(move |mirror| match (&mirror.doi, doi) {
+            (Some(mirror), Some(doi)) => !mirror.is_same_as(doi),
+            (Some(_), None) => true,
+            (None, _) => said(mirror.url.as_deref()).is_some(),
+        })
+    }
+
+    /// The mirrors that a citation cannot name: without DOI and address, or with the same DOI.
+    pub fn unnamed_mirrors(&self) -> Vec<&DatasetName> {
+        let all = self.cited.mirrors.iter();
+        all.filter(|mirror| self.mirrors().all(|named| named.name != mirror.name))
+            .map(|mirror| &mirror.name)
+            .collect()
     }
 
     /// `DI:…, as held at 2001-01-05 by US`, and of a part which: the statement that `check` reads.
     fn statement(&self) -> String {
         let mut statement = format!("{}, as held at {}", self.marked(), self.as_of);
-        if let Some(archive) = &self.cited.record.archive {
-            statement.push_str(&format!(" by {}", plain(archive)));
+        if let Some(archive) = said(self.cited.record.archive.as_deref()) {
+            statement.push_str(&format!(" by {archive}"));
         }
         if let Some((part, whole)) = &self.cited.part {
             let (some, all) = (part.granules, whole.granules);
@@ -246,6 +272,60 @@ impl Citation {
         let identifier = self.cited.instance.identifier.to_string();
         format!("{}-{}", self.cited.record.name, &identifier[..8])
     }
+}
+
+/// A licence as formats need it.
+enum Licence {
+    /// One of the list of SPDX, as that writes it.
+    Spdx(&'static str),
+    /// The address of its text.
+    Address(String),
+    /// Some other words.
+    Words(String),
+}
+
+impl Licence {
+    /// Those of SPDX that data are given out under; others are words.
+    const SPDX: [&str; 24] = [
+        "Apache-2.0",
+        "BSD-3-Clause",
+        "CC-BY-3.0",
+        "CC-BY-4.0",
+        "CC-BY-NC-4.0",
+        "CC-BY-NC-ND-4.0",
+        "CC-BY-NC-SA-4.0",
+        "CC-BY-ND-4.0",
+        "CC-BY-SA-3.0",
+        "CC-BY-SA-4.0",
+        "CC0-1.0",
+        "CC-PDDC",
+        "CDLA-Permissive-1.0",
+        "CDLA-Permissive-2.0",
+        "CDLA-Sharing-1.0",
+        "DL-DE-BY-2.0",
+        "DL-DE-ZERO-2.0",
+        "etalab-2.0",
+        "MIT",
+        "NLOD-2.0",
+        "ODbL-1.0",
+        "ODC-By-1.0",
+        "OGL-UK-3.0",
+        "PDDL-1.0",
+    ];
+
+    fn of(text: String) -> Self {
+        let known = Licence::SPDX.into_iter().find(|known| known.eq_ignore_ascii_case(&text));
+        match known {
+            Some(known) => Licence::Spdx(known),
+            None if text.contains("://") => Licence::Address(uri(&text)),
+            None => Licence::Words(text),
+        }
+    }
+}
+
+/// A text of the record on one line; what is blank says nothing.
+fn said(text: Option<&str>) -> Option<String> {
+    text.map(plain).filter(|text| !text.is_empty())
 }
 
 /// The day on which an instance took effect, if it was the one in force when that day ended; else
@@ -279,6 +359,14 @@ fn criteria(criteria: &Criteria) -> String {
 /// A text on one line: control characters and runs of white space become one space, so that no
 /// format is broken by what somebody once pasted into a title.
 fn plain(text: &str) -> String {
+    // What turns the direction of the rest of the line, the identifier in it too.
+    let text = text.replace(
+        [
+            '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}',
+            '\u{2068}', '\u{2069}',
+        ],
+        "",
+    );
     let parts = text.split(|character: char| character.is_whitespace() || character.is_control());
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

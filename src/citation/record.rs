@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Creator, Doi, Orcid, Year, quoted};
+use crate::model::{Creator, CreatorError, Doi, Orcid, Year, quoted};
 use crate::registry::DatasetEdit;
 
 /// Why a text is no record of a dataset.
@@ -53,7 +53,8 @@ pub fn read(text: &str) -> Result<DatasetEdit, Error> {
         },
         other => other,
     };
-    let value = value.pointer("/data/attributes").unwrap_or(value);
+    let answer = ["/data/attributes", "/attributes"].into_iter().find_map(|at| value.pointer(at));
+    let value = answer.unwrap_or(value);
     if value.get("titles").is_some() || value.get("creators").is_some() {
         datacite(value)
     } else if value.get("type").is_some()
@@ -68,9 +69,12 @@ pub fn read(text: &str) -> Result<DatasetEdit, Error> {
 fn csl(item: &Value) -> Result<DatasetEdit, Error> {
     let year = match item.pointer("/issued/date-parts/0/0") {
         Some(year) => Some(self::year("issued", year)?),
-        None => item.pointer("/issued/raw").map(|raw| year_of_date("issued", raw)).transpose()?,
+        None => {
+            let raw = item.pointer("/issued/raw").or_else(|| item.pointer("/issued/literal"));
+            raw.map(|raw| year_of_date("issued", raw)).transpose()?
+        }
     };
-    let licence = match item.pointer("/custom/license") {
+    let licence = match item.pointer("/custom/license").filter(|licence| !licence.is_null()) {
         Some(licence) => Some(text("custom.license", licence)?),
         None => item.pointer("/license/0/URL").map(|url| text("license", url)).transpose()?,
     };
@@ -98,7 +102,7 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
     let part =
         |name: &str| author.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
     if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
-        return Ok(Creator::Organisation { name: name.to_owned() });
+        return Creator::organisation(name).map_err(|error| creator_error("author", &error));
     }
     let particle = match (part("dropping-particle"), part("non-dropping-particle")) {
         ("", particle) | (particle, _) => particle,
@@ -116,7 +120,7 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
     let orcids = item.pointer("/custom/orcid");
     let orcid = author.get("ORCID").or_else(|| orcids.and_then(|orcids| orcids.get(&full)));
     let orcid = orcid.map(|orcid| self::orcid("author", orcid)).transpose()?;
-    Ok(Creator::Person { family, given, orcid })
+    Creator::person(&family, &given, orcid).map_err(|error| creator_error("author", &error))
 }
 
 fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
@@ -134,11 +138,15 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
     let licence = rights.first().and_then(|rights| {
         ["rightsIdentifier", "rightsUri", "rights"]
             .into_iter()
-            .find_map(|name| rights.get(name)?.as_str().map(spdx))
+            .find_map(|name| rights.get(name)?.as_str().filter(|text| !text.is_empty()).map(spdx))
     });
     Ok(DatasetEdit {
         doi: doi(attributes, "doi")?,
-        title: title.map(|title| text("titles", title)).transpose()?.map(Some),
+        title: title
+            .map(|title| text("titles", title))
+            .transpose()?
+            .filter(|title| !title.is_empty())
+            .map(Some),
         creators,
         publisher: publisher.map(|name| text("publisher", name)).transpose()?.map(Some),
         version: optional(attributes, "version")?,
@@ -168,12 +176,11 @@ fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
         None => ("", ""),
     };
     match (family, name) {
-        ("", "") => Err(wrong("creators", "has somebody without a \"name\"")),
-        ("", name) => Ok(Creator::Organisation { name: name.to_owned() }),
-        (family, _) => {
-            Ok(Creator::Person { family: family.to_owned(), given: given.to_owned(), orcid })
-        }
+        ("", "") => Err(CreatorError::NoName),
+        ("", name) => Creator::organisation(name),
+        (family, _) => Creator::person(family, given, orcid),
     }
+    .map_err(|error| creator_error("creators", &error))
 }
 
 /// DataCite writes identifiers of SPDX in lower case; the list has those of Creative Commons in
@@ -184,6 +191,10 @@ fn spdx(licence: &str) -> String {
     } else {
         licence.to_owned()
     }
+}
+
+fn creator_error(field: &str, error: &CreatorError) -> Error {
+    wrong(field, &format!("is wrong: {error}"))
 }
 
 fn wrong(field: &str, what: &str) -> Error {

@@ -49,7 +49,8 @@ use crate::Result;
 use crate::chain::Chain;
 use crate::input::{Error as InputError, Fault, MAX_ROW_BYTES};
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
+    Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place,
+    Timestamp,
 };
 use crate::registry::{Expected, Exported, Import, Registry};
 
@@ -348,7 +349,12 @@ impl<R: BufRead> Reader<R> {
         dataset.creators = read
             .creators
             .iter()
-            .map(|creator| self.parse(creator, "creator"))
+            .map(|text| {
+                Creator::organisation(text).map_or_else(
+                    |_| self.parse(text, "creator"),
+                    |whole| Ok(text.parse().unwrap_or(whole)),
+                )
+            })
             .collect::<std::result::Result<_, InputError>>()?;
         let DatasetRead { title, publisher, version, url, archive, licence, .. } = read;
         Ok(Dataset { title, publisher, version, url, archive, licence, ..dataset })

@@ -28,7 +28,8 @@ use super::quoted;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Creator {
-    /// One person.
+    /// One person; made by [`Creator::person`].
+    #[non_exhaustive]
     Person {
         /// The family name, or the only one.
         family: String,
@@ -37,7 +38,8 @@ pub enum Creator {
         /// Their ORCID.
         orcid: Option<Orcid>,
     },
-    /// A body of persons.
+    /// A body of persons; made by [`Creator::organisation`].
+    #[non_exhaustive]
     Organisation {
         /// Its name.
         name: String,
@@ -58,6 +60,15 @@ pub enum CreatorError {
         creator: String,
         /// What is wrong with it.
         cause: OrcidError,
+    },
+    /// A name that could not be told from another's once it is written.
+    #[error(
+        "{} would be read as another: a family name has no comma, and begins with no brace",
+        quoted(written)
+    )]
+    Ambiguous {
+        /// The creator as it would be written.
+        written: String,
     },
     /// An ORCID behind the name of an organisation.
     #[error("an ORCID belongs to a person, \"Family, Given\", and {} is none", quoted(name))]
@@ -115,6 +126,38 @@ fn looks_like_orcid(text: &str) -> bool {
 }
 
 impl Creator {
+    /// A person; `given` is empty where there is one name only.
+    ///
+    /// # Errors
+    ///
+    /// [`CreatorError::NoName`]; [`CreatorError::Ambiguous`]: what is written would be read as
+    /// somebody else.
+    pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, CreatorError> {
+        let [family, given] = [family, given].map(|part| part.trim().to_owned());
+        Creator::Person { family, given, orcid }.unambiguous()
+    }
+
+    /// An organisation.
+    ///
+    /// # Errors
+    ///
+    /// [`CreatorError::NoName`].
+    pub fn organisation(name: &str) -> Result<Self, CreatorError> {
+        Creator::Organisation { name: name.trim().to_owned() }.unambiguous()
+    }
+
+    /// Itself, if it is read again as it is written.
+    fn unambiguous(self) -> Result<Self, CreatorError> {
+        if self.name().is_empty() {
+            return Err(CreatorError::NoName);
+        }
+        let written = self.to_string();
+        match written.parse() {
+            Ok(read) if self == read => Ok(self),
+            _ => Err(CreatorError::Ambiguous { written }),
+        }
+    }
+
     /// The family name of a person, or the name of an organisation.
     pub fn name(&self) -> &str {
         match self {
@@ -282,6 +325,24 @@ mod tests {
             assert_eq!(creator.to_string(), written);
             assert_eq!(written.parse::<Creator>().unwrap(), creator);
         }
+    }
+
+    #[test]
+    fn whatever_can_be_made_is_read_as_it_is_written() {
+        let parts =
+            ["", "A", "{A", "A}", "{A}", "A, B", "A (0000-0002-1825-0097)", "(A)", "}", ",", "é "];
+        let mut made = 0;
+        for family in parts {
+            let organisation = Creator::organisation(family);
+            let people = parts.map(|given| Creator::person(family, given, None));
+            for creator in people.into_iter().chain([organisation]).flatten() {
+                assert_eq!(creator.to_string().parse(), Ok(creator));
+                made += 1;
+            }
+        }
+        assert!(made > 40, "{made}");
+        let ambiguous = Creator::person("Foo, Inc", "X", None).unwrap_err();
+        assert!(matches!(ambiguous, CreatorError::Ambiguous { .. }));
     }
 
     #[test]

@@ -55,6 +55,18 @@ pub enum PatternError {
         /// The pattern as given.
         pattern: String,
     },
+    /// A set that means something else to others.
+    #[error(
+        "in the pattern {} the set {} means something else elsewhere: [!abc] is any other character, [a-c] goes upwards, and there are no classes",
+        quoted(pattern),
+        quoted(set)
+    )]
+    Foreign {
+        /// The pattern as given.
+        pattern: String,
+        /// The set.
+        set: String,
+    },
     /// A `[` that is not closed, or holds nothing.
     #[error("in the pattern {} a [ is not closed by a ]", quoted(pattern))]
     Set {
@@ -115,6 +127,26 @@ fn set_length(text: &str) -> Option<usize> {
     Some(text.len() - inside.len() + first + closes + 1)
 }
 
+/// The sets of a pattern, with their brackets.
+fn sets(pattern: &str) -> impl Iterator<Item = &str> {
+    let mut rest = pattern;
+    std::iter::from_fn(move || {
+        rest = &rest[rest.find('[')?..];
+        let (set, behind) = rest.split_at(set_length(rest)?);
+        rest = behind;
+        Some(set)
+    })
+}
+
+/// Whether a set is written as others write what is not meant here: `[^a]` to negate, `[[:alpha:]]`;
+/// or has a range that goes downwards.
+fn is_foreign(set: &str) -> bool {
+    let inside = set.trim_start_matches('[').trim_end_matches(']');
+    let characters: Vec<char> = inside.trim_start_matches('!').chars().collect();
+    let goes_down = characters.windows(3).any(|range| range[1] == '-' && range[0] > range[2]);
+    inside.starts_with('^') || set.contains("[:") || goes_down
+}
+
 impl FromStr for Pattern {
     type Err = PatternError;
 
@@ -123,12 +155,16 @@ impl FromStr for Pattern {
     /// - `""`: no characters
     /// - `"a\tb"`: a control character
     /// - `"[a"`, `"[]"`: a set that does not end
+    /// - `"[^a]"`, `"[z-a]"`, `"[[:alpha:]]"`: a set that means something else elsewhere
     fn from_str(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() || text.len() > Pattern::MAX_BYTES {
             return Err(PatternError::Length { bytes: text.len() });
         }
         if text.chars().any(char::is_control) {
             return Err(PatternError::Control { pattern: text.to_owned() });
+        }
+        if let Some(set) = sets(text).find(|set| is_foreign(set)) {
+            return Err(PatternError::Foreign { pattern: text.to_owned(), set: set.to_owned() });
         }
         glob::Pattern::new(&normal_form(text))
             .map(Pattern)
@@ -243,6 +279,9 @@ mod tests {
             Err(PatternError::Length { bytes: 1_025 })
         );
         assert!(matches!("a\tb".parse::<Pattern>(), Err(PatternError::Control { .. })));
+        for text in ["[^F]*", "a[z-a]", "[[:alpha:]]*", "x[0-9][9-0]"] {
+            assert!(matches!(text.parse::<Pattern>(), Err(PatternError::Foreign { .. })), "{text}");
+        }
         for text in ["[a", "[]", "[!]", "[", "a[b*"] {
             assert!(matches!(text.parse::<Pattern>(), Err(PatternError::Set { .. })), "{text}");
         }

@@ -80,7 +80,7 @@ impl Registry {
                 ((!entries.is_empty()).then_some(Criteria::Named), entries)
             }
         };
-        let (key, selected, set) = self.reading(|read, _| {
+        let (known, key, selected, set) = self.reading(|read, _| {
             let found = select(read, &selection)?;
             let timestamp = found.selected.instance.timestamp;
             let set = match &criteria {
@@ -105,8 +105,22 @@ impl Registry {
                 }
                 None => (Identifier::EMPTY, 0),
             };
-            Ok((found.dataset, found.selected, set))
+            let same = match &criteria {
+                Some(criteria) => read.saved_selection(found.dataset, set.0, criteria)?,
+                None => None,
+            };
+            let known = match same {
+                Some(part) => {
+                    let selected = Selected { part: Some(part), ..found.selected.clone() };
+                    Some(cited(read, found.dataset, selected, &[])?)
+                }
+                None => None,
+            };
+            Ok((known, found.dataset, found.selected, set))
         })?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let (identifier, granules) = set;
         let timestamp = selected.instance.timestamp;
         let Some(criteria) = criteria.filter(|_| granules > 0) else {
@@ -121,6 +135,7 @@ impl Registry {
             cited: now,
         };
         self.writing(|write, _| {
+            // Another process may have been faster.
             let saved = write.saved_selection(key, identifier, &part.criteria)?;
             let (part, end) = match saved {
                 Some(saved) => (saved, End::RollBack),

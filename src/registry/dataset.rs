@@ -104,6 +104,15 @@ impl Registry {
         })
     }
 
+    /// Whether there is a dataset of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`].
+    pub fn has_dataset(&mut self, name: &DatasetName) -> Result<bool> {
+        self.reading(|read, _| Ok(read.dataset(name)?.is_some()))
+    }
+
     /// All datasets, by name.
     pub fn datasets(&mut self) -> Result<Vec<Listed>> {
         self.reading(|read, _| {

@@ -4,7 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::{Read, Result, Write};
-use crate::model::{Dataset, DatasetName};
+use crate::model::{Creator, Dataset, DatasetName};
 
 /// Which row of `dataset`; meaningless outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
         .map_err(|error| wrong(4, Type::Text, error.into()))?;
     let creators = written
         .iter()
-        .map(|creator| creator.parse())
+        // Before schema 4 any text was a creator: what is no person is taken as it stands.
+        .map(|text| text.parse().or_else(|_| Creator::organisation(text)))
         .collect::<std::result::Result<_, crate::model::CreatorError>>()
         .map_err(|error| wrong(4, Type::Text, error.into()))?;
     let dataset = Dataset {

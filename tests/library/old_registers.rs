@@ -147,3 +147,19 @@ fn a_newer_registry_is_refused_and_left_as_it_is() {
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
+
+#[test]
+fn creators_that_an_older_version_took_are_kept_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unpacked(3, folder.path());
+    let creators = ["Josiah Carberry (0000-0002-1825-0097)", ", X", "Foo, X (0000-0002-1825-0098)"];
+    let written = format!("[\"{}\"]", creators.join("\",\""));
+    Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE dataset SET creators = ?1", [written])
+        .unwrap();
+    let mut registry = Registry::open(&path, Access::Write).unwrap();
+    let read = registry.dataset(&name("EMPTY")).unwrap().dataset.creators;
+    let read: Vec<String> = read.iter().map(accession::Creator::full_name).collect();
+    assert_eq!(read, creators);
+}

@@ -99,7 +99,7 @@ impl Original {
             registry.edit_dataset(&name(dataset), edit).unwrap();
             let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
             let named =
-                Wanted::Named((from + 9..from + 15).map(|n| id(&granule_id(n)).into()).collect());
+                Wanted::Named((from + 9..from + 15).map(|n| id(granule_id(n)).into()).collect());
             for wanted in [patterns, named] {
                 registry.cite_part(&name(dataset), None, wanted, now()).unwrap();
             }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::cli::Exit;
 use crate::cli::output::in_force;
+use crate::cli::report::Usage;
 use crate::cli::selection::dataset_at;
 use crate::cli::session::{Create, Session};
 use crate::cli::source::entries_of_ids;
@@ -62,6 +63,9 @@ struct Printed<'a> {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if self.mirror.contains(&self.dataset) {
+            return Err(Usage::new(format!("{} is no mirror of itself", self.dataset)).into());
+        }
         let now = session.now()?;
         let at = match self.identifier {
             Some(_) => None,
@@ -87,6 +91,11 @@ impl Args {
         warn_of_others(session, at, &cited);
         let citation = Citation::new(cited, at, now.day());
         warn_of_lacking(session, &self.dataset, &citation, self.format);
+        for mirror in citation.unnamed_mirrors() {
+            session.warn(&format!(
+                "the mirror {mirror} is not named: it has neither a DOI of its own nor an address"
+            ));
+        }
         let text = citation.write(self.format);
         if session.is_json() {
             session.json(&Printed { format: self.format.name(), citation: &text })?;
