@@ -160,6 +160,7 @@ impl Error {
                 Store::Changed => "changed",
                 Store::Damaged { .. } => "damaged",
                 Store::TooLong => "too-long",
+                Store::Memory => "memory",
                 Store::Disk(_) | Store::Io { .. } => "io",
                 Store::Database(_) => "database",
             },
@@ -205,7 +206,9 @@ impl Error {
                     "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
                 }
                 Store::TooLong => "a note or a title this long is no note and no title",
-                Store::Exists | Store::Io { .. } | Store::Database(_) => return None,
+                Store::Exists | Store::Memory | Store::Io { .. } | Store::Database(_) => {
+                    return None;
+                }
             },
             Error::Change(error) => return error.hint(),
             Error::Input(error) => return error.hint(),

@@ -2,6 +2,7 @@
 
 mod command;
 mod exit;
+mod json;
 mod output;
 mod progress;
 mod report;
@@ -78,10 +79,14 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
+    let is_plain = arguments.iter().all(|argument| report::is_plain(argument));
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
-        Err(error) => return report::usage(&error, wants_json),
+        Err(error) => return report::usage(&error, is_plain, wants_json),
     };
+    if let Err(error) = accession::store::limit_memory() {
+        return report::trouble(&error.into(), parsed.json);
+    }
     let mut session = Session::new(parsed.registry, parsed.json);
     let result = match parsed.command {
         Command::Dataset(command) => command.run(&mut session),

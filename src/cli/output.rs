@@ -10,17 +10,26 @@ pub fn one_line(text: &str) -> impl fmt::Display + '_ {
     struct OneLine<'a>(&'a str);
     impl fmt::Display for OneLine<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            for character in self.0.chars() {
-                // Backslashes and quotes are left alone: only what cannot be seen is escaped.
-                match character {
-                    '\\' | '"' | '\'' => write!(f, "{character}")?,
-                    _ => write!(f, "{}", character.escape_debug())?,
-                }
+            // Backslashes and quotes are left alone: only what cannot be seen is escaped. What is
+            // between them goes whole: a sign that belongs to the letter before it is seen there.
+            for part in self.0.split_inclusive(['\\', '"', '\'']) {
+                let plain = part.trim_end_matches(['\\', '"', '\'']);
+                write!(f, "{}{}", plain.escape_debug(), &part[plain.len()..])?;
             }
             Ok(())
         }
     }
     OneLine(text)
+}
+
+/// Whether a character is one that a terminal obeys, or that turns the text around it: the control
+/// characters, and those of bidirectional text (Unicode 16, UAX 9 § 2) and of line ends.
+pub fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// So many of a thing: `1 granule`, `2 granules`.
@@ -105,5 +114,14 @@ mod tests {
     fn a_terminal_obeys_nothing_in_a_note() {
         assert_eq!(one_line("a\u{1b}[2J\nb\u{202e}").to_string(), "a\\u{1b}[2J\\nb\\u{202e}");
         assert_eq!(one_line("C:\\dir \"größe\" 値").to_string(), "C:\\dir \"größe\" 値");
+        assert_eq!(one_line("\\\"\n'\u{9b}").to_string(), "\\\"\\n'\\u{9b}");
+    }
+
+    #[test]
+    fn signs_that_belong_to_a_letter_are_seen_with_it() {
+        // They were escaped once, as if each began a text: no title in Hindi could be read.
+        for text in ["नमस्ते", "e\u{301}", "ที่"] {
+            assert_eq!(one_line(text).to_string(), text);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! An error, as a person or a script reads it: printed in one place.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use accession::Error;
 
-use super::Exit;
+use super::output::{is_unseen, one_line};
+use super::{Exit, json};
 
 /// Something about the command line that clap cannot know.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +46,7 @@ pub(super) fn trouble(error: &anyhow::Error, json: bool) -> Exit {
 }
 
 /// Reports what clap says of the arguments; `--help` and `--version` come this way too.
-pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
+pub(super) fn usage(error: &clap::Error, is_plain: bool, json: bool) -> Exit {
     if !error.use_stderr() {
         return match error.print() {
             Ok(()) => Exit::Done,
@@ -55,24 +57,35 @@ pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
         let text = error.render().to_string();
         let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text);
         print("usage", message, None, json);
-    } else {
+    } else if is_plain {
         // Nothing is left to tell if stderr cannot be written.
         let _ = error.print();
+    } else {
+        // What clap quotes came from somebody's list, perhaps: without colours, and seen.
+        for line in error.render().to_string().lines() {
+            let _ = writeln!(io::stderr(), "{}", one_line(line));
+        }
     }
     Exit::Trouble
 }
 
-fn print(kind: &str, message: &str, hint: Option<&str>, json: bool) {
-    let text = if json {
+/// Whether an argument is text without anything that a terminal obeys.
+pub(super) fn is_plain(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| !text.contains(is_unseen))
+}
+
+fn print(kind: &str, message: &str, hint: Option<&str>, wants_json: bool) {
+    let text = if wants_json {
         let message = match hint {
             Some(hint) => format!("{message}; {hint}"),
             None => message.to_owned(),
         };
-        serde_json::json!({ "error": { "kind": kind, "message": message } }).to_string()
+        json::text(&serde_json::json!({ "error": { "kind": kind, "message": message } }))
     } else {
+        // What is quoted in it is escaped already; what SQLite or the system says is not.
         match hint {
-            Some(hint) => format!("error: {message}\nhint: {hint}"),
-            None => format!("error: {message}"),
+            Some(hint) => format!("error: {}\nhint: {}", one_line(message), one_line(hint)),
+            None => format!("error: {}", one_line(message)),
         }
     };
     // Nothing is left to tell if stderr cannot be written.

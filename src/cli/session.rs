@@ -1,6 +1,7 @@
 //! One run of the program: which registry, which clock, which output.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,6 +9,8 @@ use accession::{Access, Applied, Error, Registry, Timestamp};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::json;
+use super::output::{is_unseen, one_line};
 use super::progress::Progress;
 use super::report::Usage;
 
@@ -15,12 +18,15 @@ use super::report::Usage;
 pub struct Session {
     registry: PathBuf,
     json: bool,
+    /// Whether stdout is one.
+    is_terminal: bool,
     out: io::BufWriter<io::Stdout>,
 }
 
 impl Session {
     pub fn new(registry: PathBuf, json: bool) -> Self {
-        Session { registry, json, out: io::BufWriter::new(io::stdout()) }
+        let is_terminal = io::stdout().is_terminal();
+        Session { registry, json, is_terminal, out: io::BufWriter::new(io::stdout()) }
     }
 
     /// Whether stdout carries JSON only.
@@ -81,9 +87,9 @@ impl Session {
     /// Says something on stderr that a person should know, though all went well.
     pub fn warn(&self, message: &str) {
         let text = if self.json {
-            serde_json::json!({ "warning": { "message": message } }).to_string()
+            json::text(&serde_json::json!({ "warning": { "message": message } }))
         } else {
-            format!("warning: {message}")
+            format!("warning: {}", one_line(message))
         };
         // Nothing is left to tell if stderr cannot be written.
         let _ = writeln!(io::stderr(), "{text}");
@@ -106,6 +112,17 @@ impl Session {
         }
     }
 
+    /// An id for stdout: as it is, since what reads a pipe wants the id itself (the README's check
+    /// with md5sum); but on a terminal with what that would obey escaped. An id holds no control
+    /// characters, but it can hold those that turn text around, and then show as another id.
+    pub fn id<'a>(&self, granule_id: &'a str) -> Cow<'a, str> {
+        if self.is_terminal && granule_id.contains(is_unseen) {
+            Cow::from(one_line(granule_id).to_string())
+        } else {
+            Cow::from(granule_id)
+        }
+    }
+
     /// Where output goes: buffered, and closed by [`Session::finish`].
     pub fn out(&mut self) -> &mut impl Write {
         &mut self.out
@@ -113,7 +130,7 @@ impl Session {
 
     /// Writes one object of JSON on a line.
     pub fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
+        json::write(&mut self.out, value)?;
         self.out.write_all(b"\n")
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 
 use super::BUSY_WAIT;
-use super::open::MAX_VALUE_BYTES;
+use super::open::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::model::quoted;
 
 /// What can go wrong with a registry file.
@@ -70,6 +70,9 @@ pub enum Error {
     /// A value that no registry holds.
     #[error("a text of more than {MAX_VALUE_BYTES} bytes, with what stands beside it")]
     TooLong,
+    /// A row that does not fit into the memory SQLite has.
+    #[error("it needs more memory than it may have, {} MiB: is a row of it too long?", MEMORY_BYTES >> 20)]
+    Memory,
     /// The operating system refused something.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
@@ -104,6 +107,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::CannotOpen) => Error::CannotOpen,
             Some(ErrorCode::TooBig) => Error::TooLong,
             Some(ErrorCode::SystemIoFailure) => Error::Disk(error),
+            Some(ErrorCode::OutOfMemory) => Error::Memory,
             Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
             Some(ErrorCode::NotADatabase) => {
                 Error::NotARegistry { what: "the file is no SQLite database".to_owned() }

@@ -60,7 +60,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub use dataset::DatasetKey;
 pub use error::Error;
 pub use granule::{Begin, Stay, Stays};
-pub use open::{Access, BUSY_WAIT, Draft};
+pub use open::{Access, BUSY_WAIT, Draft, limit_memory};
 
 pub use pages::Pages;
 pub use payment::WorkerRow;

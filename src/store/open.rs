@@ -37,6 +37,19 @@ const LIMITS: [(Limit, i32); 7] = [
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
+/// What SQLite may have of the memory, in bytes: it needs a tenth of that.
+pub(super) const MEMORY_BYTES: u32 = 64 * 1_024 * 1_024;
+
+/// Limits what all SQLite connections of this process have of the memory, once and for all: for a
+/// program that does nothing but this.
+///
+/// [`MAX_VALUE_BYTES`] alone does not do it: to find a row of a table WITHOUT ROWID, SQLite reads
+/// those it compares with whole, however long. (A granule id of 100 MB cost 100 MB.)
+pub fn limit_memory() -> Result<()> {
+    let connection = Connection::open_in_memory()?;
+    Ok(connection.pragma_update(None, "hard_heap_limit", MEMORY_BYTES)?)
+}
+
 /// What a registry is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -8,6 +8,7 @@ mod harness;
 mod contract;
 mod files;
 mod help;
+mod hostile;
 mod payment;
 mod readme;
 mod transcripts;

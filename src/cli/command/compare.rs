@@ -47,8 +47,14 @@ impl Args {
                 Difference::OnlyRight(granule_id) if session.is_json() => {
                     only_right.push(granule_id);
                 }
-                Difference::OnlyLeft(granule_id) => writeln!(session.out(), "< {granule_id}")?,
-                Difference::OnlyRight(granule_id) => writeln!(session.out(), "> {granule_id}")?,
+                Difference::OnlyLeft(granule_id) => {
+                    let id = session.id(granule_id.as_str());
+                    writeln!(session.out(), "< {id}")?;
+                }
+                Difference::OnlyRight(granule_id) => {
+                    let id = session.id(granule_id.as_str());
+                    writeln!(session.out(), "> {id}")?;
+                }
             }
             Ok(())
         }))?;

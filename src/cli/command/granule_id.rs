@@ -125,7 +125,8 @@ impl New {
                     producer_granule: &entry.producer_granule,
                 })?;
             } else {
-                writeln!(session.out(), "{}", entry.granule_id)?;
+                let id = session.id(entry.granule_id.as_str());
+                writeln!(session.out(), "{id}")?;
             }
         }
         Ok(Exit::Done)
@@ -154,6 +155,7 @@ impl Explain {
                 Some(Formula::C) => "C: of the collection, as shipped",
                 None => "neither B nor C: another collection, or with a time",
             };
+            let (producer, suffix) = (session.id(producer), session.id(suffix));
             let out = session.out();
             writeln!(out, "producer    {producer}")?;
             writeln!(out, "suffix      {suffix}")?;

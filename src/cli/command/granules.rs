@@ -47,7 +47,8 @@ impl Args {
             if session.is_json() {
                 session.json(&granule)
             } else {
-                writeln!(session.out(), "{}", granule.granule_id)
+                let id = session.id(granule.granule_id.as_str());
+                writeln!(session.out(), "{id}")
             }
         }))?;
         if let (Some(at), false) = (self.at, selected.others.is_empty()) {
@@ -67,7 +68,8 @@ fn of_producer(session: &mut Session, dataset: &DatasetName, producer: &GranuleI
             return session.json(&granule);
         }
         let until = granule.deleted.map_or("now".to_owned(), |deleted| deleted.to_string());
-        writeln!(session.out(), "{}  {} until {until}", granule.granule_id, granule.ingested)
+        let id = session.id(granule.granule_id.as_str());
+        writeln!(session.out(), "{id}  {} until {until}", granule.ingested)
     }))?;
     if stays == 0 {
         let producer = quoted(producer.as_str());

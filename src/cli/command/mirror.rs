@@ -6,14 +6,13 @@ use accession::mirror::{
 };
 use accession::{Access, DatasetName, Difference, Instance, Moment, Registry, Stamp};
 use anyhow::Result;
-use serde_json::json;
 
-use crate::cli::Exit;
 use crate::cli::output::{count, write_work};
 use crate::cli::report::Usage;
 use crate::cli::selection::refuse_future;
 use crate::cli::session::{Create, Session, shown};
 use crate::cli::source::open;
+use crate::cli::{Exit, json};
 
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
@@ -123,14 +122,20 @@ impl Compare {
             write_json(session, &mut registry, dataset, &mut primary, at, &found)?;
         } else {
             write_found(session.out(), dataset, primary.dataset(), &found)?;
+            if let Some(first) = &found.first_difference {
+                let id = session.id(first.as_str());
+                writeln!(session.out(), "first difference at {id}")?;
+            }
             let mut shown_so_far = 0;
             let again = shown(compare(&mut registry, dataset, &mut primary, at, |difference| {
                 shown_so_far += 1;
                 if self.all || shown_so_far <= SHOWN {
-                    match difference {
-                        Difference::OnlyLeft(it) => writeln!(session.out(), "unexpected  {it}")?,
-                        Difference::OnlyRight(it) => writeln!(session.out(), "missing     {it}")?,
-                    }
+                    let (word, granule_id) = match &difference {
+                        Difference::OnlyLeft(granule_id) => ("unexpected", granule_id),
+                        Difference::OnlyRight(granule_id) => ("missing", granule_id),
+                    };
+                    let id = session.id(granule_id.as_str());
+                    writeln!(session.out(), "{word:10}  {id}")?;
                 }
                 Ok(())
             }))?;
@@ -162,9 +167,8 @@ fn write_json(
     at: Option<Moment>,
     found: &MirrorComparison,
 ) -> Result<()> {
-    let head = json!(found.status).to_string();
-    let mirror = serde_json::to_string(&found.mirror)?;
-    let instance = serde_json::to_string(&found.primary)?;
+    let head = json::text(&found.status);
+    let (mirror, instance) = (json::text(&found.mirror), json::text(&found.primary));
     let matched = found.matched;
     let out = session.out();
     write!(out, "{{\"status\":{head},\"mirror\":{mirror},\"primary\":{instance},")?;
@@ -179,7 +183,7 @@ fn write_json(
                 _ => return Ok(()),
             };
             let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            let text = json!(granule_id);
+            let text = json::text(granule_id);
             Ok(write!(session.out(), "{comma}{text}")?)
         }))?;
         refuse_change(found, &again)?;
@@ -211,9 +215,6 @@ fn write_found(
     };
     writeln!(out, "{}", side("mirror ", dataset, found.mirror.as_ref()))?;
     writeln!(out, "{}", side("primary", primary, Some(&found.primary)))?;
-    if let Some(first) = &found.first_difference {
-        writeln!(out, "first difference at {first}")?;
-    }
     Ok(())
 }
 

@@ -1,0 +1,271 @@
+//! What strangers wrote: into a registry, a list, a file name. It is shown, and nothing obeys it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use rusqlite::Connection;
+
+use crate::harness::console::{Sandbox, program};
+
+/// Erases a screen, names a window, colours (also by a C1 character), ends a line, turns text.
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt\u{2066}\u{7f}";
+
+/// A registry with what is evil in every text that may hold it.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
+    sandbox.run("accession ingest DATASET --at 2001-01-03 C");
+    sandbox
+}
+
+fn alter(sandbox: &Sandbox, sql: &str) {
+    let connection = Connection::open(sandbox.path().join("accession.db")).unwrap();
+    let speed = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
+    connection.execute_batch(&format!("{speed} {sql}")).unwrap();
+}
+
+/// Every command that reads a registry, as one's own or as a primary.
+const READERS: [&str; 15] = [
+    "dataset list",
+    "dataset show DATASET",
+    "history DATASET",
+    "lookup DATASET",
+    "lookup DATASET --at 2001-01-02",
+    "granules DATASET",
+    "granules DATASET --producer P",
+    "resolve 8f714d3efb0e51ed23fb7eeecca3009b",
+    "verify",
+    "verify DATASET",
+    "compare DATASET DATASET@2001-01-02",
+    "export DATASET",
+    "mirror compare DATASET accession.db",
+    "--registry mine.db mirror compare DATASET accession.db",
+    "--registry mine.db mirror pull DATASET accession.db --dry-run",
+];
+
+fn unseen(text: &str) -> Option<char> {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().find(|&c| c != '\n' && (c.is_control() || turns(c)))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn nothing_that_a_stranger_wrote_reaches_a_terminal_as_it_is() {
+    let sandbox = sandbox();
+    sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
+    let evil = EVIL.replace('\'', "''");
+    alter(
+        &sandbox,
+        &format!(
+            "UPDATE dataset SET title = '{evil}', publisher = '{evil}', version = '{evil}',
+                 url = '{evil}', archive = '{evil}', creators = json_array('{evil}');
+             UPDATE instance SET note = '{evil}'"
+        ),
+    );
+    for command in READERS.into_iter().filter(|command| *command != "export DATASET") {
+        for json in ["", " --json"] {
+            let output = sandbox.command(&format!("{command}{json}")).output().unwrap();
+            let printed = text(&output.stdout) + &text(&output.stderr);
+            assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
+            for line in printed.lines().filter(|_| !json.is_empty()) {
+                serde_json::from_str::<serde_json::Value>(line).unwrap();
+            }
+        }
+    }
+    let shown = sandbox.run("accession dataset show DATASET");
+    assert!(
+        shown.contains(r"title       \u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt"),
+        "{shown}"
+    );
+    let json = sandbox.run("accession dataset show DATASET --json");
+    let listed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(listed["title"], EVIL, "the same text for a script");
+}
+
+#[test]
+fn an_id_that_no_granule_can_have_is_shown_escaped() {
+    let sandbox = sandbox();
+    alter(&sandbox, &format!("UPDATE granule SET granule_id = '{EVIL}' WHERE granule_id = 'B'"));
+    for command in READERS.into_iter().filter(|command| !command.contains("mine.db")) {
+        let output = sandbox.command(command).output().unwrap();
+        let printed = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
+    }
+}
+
+/// Runs the program with a terminal as its stdout, by script(1) of util-linux; none without that.
+fn on_a_terminal(sandbox: &Sandbox, arguments: &str) -> Option<String> {
+    let mut command = Command::new("script");
+    let program = format!("{} {arguments}", program());
+    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path());
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    Some(text(&output.stdout).replace("\r\n", "\n"))
+}
+
+#[test]
+fn an_id_is_itself_in_a_pipe_and_seen_on_a_terminal() {
+    let sandbox = Sandbox::new();
+    let turned = "A\u{202e}B";
+    let mut ingest = sandbox.command("ingest DATASET --create --at 2001-01-02 B");
+    assert!(ingest.arg(turned).output().unwrap().status.success());
+    assert_eq!(sandbox.run("accession granules DATASET"), format!("{turned}\nB\n"));
+    for command in [
+        "granules DATASET",
+        "compare DATASET EMPTY",
+        "--registry other.db mirror compare DATASET accession.db",
+    ] {
+        sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
+        sandbox.run("accession --registry other.db ingest DATASET --create --at 2001-01-02 B");
+        let Some(printed) = on_a_terminal(&sandbox, command) else { return };
+        assert!(printed.contains(r"A\u{202e}B"), "{command}: {printed:?}");
+        assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
+    }
+}
+
+#[test]
+fn a_message_quotes_what_a_stranger_wrote_and_obeys_none_of_it() {
+    let sandbox = sandbox();
+    let (ids, table) = (sandbox.path().join("ids.txt"), sandbox.path().join("table.csv"));
+    std::fs::write(ids, format!("D{EVIL}\n")).unwrap();
+    std::fs::write(table, format!("\"a{EVIL}\",\"b\"\nx,y\n")).unwrap();
+    std::fs::write(
+        sandbox.path().join("evil.jsonl"),
+        format!("{{\"accession_manifest\":\"{EVIL}\n"),
+    )
+    .unwrap();
+    let name = &format!("file{EVIL}.txt");
+    std::fs::write(sandbox.path().join(name), "A\u{202e}\tB\n").unwrap();
+    let cases: [&[&str]; 14] = [
+        &["ingest", "DATASET", "--from", "ids.txt"],
+        &["ingest", "DATASET", "--from", "table.csv", "--format", "csv"],
+        &["ingest", "DATASET", "--from", name],
+        &["ingest", "DATASET", "--from", EVIL],
+        &["ingest", "DATASET", EVIL],
+        &["ingest", "DATASET", "D", "--at", EVIL],
+        &["import", "DATASET", "evil.jsonl"],
+        &["import", "DATASET", name],
+        &["mirror", "compare", "DATASET", name],
+        &["mirror", "compare", "DATASET", EVIL],
+        &["--registry", EVIL, "lookup", "DATASET"],
+        &["--registry", name, "lookup", "DATASET"],
+        &["lookup", EVIL],
+        &[EVIL],
+    ];
+    for arguments in cases {
+        for json in [None, Some("--json")] {
+            let mut command = sandbox.command("");
+            let output = command.args(arguments).args(json).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            let printed = text(&output.stdout) + &text(&output.stderr);
+            assert_eq!(unseen(&printed), None, "{arguments:?}: {printed:?}");
+            if json.is_some() {
+                serde_json::from_str::<serde_json::Value>(&printed).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_warning_that_names_a_file_obeys_none_of_its_name() {
+    let sandbox = sandbox();
+    let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
+    let name = format!("answer{EVIL}.json");
+    std::fs::write(sandbox.path().join(&name), fixture).unwrap();
+    let mut command = sandbox.command("ingest DATASET --dry-run --from");
+    let output = command.arg(&name).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let warned = text(&output.stderr);
+    assert!(warned.contains("passed over 1 that the file says are deleted"), "{warned}");
+    assert_eq!(unseen(&warned), None, "{warned:?}");
+}
+
+#[test]
+fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
+    for name in [&b"a b"[..], b"line\nend", "größe 値".as_bytes(), b"not-utf8-\xff\xfe", b"-dash"]
+    {
+        let sandbox = Sandbox::new();
+        let path = |ending: &str| {
+            let name = [b"./", name, ending.as_bytes()].concat();
+            OsStr::from_bytes(&name).to_owned()
+        };
+        let run = |arguments: &str, last: &OsStr| -> Output {
+            let mut command = sandbox.command("--registry");
+            command.arg(path(".db")).args(arguments.split_whitespace()).arg(last);
+            command.output().unwrap()
+        };
+        let succeeds = |arguments: &str, last: &OsStr| {
+            let output = run(arguments, last);
+            assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));
+        };
+        std::fs::write(sandbox.path().join(Path::new(&path(".txt"))), "A\nB\n").unwrap();
+        succeeds("ingest DATASET --create --at 2001-01-02 --from", &path(".txt"));
+        succeeds("export DATASET --output", &path(".jsonl"));
+        succeeds("mirror compare DATASET", &path(".jsonl"));
+        succeeds("mirror compare DATASET", &path(".db"));
+        let refused = run("ingest DATASET --from", &path(".txt"));
+        let printed = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(printed.contains(":1: \"A\" is held already"), "{printed}");
+        assert_eq!(unseen(&printed), None);
+        assert_eq!(printed.lines().count(), 2, "an error and a hint: {printed:?}");
+    }
+}
+
+/// What a command needs at most, in kB, while it may have no more than this much address space.
+#[cfg(target_os = "linux")]
+fn peak_memory(sandbox: &Sandbox, arguments: &str, most_kb: u32) -> (Output, u64) {
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {most_kb}; exec {} {arguments} --json", program());
+    command.args(["-c", &script]).current_dir(sandbox.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    // The high-water mark never falls: what it says shortly before the end is nearly all.
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let mark = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok());
+        peak = mark.unwrap_or(peak);
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    (child.wait_with_output().unwrap(), peak)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_value_of_a_hundred_megabytes_is_an_error_and_no_memory() {
+    // Each was read whole, and copied: 200 MB for a title.
+    let cases = [
+        ("UPDATE dataset SET title = printf('%.*c', 100000000, 'x')", "dataset show"),
+        (
+            "UPDATE dataset SET creators = json_array(printf('%.*c', 100000000, 'x'))",
+            "dataset list",
+        ),
+        ("UPDATE instance SET note = printf('%.*c', 100000000, 'x')", "history"),
+        (
+            "UPDATE granule SET granule_id = printf('%.*c', 100000000, 'x') WHERE granule_id = 'B'",
+            "granules",
+        ),
+    ];
+    for (sql, reader) in cases {
+        let sandbox = sandbox();
+        sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
+        alter(&sandbox, sql);
+        for command in READERS {
+            let (output, peak) = peak_memory(&sandbox, command, 150_000);
+            let error = text(&output.stderr);
+            let code = output.status.code();
+            assert!(matches!(code, Some(0..=2)), "{command}: {code:?} {error}");
+            let kinds = ["\"kind\":\"too-long\"", "\"kind\":\"memory\""];
+            let says_so = kinds.iter().any(|kind| error.contains(kind));
+            assert!(code != Some(2) || says_so, "{command}: {error}");
+            assert!(code == Some(2) || !command.starts_with(reader), "{command}");
+            assert!(peak < 40_000, "{command}: {peak} kB");
+        }
+    }
+}
