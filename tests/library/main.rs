@@ -5,6 +5,9 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+#[path = "../../fuzz/src/lib.rs"]
+mod laws;
+
 mod all_small_histories;
 mod as_of;
 mod backup;
@@ -12,6 +15,7 @@ mod check;
 mod citation_formats;
 mod cited_parts;
 mod damage;
+mod fuzz_corpus;
 mod hostile_registries;
 mod import;
 mod mirror_laws;

@@ -1,0 +1,132 @@
+//! The readers of other people's files: what one accepts, the registry takes.
+
+use std::io::Write;
+
+use accession::input::{self, Format, Options};
+use accession::mirror::manifest;
+use accession::{DatasetName, Event, ImportOptions, Place, Registry, Timestamp};
+
+pub fn lines(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Lines));
+}
+
+pub fn csv(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Csv));
+}
+
+pub fn ndjson(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Ndjson));
+}
+
+pub fn umm_json(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::UmmJson));
+}
+
+pub fn cmr_json(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::CmrJson));
+}
+
+pub fn stac(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Stac));
+}
+
+pub fn pdr(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Pdr));
+}
+
+pub fn changes(bytes: &[u8]) {
+    read(bytes, bytes, Some(Format::Changes));
+}
+
+pub fn detected(bytes: &[u8]) {
+    read(bytes, bytes, None);
+}
+
+/// What is compressed reads as what it is the compression of.
+pub fn gzip(bytes: &[u8]) {
+    read(bytes, bytes, None);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    let zipped = encoder.finish().unwrap();
+    // What is compressed twice, is unpacked once.
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        let plain = granule_ids(bytes, &Options::default());
+        assert_eq!(granule_ids(&zipped, &Options::default()), plain);
+        read(&zipped, bytes, None);
+    }
+}
+
+/// Reads a file both ways: as a list, and as a history.
+fn read(file: &[u8], unzipped: &[u8], format: Option<Format>) {
+    let is_zipped = file.starts_with(&[0x1f, 0x8b]);
+    let lines = 1 + unzipped.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let lines = if is_zipped { u64::MAX } else { lines };
+    let options = Options { format, ..Options::default() };
+    if let Ok(mut records) = input::open(std::io::Cursor::new(file.to_vec()), "file", &options) {
+        for record in records.by_ref() {
+            match record {
+                Ok(record) => assert_is_a_line(Some(&record.place), lines),
+                Err(error) => assert!((1..=lines + 1).contains(&error.line), "{error}"),
+            }
+        }
+        assert!(records.next().is_none(), "after an error there are no more");
+    }
+    import(file, &options, lines);
+}
+
+/// An id in order is the same however it was written, or none of them.
+fn granule_ids(file: &[u8], options: &Options) -> Option<Vec<String>> {
+    let records = input::open(std::io::Cursor::new(file.to_vec()), "file", options).ok()?;
+    records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
+}
+
+fn assert_is_a_line(place: Option<&Place>, lines: u64) {
+    let Some(Place::Line { line, .. }) = place else { panic!("no line: {place:?}") };
+    assert!((1..=lines).contains(line), "line {line} of {lines}");
+}
+
+/// What a reader accepts, the registry takes or refuses with a reason of history; and then all of it
+/// verifies.
+fn import(file: &[u8], options: &Options, lines: u64) {
+    let file = std::io::Cursor::new(file.to_vec());
+    let Ok(events) = input::open_events(file, "file", options) else { return };
+    let Ok(events) = events.collect::<Result<Vec<Event>, _>>() else { return };
+    events.iter().for_each(|event| assert_is_a_line(event.place.as_ref(), lines));
+    if events.is_empty() {
+        return;
+    }
+    let (dataset, now): (DatasetName, Timestamp) =
+        ("dataset".parse().unwrap(), "9999-12-31T00:00:00Z".parse().unwrap());
+    let mut registry = Registry::in_memory().unwrap();
+    let mut import = registry.begin_import().unwrap();
+    events.into_iter().for_each(|event| import.add(event).unwrap());
+    match import.apply(&dataset, ImportOptions { create: true, dry_run: false }, now) {
+        Ok(imported) if imported.instances.is_empty() => {}
+        Ok(_) => assert!(registry.verify(&dataset).unwrap().ok),
+        Err(accession::Error::Change(_)) => {}
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// A manifest that is accepted is, written again, one that is accepted, of the same history.
+pub fn manifest(bytes: &[u8]) {
+    let rebuilt = |bytes: &[u8]| {
+        let file = input::unzipped(std::io::Cursor::new(bytes.to_vec()), "file").ok()?;
+        let reader = manifest::Reader::open(file, "file").ok()?;
+        let dataset = reader.dataset().clone();
+        let mut registry = Registry::in_memory().unwrap();
+        let mut import = registry.begin_import().unwrap();
+        reader.read_into(&mut import, |_| {}).ok()?;
+        let options = ImportOptions { create: true, dry_run: false };
+        let now = "9999-12-31T00:00:00Z".parse().unwrap();
+        import.apply(&dataset.name, options, now).ok()?;
+        registry.dataset(&dataset.name).ok()?;
+        assert!(registry.verify(&dataset.name).unwrap().ok);
+        let mut written = Vec::new();
+        manifest::write(&mut registry, &dataset.name, &mut written).unwrap();
+        Some(written)
+    };
+    if let Some(written) = rebuilt(bytes) {
+        assert_eq!(rebuilt(&written).as_deref(), Some(&written[..]));
+    }
+}
