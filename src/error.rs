@@ -8,6 +8,9 @@ use crate::model::{DatasetName, GranuleId, Identifier, Moment, Place, Timestamp,
 use crate::registry::{ChangeError, before};
 use crate::store;
 
+/// How many datasets a message names: a registry can have a million.
+const MAX_NAMED: usize = 20;
+
 /// What a call of this library can fail with.
 ///
 /// [`Error::kind`] is the stable name, [`Error::hint`] what to do next. A cause is in `source()`
@@ -120,7 +123,14 @@ pub enum Error {
     /// A primary without the dataset.
     #[error("the primary has no dataset {name}; it has {}", match names.as_slice() {
         [] => "none".to_owned(),
-        names => names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        names => {
+            let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
+            let more = match names.len() - first.len() {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("{}{more}", first.join(", "))
+        }
     })]
     NoPrimaryDataset {
         /// The name that was looked for.

@@ -84,8 +84,11 @@ impl Primary {
         mirror: &DatasetName,
         named: Option<&DatasetName>,
     ) -> Result<Self> {
-        let names: Vec<DatasetName> =
-            registry.datasets()?.into_iter().map(|listed| listed.dataset.name).collect();
+        let mut names: Vec<DatasetName> = Vec::new();
+        registry.each_dataset(|listed| {
+            names.push(listed.dataset.name);
+            Ok(())
+        })?;
         let wanted = named.unwrap_or(mirror);
         let dataset = match names.as_slice() {
             names if names.contains(wanted) => wanted.clone(),

@@ -1,5 +1,7 @@
 //! The datasets of a registry, and their records.
 
+use std::io;
+
 use super::{End, Registry, dataset_of};
 use crate::model::{Creator, Dataset, DatasetName, Doi, Instance, Year};
 use crate::{Error, Result};
@@ -113,13 +115,27 @@ impl Registry {
         self.reading(|read, _| Ok(read.dataset(name)?.is_some()))
     }
 
+    /// Shows all datasets, by name, one in memory at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Output`]: what `show` returned.
+    pub fn each_dataset(&mut self, mut show: impl FnMut(Listed) -> io::Result<()>) -> Result<()> {
+        self.reading(|read, _| {
+            read.each_dataset(|key, dataset| {
+                Ok::<_, Error>(show(Listed { dataset, latest: read.latest_instance(key)? })?)
+            })
+        })
+    }
+
     /// All datasets, by name.
     pub fn datasets(&mut self) -> Result<Vec<Listed>> {
-        self.reading(|read, _| {
-            let listed =
-                |(key, dataset)| Ok(Listed { dataset, latest: read.latest_instance(key)? });
-            read.datasets()?.into_iter().map(listed).collect()
-        })
+        let mut datasets = Vec::new();
+        self.each_dataset(|listed| {
+            datasets.push(listed);
+            Ok(())
+        })?;
+        Ok(datasets)
     }
 
     /// One dataset.

@@ -3,7 +3,7 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
-use super::{Read, Result, Write};
+use super::{Error, Read, Result, Write};
 use crate::model::{Creator, Dataset, DatasetName};
 
 /// Which row of `dataset`; meaningless outside its registry.
@@ -21,14 +21,22 @@ impl Read<'_> {
         Ok(statement.query_row(named_params! { ":name": name.as_str() }, from_row).optional()?)
     }
 
-    /// All datasets, by name.
-    pub fn datasets(&self) -> Result<Vec<(DatasetKey, Dataset)>> {
+    /// Shows all datasets, by name.
+    pub fn each_dataset<E: From<Error>>(
+        &self,
+        mut show: impl FnMut(DatasetKey, Dataset) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         const DATASETS: &str = "
             SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
             FROM dataset
             ORDER BY name";
-        let mut statement = self.transaction.prepare(DATASETS)?;
-        Ok(statement.query_map([], from_row)?.collect::<rusqlite::Result<_>>()?)
+        let mut statement = self.transaction.prepare(DATASETS).map_err(Error::from)?;
+        let mut rows = statement.query([]).map_err(Error::from)?;
+        while let Some(row) = rows.next().map_err(Error::from)? {
+            let (key, dataset) = from_row(row).map_err(Error::from)?;
+            show(key, dataset)?;
+        }
+        Ok(())
     }
 }
 

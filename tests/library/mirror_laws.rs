@@ -287,3 +287,19 @@ fn the_json_schema_names_every_member() {
         assert!(record[member].is_object(), "{member}");
     }
 }
+
+#[test]
+fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("primary.db");
+    let mut registry = Registry::create(&path).unwrap();
+    for n in 10..33 {
+        let dataset = accession::Dataset::named(name(&format!("D{n}")));
+        registry.add_dataset(&dataset).unwrap();
+    }
+    let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();
+    assert_eq!(error.kind(), "primary-dataset-unknown");
+    let text = error.to_string();
+    assert!(text.ends_with("D27, D28, D29, and 3 more"), "{text}");
+    assert!(Primary::open(&path, &name("D31"), None, now()).is_ok());
+}

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::cli::Exit;
 use crate::cli::output::{count, one_line};
 use crate::cli::report::Usage;
-use crate::cli::session::{Create, Session};
+use crate::cli::session::{Create, Session, shown};
 use crate::cli::source::open;
 
 /// Register datasets, and show them
@@ -184,14 +184,9 @@ fn read_record(file: &Path) -> Result<DatasetEdit> {
 }
 
 fn list(session: &mut Session) -> Result<()> {
-    for listed in session.open(Access::Read)?.datasets()? {
-        if session.is_json() {
-            session.json(&listed)?;
-        } else {
-            write_latest(session.out(), &listed)?;
-        }
-    }
-    Ok(())
+    shown(session.open(Access::Read)?.each_dataset(|listed| {
+        if session.is_json() { session.json(&listed) } else { write_latest(session.out(), &listed) }
+    }))
 }
 
 fn show(session: &mut Session, listed: &Listed) -> Result<()> {

@@ -28,7 +28,10 @@ impl Args {
         let mut datasets = self.datasets;
         if datasets.is_empty() {
             registry.check_file()?;
-            datasets.extend(registry.datasets()?.into_iter().map(|listed| listed.dataset.name));
+            registry.each_dataset(|listed| {
+                datasets.push(listed.dataset.name);
+                Ok(())
+            })?;
         }
         let mut exit = Exit::Done;
         for dataset in &datasets {
