@@ -175,3 +175,33 @@ impl Sweep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_uses_the_lanes_that_it_is_given() {
+        // All give the same identifiers: what is compared with the plain ones would be itself.
+        for lanes in Lanes::all() {
+            assert_eq!(Sweep::over(2).with_lanes(lanes).lanes, lanes);
+        }
+    }
+
+    #[test]
+    fn empty_runs_are_counted_until_their_first_granule() {
+        // A count too high costs a look at every run for each granule, and shows nowhere else.
+        let mut sweep = Sweep::over(6);
+        let mut counts = Vec::new();
+        for (granule_id, span) in [("A", 2..3), ("B", 1..5), ("C", 5..6), ("D", 0..6), ("E", 3..4)]
+        {
+            sweep.hold(granule_id, span);
+            assert_eq!(sweep.empty, sweep.are_empty.iter().filter(|is_empty| **is_empty).count());
+            counts.push(sweep.empty);
+        }
+        assert_eq!(counts, [2, 2, 1, 0, 0]);
+        let mut resumed = Sweep::resume(2, sweep.latest());
+        resumed.hold("F", 0..1);
+        assert_eq!(resumed.empty, 0);
+    }
+}
