@@ -312,4 +312,29 @@ mod tests {
             "file:/a%20b/x%3fy%23z%25.db?immutable=1"
         );
     }
+
+    #[test]
+    fn what_was_read_without_locks_is_refused_if_the_file_changed_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        let (store, draft) = Draft::beside(&path).unwrap();
+        draft.publish(store).unwrap();
+        let unlocked = || {
+            let metadata = metadata(&path).unwrap().unwrap();
+            Store::open_unlocked(&path, metadata).unwrap().prepare(Access::Read).unwrap()
+        };
+        unlocked().read().unwrap().finish().unwrap();
+
+        let mut store = unlocked();
+        let read = store.read().unwrap();
+        std::fs::write(folder.path().join("accession.db-wal"), "a change").unwrap();
+        assert!(matches!(read.finish(), Err(Error::Changed)));
+        std::fs::remove_file(folder.path().join("accession.db-wal")).unwrap();
+
+        let mut store = unlocked();
+        let read = store.read().unwrap();
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(matches!(read.finish(), Err(Error::Changed)));
+    }
 }

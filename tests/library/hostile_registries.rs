@@ -175,3 +175,28 @@ fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
         assert!(registry.dataset(&name("dataset")).unwrap().latest.unwrap().note.is_some());
     }
 }
+
+#[test]
+fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accession.db");
+    registry_of(migrations().len(), &path);
+    // The index is hidden while a row is added, and then put back as it was.
+    let hidden = |sql: &str| {
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(&format!("PRAGMA writable_schema = ON; {sql}")).unwrap();
+    };
+    hidden(
+        "CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'instance_by_identifier';
+         DELETE FROM sqlite_schema WHERE name = 'instance_by_identifier'",
+    );
+    let row = "INSERT INTO instance
+        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded, NULL FROM instance";
+    Connection::open(&path).unwrap().execute_batch(row).unwrap();
+    hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
+    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let error = registry.check_file().unwrap_err();
+    assert_eq!(error.kind(), "damaged");
+    let text = std::error::Error::source(&error).unwrap().to_string();
+    assert!(text.contains("missing from index instance_by_identifier"), "{text}");
+}
