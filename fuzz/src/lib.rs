@@ -3,10 +3,12 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a law that is broken is a panic")]
 
+mod citations;
 mod minting;
 mod readers;
 mod values;
 
+pub use citations::{creator, pasted, pattern, record};
 pub use minting::{payment_id, unique_granule_id};
 pub use readers::{
     changes, cmr_json, csv, detected, gzip, lines, manifest, ndjson, pdr, stac, umm_json,

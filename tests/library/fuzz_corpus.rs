@@ -9,9 +9,10 @@ use crate::laws;
 type Law = fn(&[u8]);
 
 /// The targets.
-const LAWS: [(&str, Law); 18] = [
+const LAWS: [(&str, Law); 22] = [
     ("changes", laws::changes),
     ("cmr_json", laws::cmr_json),
+    ("creator", laws::creator),
     ("csv", laws::csv),
     ("dataset_name", laws::dataset_name),
     ("detected", laws::detected),
@@ -22,8 +23,11 @@ const LAWS: [(&str, Law); 18] = [
     ("lines", laws::lines),
     ("manifest", laws::manifest),
     ("ndjson", laws::ndjson),
+    ("pasted", laws::pasted),
+    ("pattern", laws::pattern),
     ("payment_id", laws::payment_id),
     ("pdr", laws::pdr),
+    ("record", laws::record),
     ("stac", laws::stac),
     ("timestamp", laws::timestamp),
     ("umm_json", laws::umm_json),
