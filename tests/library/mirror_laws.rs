@@ -303,3 +303,30 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     assert!(text.ends_with("D27, D28, D29, and 3 more"), "{text}");
     assert!(Primary::open(&path, &name("D31"), None, now()).is_ok());
 }
+
+#[test]
+fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("primary.db");
+    let mut registry = Registry::create(&path).unwrap();
+    let dataset = name("dataset");
+    let steps = [
+        (1, change(["A"], [])),
+        (2, change(["B"], [])),
+        (3, change(["C"], [])),
+        (4, change([], ["B", "C"])),
+    ];
+    for (seconds, step) in steps {
+        registry.change(&dataset, step, Stamp { at: Some(second(seconds)), now: now() }).unwrap();
+    }
+    let mut mirror = Registry::in_memory().unwrap();
+    mirror.change(&dataset, change(["A"], []), Stamp { at: Some(second(9)), now: now() }).unwrap();
+    let mut primary = Primary::open(&path, &dataset, None, now()).unwrap();
+    let at = Some(Moment::Instant(second(3)));
+    let found = compare(&mut mirror, &dataset, &mut primary, at, |_| Ok(())).unwrap();
+    let standing = found.standing.unwrap();
+    assert_eq!(found.status, Status::Behind);
+    // A is in force again from the fourth change on, which had not come then.
+    assert_eq!((standing.since, standing.until), (second(1), Some(second(2))));
+    assert_eq!(standing.changes_ago, 2);
+}
