@@ -4,11 +4,11 @@
 //! a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an
 //! instance that the citation is related to, and counts only where there is no other.
 //!
-//! A text is read in parts ([`parts`](super::parts)): a BibTeX entry, a RIS record, an item of JSON,
-//! a paragraph, an entry of a list. The DOI and the date of an identifier are looked for in its part:
-//! in running text between its neighbours. A date is what follows `as held at`; in a tuple, what
-//! stands as a member of its own; in running text, what stands before the identifier and a comma.
-//! The year of publication and the day of access are no such dates.
+//! A text is read in parts: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of a
+//! list. The DOI and the date of an identifier are looked for in its part: in running text between
+//! its neighbours. A date is what follows `as held at`; in a tuple, what stands as a member of its
+//! own; in running text, what stands before the identifier and a comma. The year of publication and
+//! the day of access are no such dates.
 //!
 //! Costs time in proportion to the text: what is looked at around an identifier has a limit.
 

@@ -43,8 +43,8 @@ pub(super) const MEMORY_BYTES: u32 = 64 * 1_024 * 1_024;
 /// Limits what all SQLite connections of this process have of the memory, once and for all: for a
 /// program that does nothing but this.
 ///
-/// [`MAX_VALUE_BYTES`] alone does not do it: to find a row of a table WITHOUT ROWID, SQLite reads
-/// those it compares with whole, however long. (A granule id of 100 MB cost 100 MB.)
+/// A limit on the length of a value alone does not do it: to find a row of a table WITHOUT ROWID,
+/// SQLite reads those it compares with whole, however long. (A granule id of 100 MB cost 100 MB.)
 pub fn limit_memory() -> Result<()> {
     let connection = Connection::open_in_memory()?;
     Ok(connection.pragma_update(None, "hard_heap_limit", MEMORY_BYTES)?)
