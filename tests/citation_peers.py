@@ -1,15 +1,18 @@
 """Reads the citations of fixtures/citation with other people's software.
 
     pip install rispy pybtex cffconvert datacite citeproc-py rdflib
+    pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it carries
     python3 tests/citation_peers.py
 
 Each must accept what we wrote, and find in it what we put there.
 """
 
+import importlib.metadata
 import json
 import pathlib
 import warnings
 
+import jsonschema
 import rispy
 import yaml
 from cffconvert import Citation as Cff
@@ -26,6 +29,8 @@ DOI = "10.9999/US/FOO_L2.v2<1::A%ID>#x"
 SCHEMA = Namespace("https://schema.org/")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
 PROV = Namespace("http://www.w3.org/ns/prov#")
+CSL_FILE = "commonmeta/resources/csl-data.json"
+(CSL,) = [file for file in importlib.metadata.files("commonmeta-py") if str(file) == CSL_FILE]
 
 
 def read(kind, format):
@@ -84,6 +89,9 @@ def check_datacite(kind):
 
 def check_csl(kind):
     items = json.loads(read(kind, "csl-json"))
+    schema = json.loads(CSL.read_text())
+    assert schema["$id"].startswith("https://resource.citationstyles.org/"), schema["$id"]
+    jsonschema.Draft7Validator(schema).validate(items)
     style = CitationStylesStyle("harvard-cite-them-right", validate=False)
     bibliography = CitationStylesBibliography(style, CiteProcJSON(items), formatter.plain)
     bibliography.register(Citation([CitationItem(items[0]["id"])]))
