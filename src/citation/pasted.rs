@@ -1,7 +1,7 @@
 //! Citations in what people paste: the tuple, a sentence, BibTeX, RIS, JSON, CITATION.cff.
 //!
-//! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines; in
-//! a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an
+//! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines or
+//! by a space; in a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an
 //! instance that the citation is related to, and counts only where there is no other.
 //!
 //! A text is read in parts: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of a
@@ -198,12 +198,16 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
         // The rest of it may stand on the next line, behind a hyphen or none.
         let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
         let rest = rest.trim_start_matches([' ', '\t', '\r']);
-        match rest.strip_prefix('\n') {
-            Some(line) if digits.len() < 32 && length > 0 => {
-                at = text.len() - line.trim_start_matches([' ', '\t', '>']).len();
-            }
-            _ => break,
+        let behind = match rest.strip_prefix('\n') {
+            Some(line) => line.trim_start_matches([' ', '\t', '>']),
+            // A line break that a reader of PDF made a space of: only before just what lacks.
+            None if is_word_of(32 - digits.len(), rest) => rest,
+            None => break,
+        };
+        if digits.len() == 32 || length == 0 {
+            break;
         }
+        at = text.len() - behind.len();
     }
     let ends = !text[at..].starts_with(char::is_alphanumeric);
     if let (true, Ok(identifier)) = (ends, digits.parse::<Identifier>()) {
@@ -217,6 +221,14 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
     let shown = format!("DI:{}", word.chars().take(40).collect::<String>());
     let place = start..digits_from + word.len();
     Some(Mark { place, identifier: Stated::Unreadable(shown) })
+}
+
+/// Whether a text starts with a word of that many hexadecimal characters, more than a word has by
+/// chance.
+fn is_word_of(length: usize, text: &str) -> bool {
+    const MIN_CHARS: usize = 6;
+    let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    length >= MIN_CHARS && digits == length && !text[digits..].starts_with(char::is_alphanumeric)
 }
 
 /// Words of 32 hexadecimal characters.
@@ -357,6 +369,8 @@ mod tests {
             (format!("{{ DI:{DI}, doi:10.9999/x, 2001-01-02 }}"), "A 10.9999/x 2001-01-02"),
             (format!("DI:{half}-\n{other_half}"), "A - -"),
             (format!("DI:{half}\n> {other_half}"), "A - -"),
+            (format!("DI:{half} {other_half}, as held at 2001-01-02"), "A - 2001-01-02"),
+            (format!("DI:{} added", &DI[..27]), "!DI:763122197bfb3ffbf0da14adbfb - -"),
             (format!("DI:{half}\u{ad}{other_half}"), "A - -"),
             (format!("(DI:{DI}, as held at 2001-02-03 05:00:00Z)"), "A - 2001-02-03T05:00:00Z"),
             (format!("{{ x, 2001-02-03 05:00:00Z, DI:{DI} }}"), "A - 2001-02-03T05:00:00Z"),

@@ -248,11 +248,16 @@ impl Orcid {
     }
 }
 
+/// Behind the resolver's address, as people and reference managers write it.
 fn without_resolver(text: &str) -> &str {
-    ["https://orcid.org/", "http://orcid.org/", "orcid.org/"]
-        .into_iter()
-        .find_map(|resolver| text.strip_prefix(resolver))
-        .unwrap_or(text)
+    let without = |text, prefix: &str| strip_prefix_of_any_case(text, prefix).unwrap_or(text);
+    let host = ["https://", "http://", "www."].into_iter().fold(text, without);
+    strip_prefix_of_any_case(host, "orcid.org/").unwrap_or(text)
+}
+
+fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 impl FromStr for Orcid {
@@ -314,6 +319,10 @@ mod tests {
             ("値, 太郎", "値, 太郎"),
             (
                 "Carberry, Josiah (orcid.org/0000-0002-1825-0097)",
+                "Carberry, Josiah (0000-0002-1825-0097)",
+            ),
+            (
+                "Carberry, Josiah (https://www.ORCID.org/0000-0002-1825-0097)",
                 "Carberry, Josiah (0000-0002-1825-0097)",
             ),
             ("Hawking, S. (0000-0002-9079-593x)", "Hawking, S. (0000-0002-9079-593X)"),
