@@ -33,7 +33,7 @@ pub struct Verdict {
     pub date: Option<String>,
     /// Whether the identifier was ever in force here.
     pub known: bool,
-    /// Whether it was in force at its date; none if there is no date, or nothing known.
+    /// Whether it was in force at its date, where the citation says; none if there is no date, or nothing known.
     pub agrees: Option<bool>,
     /// Whether all it says is so.
     pub ok: bool,
@@ -74,9 +74,9 @@ pub struct SetDifference {
 /// Checks citations against a registry. `now` is what the clock says: a date that has not come
 /// agrees with nothing.
 ///
-/// A date agrees where the identifier was in force in any dataset here: archives that mirror a
-/// dataset cite it by one DOI, and each has its own times. A DOI disagrees if it is that of a
-/// dataset here that never held the set.
+/// A date is relative to one archive (identifier.md): it agrees where the identifier was then in
+/// force in a dataset that has the DOI or the name of the citation; if none here has, in any. A DOI
+/// disagrees if it is that of a dataset here that never held the set.
 ///
 /// # Errors
 ///
@@ -162,35 +162,44 @@ fn verdict(
         verdict.problem = Some("no dataset here ever had this identifier".to_owned());
         return Ok(verdict);
     }
-    if let Some(moment) = moment {
-        let has_come = moment.first_instant() <= now;
-        verdict.agrees = Some(resolution.agreeing > 0 && has_come);
-    }
     let named = match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) => named_by(registry, doi)?,
         (None, Some(name)) if registry.has_dataset(name)? => vec![name.clone()],
         _ => Vec::new(),
     };
-    let (holds, agrees) = held_by(registry, identifier, &named, moment)?;
+    let (holds, agrees) = match named.as_slice() {
+        [] => (true, resolution.agreeing > 0),
+        names => held_by(registry, identifier, names, moment)?,
+    };
+    if let Some(moment) = moment {
+        verdict.agrees = Some(agrees && moment.first_instant() <= now);
+    }
     verdict.problem = if let Some(Stated::Unreadable(text)) = &pasted.date {
         Some(format!("{} is no date", quoted(text)))
+    } else if !holds {
+        Some(format!("it names {}, which never held this set", listed(&named)))
     } else if verdict.agrees == Some(false) {
         let at = verdict.date.as_deref().unwrap_or_default();
-        Some(format!("the identifier was not in force at {at}"))
-    } else if !named.is_empty() && !holds {
-        Some(format!("it names {}, which never held this set", listed(&named)))
+        let there = match named.as_slice() {
+            // Elsewhere it was; it is this archive's date that is wrong.
+            names @ [_, ..] if resolution.agreeing > 0 => {
+                format!(" in {}, which it names", listed(names))
+            }
+            _ => String::new(),
+        };
+        Some(format!("the identifier was not in force at {at}{there}"))
     } else {
         None
     };
     verdict.ok = verdict.problem.is_none();
     if verdict.ok {
-        verdict.note = note(&verdict, pasted, &named, agrees);
+        verdict.note = note(&verdict, pasted, &named);
     }
     Ok(verdict)
 }
 
 /// What is true, and could still surprise.
-fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName], agrees: bool) -> Option<String> {
+fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName]) -> Option<String> {
     let at = verdict.date.as_deref().unwrap_or_default();
     match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) if named.is_empty() => {
@@ -200,9 +209,6 @@ fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName], agrees: bool)
             return Some(format!("no dataset here is called {name}"));
         }
         _ => {}
-    }
-    if !named.is_empty() && !agrees {
-        return Some(format!("at {at} {}, which it names, held another set", listed(named)));
     }
     let Some(Stated::Read(moment)) = &pasted.date else { return None };
     let is_last = |resolved: &Resolved| resolved.instance.is_in_force_at(moment.last_instant());

@@ -9,7 +9,7 @@ const PHRASES: [&str; 2] = ["as held at ", "as held on "];
 /// The date of the statement right behind an identifier: `DI:…, as held at 2001-01-05`.
 pub(super) fn adjacent_date(behind: &str) -> Option<Stated<Moment>> {
     let behind = one_spaced(&behind[..near_end(behind, 200)]);
-    let text = behind.trim_start_matches([' ', ',', ';', ')', ']', '}', '"', '.']);
+    let text = behind.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
     let phrases = PHRASES.into_iter().chain(["as of "]);
     let starts = |phrase: &&str| {
         text.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
@@ -23,6 +23,36 @@ pub(super) fn date_in(text: &str) -> Option<Stated<Moment>> {
     let lower = text.to_ascii_lowercase();
     let at = PHRASES.iter().filter_map(|phrase| Some(lower.rfind(phrase)? + phrase.len())).max()?;
     date_at(&text[at..])
+}
+
+/// The date of the statement nearest to what stands between two texts.
+pub(super) fn date_near(before: &str, behind: &str) -> Option<Stated<Moment>> {
+    let (before, behind) = (one_spaced(before), one_spaced(behind));
+    let (lower_before, lower_behind) = (before.to_ascii_lowercase(), behind.to_ascii_lowercase());
+    let last = PHRASES.iter().filter_map(|phrase| Some(lower_before.rfind(phrase)? + phrase.len()));
+    let first =
+        PHRASES.iter().filter_map(|phrase| Some((lower_behind.find(phrase)?, phrase.len())));
+    let last = last.max().and_then(|at| Some((before.len() - at, date_at(&before[at..])?)));
+    let first = first.min().and_then(|(at, length)| Some((at, date_at(&behind[at + length..])?)));
+    // The one before is measured from its date on, which is as long as a date is.
+    const DATE_BYTES: usize = 10;
+    match (last, first) {
+        (Some((back, last)), Some((on, first))) => {
+            Some(if back.saturating_sub(DATE_BYTES) <= on { last } else { first })
+        }
+        (last, first) => last.or(first).map(|(_, date)| date),
+    }
+}
+
+/// The date in another cell of the row of a table, if one is there.
+pub(super) fn date_in_row(before: &str, behind: &str) -> Option<Stated<Moment>> {
+    const SEPARATORS: [char; 2] = ['|', '\t'];
+    let before = before.rsplit('\n').next().unwrap_or_default().split(SEPARATORS);
+    let behind = behind.split('\n').next().unwrap_or_default().split(SEPARATORS);
+    // The cell of the identifier is the last of these, and the first of those.
+    let cells = before.rev().skip(1).chain(behind.skip(1));
+    let mut dates = cells.filter_map(|cell| cell.trim().parse().ok());
+    dates.next().filter(|_| dates.next().is_none()).map(Stated::Read)
 }
 
 /// The date at the beginning of a text; what a digit begins and cannot be read is said.
@@ -54,10 +84,38 @@ fn date_at(text: &str) -> Option<Stated<Moment>> {
     }
 }
 
+/// Words before a date that is not that of the granules: of an access, or the end of what they cover.
+const OTHER_DATES: [&str; 13] = [
+    "accessed",
+    "retrieved",
+    "published",
+    "updated",
+    "issued",
+    "modified",
+    "on",
+    "to",
+    "until",
+    "till",
+    "through",
+    "and",
+    "-",
+];
+
+/// The date of a member of a tuple, which may say that it is one: `"date":"2001-01-05"`.
+pub(super) fn date_of_member(member: &str) -> Option<Moment> {
+    if let Ok(moment) = member.parse() {
+        return Some(moment);
+    }
+    let (name, value) = member.split_once(':')?;
+    let is_quote = |c: char| matches!(c, '"' | '\'' | ' ');
+    let name = name.trim_matches(is_quote).to_ascii_lowercase();
+    let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_its_own = is_word && !OTHER_DATES.contains(&name.as_str());
+    is_its_own.then(|| value.trim_matches(is_quote).parse().ok())?
+}
+
 /// `2001-01-05, DI:…`: the date before the comma before the identifier, but not that of an access.
 pub(super) fn date_right_before(before: &str) -> Option<Stated<Moment>> {
-    const OTHER_DATES: [&str; 7] =
-        ["accessed", "retrieved", "published", "updated", "issued", "modified", "on"];
     let before = before.trim_end().strip_suffix(',')?.trim_end();
     let mut words = before.rsplit([' ', '\n', '(', '[', ';', ',']);
     let date = words.next()?.parse().ok()?;
@@ -67,7 +125,7 @@ pub(super) fn date_right_before(before: &str) -> Option<Stated<Moment>> {
 
 /// With one space wherever there is white space, so that phrases may be broken over lines; a date
 /// that was broken behind a hyphen is whole again.
-fn one_spaced(text: &str) -> String {
+pub(super) fn one_spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         let is_broken_date = spaced.ends_with('-')

@@ -18,6 +18,8 @@ pub(super) fn dois(text: &str) -> Vec<Doi> {
         from = at + word.len().max(3);
         let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
         let decoded = if host.eq_ignore_ascii_case("doi.org/") {
+            // In an address, a question mark that is of the DOI is written as %3F.
+            let word = word.split('?').next().unwrap_or_default();
             percent_decode_str(word).decode_utf8_lossy()
         } else {
             word.into()
@@ -31,17 +33,19 @@ pub(super) fn dois(text: &str) -> Vec<Doi> {
 fn doi_at(text: &str) -> &str {
     /// Longer ones are none.
     const MAX_BYTES: usize = 500;
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '{' | '}');
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '“' | '”' | '{' | '}' | '|');
     let text = &text[..near_end(text, MAX_BYTES)];
     let mut doi = text.split(ends).next().unwrap_or_default();
     doi = doi.split("#DI:").next().unwrap_or_default();
+    // "[10.9999/x](https://doi.org/10.9999/x)".
+    doi = doi.split("](").next().unwrap_or_default();
     // Old DOIs hold "<1::AID-"; a tag begins with a letter or a slash.
     let is_tag = |(at, _): &(usize, &str)| {
         doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
     };
     doi = doi.match_indices('<').find(is_tag).map_or(doi, |(at, _)| &doi[..at]);
     loop {
-        let shorter = doi.trim_end_matches(['.', ';', ':', '\'', '#']);
+        let shorter = doi.trim_end_matches(['.', ';', ':', '\'', '’', '‘', '»', '_', '\\', '#']);
         let unopened = |open, close| {
             shorter.ends_with(close)
                 && shorter.matches(close).count() > shorter.matches(open).count()

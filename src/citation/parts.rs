@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::plain::{plain, seen};
 use crate::model::Doi;
 
 /// A part of what somebody pasted.
@@ -52,8 +53,11 @@ fn item(value: &Value) -> Part {
     }
     let mut texts = Vec::new();
     collect(value, &mut texts);
+    // In a tuple that somebody wrote as JSON, the date has a name.
+    let date = value.get("date").and_then(Value::as_str).map(|date| format!("as held at {date}"));
+    texts.extend(date.as_deref());
     let doi = ["DOI", "doi"].into_iter().find_map(|name| value.get(name)?.as_str()?.parse().ok());
-    Part { kind: Kind::Record, text: texts.join("\n"), doi }
+    Part { kind: Kind::Record, text: seen(&texts.join("\n")), doi }
 }
 
 /// What kind of part a line begins.
@@ -139,11 +143,13 @@ fn parts_of_text(text: &str) -> Vec<Part> {
 }
 
 fn part(lines: &str, begun: Begins) -> Part {
-    if begun == Begins::Running {
-        return Part { kind: Kind::Running, text: without_markup(lines), doi: None };
-    }
     let doi = lines.lines().find_map(|line| field_of_doi(line, begun));
-    Part { kind: Kind::Record, text: lines.to_owned(), doi }
+    let (kind, text) = match begun {
+        Begins::Running => (Kind::Running, plain(lines)),
+        Begins::Entry => (Kind::Record, plain(lines)),
+        Begins::Ris | Begins::Cff => (Kind::Record, seen(lines)),
+    };
+    Part { kind, text, doi }
 }
 
 /// The DOI of a line that says it is one.
@@ -165,47 +171,6 @@ fn field_of_doi(line: &str, begun: Begins) -> Option<Doi> {
         }
         Begins::Running => None,
     }
-}
-
-/// Running text without tags, emphasis, commands of TeX, and characters that are not seen; with
-/// one kind of hyphen.
-fn without_markup(text: &str) -> String {
-    /// Longer ones are none.
-    const MAX_TAG_BYTES: usize = 300;
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let behind = &rest[first.len_utf8()..];
-        let skipped = match first {
-            '<' if behind.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') => {
-                let end = behind.find(['>', '<']).filter(|end| *end < MAX_TAG_BYTES);
-                end.filter(|end| behind[*end..].starts_with('>')).map(|end| end + 2)
-            }
-            '\\' => {
-                let name = behind.bytes().take_while(u8::is_ascii_alphabetic).count();
-                (name > 0 && behind[name..].starts_with('{')).then_some(name + 2)
-            }
-            '*' | '`' => Some(1),
-            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {
-                rest = behind;
-                continue;
-            }
-            _ => None,
-        };
-        match skipped {
-            // An address in angle brackets is no tag.
-            Some(length) if !rest[..length].contains("://") || first != '<' => {
-                plain.push(' ');
-                rest = &rest[length..];
-            }
-            _ => {
-                let is_hyphen = matches!(first, '\u{2010}'..='\u{2015}' | '\u{2212}');
-                plain.push(if is_hyphen { '-' } else { first });
-                rest = behind;
-            }
-        }
-    }
-    plain
 }
 
 /// The last place at or before `at` where a character ends.

@@ -15,8 +15,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::dates::{adjacent_date, date_in, date_right_before};
+use super::dates::{
+    adjacent_date, date_in, date_in_row, date_near, date_of_member, date_right_before, one_spaced,
+};
 use super::dois::dois;
+use super::marks::{Mark, add_bare_members, marks};
 use super::parts::{Kind, Part, near_end, parts};
 use crate::model::{DatasetName, Doi, Identifier, Moment};
 
@@ -52,8 +55,11 @@ const NEAR: usize = 2_000;
 
 fn of_part(part: &Part) -> Vec<Pasted> {
     let text = part.text.as_str();
-    let marks = marks(text);
     let is_record = part.kind == Kind::Record;
+    let mut marks = marks(text);
+    if !is_record {
+        add_bare_members(&mut marks, text);
+    }
     let alone: HashSet<&Stated<Identifier>> = marks.iter().map(|mark| &mark.identifier).collect();
     let has_one = alone.len() == 1;
     let of_record = if is_record { date_in(text) } else { None };
@@ -83,12 +89,6 @@ fn of_part(part: &Part) -> Vec<Pasted> {
     found
 }
 
-/// An identifier, and where it stands, its `DI:` included.
-struct Mark {
-    place: Range<usize>,
-    identifier: Stated<Identifier>,
-}
-
 impl Mark {
     /// The citation in running text, between what belongs to its neighbours.
     fn within(&self, text: &str, within: Range<usize>) -> Pasted {
@@ -111,9 +111,9 @@ impl Mark {
         }
         let doi = dois(before).pop().or_else(|| dois(behind).into_iter().next());
         let date = adjacent_date(behind)
-            .or_else(|| date_in(behind))
             .or_else(|| date_right_before(before))
-            .or_else(|| date_in(before));
+            .or_else(|| date_near(before, behind))
+            .or_else(|| date_in_row(before, whole_behind));
         Pasted { identifier: self.identifier.clone(), doi, dataset: None, date }
     }
 }
@@ -130,15 +130,16 @@ impl Tuple {
     fn around(before: &str, behind: &str) -> Option<Self> {
         let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
         let closes = behind.find('}')?;
-        let (before, behind) = (&before[opens + 1..], &behind[..closes]);
-        let members: Vec<&str> = before.split(',').chain(behind.split(',')).map(bare).collect();
-        if !before.contains(',') && !behind.contains(',') {
+        let before = one_spaced(&before[opens + 1..]);
+        let behind = one_spaced(&behind[..closes]);
+        const SEPARATORS: [char; 2] = [',', ';'];
+        let members = before.split(SEPARATORS).chain(behind.split(SEPARATORS));
+        let members: Vec<&str> = members.map(bare).collect();
+        // The text before the identifier is one member, that behind it another.
+        if members.len() < 3 {
             return None;
         }
-        let date = members.iter().find_map(|member| match member.parse() {
-            Ok(moment) => Some(Stated::Read(moment)),
-            Err(_) => None,
-        });
+        let date = members.iter().find_map(|member| date_of_member(member)).map(Stated::Read);
         let looks_like_a_date = |member: &&&str| {
             member.starts_with(|first: char| first.is_ascii_digit())
                 && !member.starts_with("10.")
@@ -146,7 +147,7 @@ impl Tuple {
         };
         let unread = members.iter().find(looks_like_a_date);
         let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
-        let doi = dois(before).into_iter().chain(dois(behind)).next();
+        let doi = dois(&before).into_iter().chain(dois(&behind)).next();
         let first = members.first().and_then(|first| first.parse().ok());
         let dataset = first.filter(|_| doi.is_none());
         Some(Tuple { doi, dataset, date: date.or(unread) })
@@ -160,92 +161,6 @@ fn bare(member: &str) -> &str {
 
 fn near_start(text: &str, at: usize) -> usize {
     (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
-}
-
-fn marks(text: &str) -> Vec<Mark> {
-    let bytes = text.as_bytes();
-    let starts = bytes.windows(3).enumerate().filter(|(_, mark)| mark.eq_ignore_ascii_case(b"DI:"));
-    let (mut marks, mut related) = (Vec::new(), Vec::new());
-    let mut end = 0;
-    for (start, _) in starts {
-        let before = text[..start].chars().next_back();
-        if start < end || before.is_some_and(char::is_alphanumeric) {
-            continue;
-        }
-        if let Some(mark) = mark_at(text, start) {
-            end = mark.place.end;
-            if before == Some('#') { related.push(mark) } else { marks.push(mark) }
-        }
-    }
-    if marks.is_empty() {
-        marks = bare_identifiers(text);
-    }
-    if marks.is_empty() { related } else { marks }
-}
-
-/// The mark whose `DI:` stands at `start`; none if nothing behind it looks like an identifier.
-fn mark_at(text: &str, start: usize) -> Option<Mark> {
-    /// Shorter words behind `DI:` are words.
-    const MIN_CHARS: usize = 16;
-    let behind = &text[start + 3..];
-    let digits_from = start + 3 + (behind.len() - behind.trim_start().len());
-    let (mut digits, mut at) = (String::new(), digits_from);
-    loop {
-        let word = text[at..].bytes().take_while(u8::is_ascii_hexdigit).take(32 - digits.len());
-        let length = word.count();
-        digits.push_str(&text[at..at + length]);
-        at += length;
-        // The rest of it may stand on the next line, behind a hyphen or none.
-        let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
-        let rest = rest.trim_start_matches([' ', '\t', '\r']);
-        let behind = match rest.strip_prefix('\n') {
-            Some(line) => line.trim_start_matches([' ', '\t', '>']),
-            // A line break that a reader of PDF made a space of: only before just what lacks.
-            None if is_word_of(32 - digits.len(), rest) => rest,
-            None => break,
-        };
-        if digits.len() == 32 || length == 0 {
-            break;
-        }
-        at = text.len() - behind.len();
-    }
-    let ends = !text[at..].starts_with(char::is_alphanumeric);
-    if let (true, Ok(identifier)) = (ends, digits.parse::<Identifier>()) {
-        return Some(Mark { place: start..at, identifier: Stated::Read(identifier) });
-    }
-    let word = &text[digits_from..];
-    let word = &word[..word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len())];
-    if word.chars().count() < MIN_CHARS {
-        return None;
-    }
-    let shown = format!("DI:{}", word.chars().take(40).collect::<String>());
-    let place = start..digits_from + word.len();
-    Some(Mark { place, identifier: Stated::Unreadable(shown) })
-}
-
-/// Whether a text starts with a word of that many hexadecimal characters, more than a word has by
-/// chance.
-fn is_word_of(length: usize, text: &str) -> bool {
-    const MIN_CHARS: usize = 6;
-    let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
-    length >= MIN_CHARS && digits == length && !text[digits..].starts_with(char::is_alphanumeric)
-}
-
-/// Words of 32 hexadecimal characters.
-fn bare_identifiers(text: &str) -> Vec<Mark> {
-    let mut marks = Vec::new();
-    let mut start = 0;
-    for part in text.split_inclusive(|character: char| !character.is_alphanumeric()) {
-        let word = part.trim_end_matches(|character: char| !character.is_alphanumeric());
-        if let (32, Ok(identifier)) = (word.len(), word.parse())
-            && !text[..start].ends_with([':', '#'])
-        {
-            let place = start..start + word.len();
-            marks.push(Mark { place, identifier: Stated::Read(identifier) });
-        }
-        start += part.len();
-    }
-    marks
 }
 
 #[cfg(test)]
@@ -379,6 +294,24 @@ mod tests {
                 format!("see https://doi.org/10.9999/x#DI:{DI} and [1](https://y.org)"),
                 "A 10.9999/x -",
             ),
+            (
+                format!(
+                    "[10.9999/x](https://doi.org/10.9999/x), as held at~2001-01-02, {{DI}}:{DI}"
+                ),
+                "A 10.9999/x 2001-01-02",
+            ),
+            (format!("\\{{~doi:10.9999/x,~2001--01--02,~DI:{DI}~\\}}"), "A 10.9999/x 2001-01-02"),
+            (
+                format!("{{ \"doi\":\"10.9999/x\", \"date\":\"2001-01-02\", \"DI\":\"{DI}\" }}"),
+                "A 10.9999/x 2001-01-02",
+            ),
+            (format!("{{ doi:10.9999/x; 2001-01-\n02; DI : {DI} }}"), "A 10.9999/x 2001-01-02"),
+            (format!("| 10.9999/x | 2001-01-02 | DI:{DI} |"), "A 10.9999/x 2001-01-02"),
+            (format!("<td>10.9999/x<td>2001-01-02</td><td>DI:{DI}</td>"), "A 10.9999/x 2001-01-02"),
+            (format!("x\t2001-01-02\tDI:{DI}"), "A - 2001-01-02"),
+            (format!("“https://doi.org/10.9999/\nx?utm=y” (DI:{DI}¹)"), "A 10.9999/x -"),
+            (format!("_10.9999/x_ DI:{}", DI.replacen("ff", "\u{fb00}", 1)), "A 10.9999/x -"),
+            (format!("as=20held at 2001-01-02, DI:{half}=\n{other_half}"), "A - 2001-01-02"),
         ];
         for (text, expected) in cases {
             assert_eq!(found(&text), [expected], "{text}");
@@ -404,6 +337,7 @@ mod tests {
                 "A - 2001-01-02",
             ),
             (format!("10.9999/10.1/y, DI:{DI}"), "A 10.9999/10.1/y -"),
+            (format!("FOO from 1999-01-01 to 2000-01-01, DI:{DI}"), "A - -"),
         ];
         for (text, expected) in cases {
             assert_eq!(found(&text), [expected], "{text}");
@@ -412,6 +346,23 @@ mod tests {
             "[2] One (DI:{DI}, as held at 2001-01-02 by US). Accessed 2026-01-01.\n[3] Some paper. https://doi.org/10.1000/zzz.\n[4] Tilmes, no date (DI:{DI})."
         );
         assert_eq!(found(&list), ["A - 2001-01-02", "A - -"]);
+    }
+
+    #[test]
+    fn a_date_belongs_to_the_identifier_beside_it() {
+        let both = format!("(as held at 2001-02-10, DI:{DI}; as held at 2001-01-05, DI:{DI})");
+        assert_eq!(found(&both), ["A - 2001-02-10", "A - 2001-01-05"]);
+        let around = format!(
+            "as held at 2001-02-10 (DI:{DI}) and, as held at 2001-01-05, the newer (DI:{DI})"
+        );
+        assert_eq!(found(&around), ["A - 2001-02-10", "A - 2001-01-05"]);
+        let bare =
+            format!("{{ doi:10.1/x, 2001-02-10, DI:{DI} }} and {{ doi:10.1/y, 2001-01-05, {DI} }}");
+        assert_eq!(found(&bare), ["A 10.1/x 2001-02-10", "A 10.1/y 2001-01-05"]);
+        let begun = format!(
+            "One (DI:{DI}, as held at 2001-01-05).\n\nTwo (DI:3fe876e6, as held at 2001-02-05)."
+        );
+        assert_eq!(found(&begun), ["A - 2001-01-05", "!DI:3fe876e6 - 2001-02-05"]);
     }
 
     #[test]

@@ -103,6 +103,12 @@ pub enum Fault {
     /// A file that ends in the middle.
     #[error("the file ends in the middle: it is cut")]
     Cut,
+    /// A page, where a list should be.
+    #[error("this is HTML or XML, not a list of granules")]
+    Markup,
+    /// Something else behind the name of a compressed file.
+    #[error("the name ends in .gz, and this is no gzip")]
+    NotGzip,
     /// A document in none of the formats.
     #[error("a JSON array is none of the formats")]
     UnknownFormat,
@@ -123,7 +129,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self.fault {
             Fault::NoColumn { .. } | Fault::NoUsualColumn { .. } => {
-                "name one of them with --column"
+                "name one of them with --column; --format lines takes each line as one granule"
             }
             Fault::GranuleId { .. } => "nothing was changed; mend the file, and try again",
             Fault::Cells { .. } => "--format lines takes each line as one granule",
@@ -136,8 +142,11 @@ impl Error {
             Fault::IsAHistory => "`accession import` takes change logs and manifests",
             Fault::NoField { .. } => "name the field with --column",
             Fault::UnknownFormat => {
-                "write one object a line (jq -c '.[]'), and name the field with --column"
+                "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
+                 line (jq -r '.[]')"
             }
+            Fault::Markup => "perhaps a server answered with a page about an error; get it again",
+            Fault::NotGzip => "get it again, or give it the name of what it is",
             _ => return None,
         };
         Some(hint.to_owned())

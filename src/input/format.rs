@@ -47,27 +47,34 @@ impl Format {
     /// 1. `{` first, with the keys of a manifest or a known answer: that; otherwise `ndjson`
     /// 2. a line `OBJECT = FILE_GROUP`: `pdr`
     /// 3. a first line with a time, a TAB, `+` or `-`, and a TAB: `changes`
-    /// 4. a first line with a cell that is the column asked for, or that usually has ids, or of
-    ///    several cells that are all quoted: `csv`
+    /// 4. a column is asked for; a first line with a cell that usually has ids, or of several cells
+    ///    that are all quoted; or lines that all have as many commas, semicolons or TABs: `csv`
     /// 5. else `lines`
     ///
     /// # Errors
     ///
-    /// A JSON array: it is in none of the formats, and as lines would be taken for ids.
+    /// A JSON array, HTML or XML: they are none of the formats, and as lines would be taken for ids.
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Fault> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
         if text.starts_with(b"{") {
             return Ok(detect_json(text));
         }
-        if text.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{")) {
+        if let Some(rest) = text.strip_prefix(b"[")
+            && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
+        {
             return Err(Fault::UnknownFormat);
+        }
+        if is_markup(text) {
+            return Err(Fault::Markup);
         }
         Ok(if has_file_group(beginning) {
             Format::Pdr
         } else if is_change(first_line) {
             Format::Changes
-        } else if table::is_header(first_line, column) {
+        } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
+            // Who asks for a column that is not there, or gives a table without a usual one, is told
+            // so: as lines, its rows would be granules for ever.
             Format::Csv
         } else {
             Format::Lines
@@ -128,6 +135,13 @@ fn has_file_group(text: &[u8]) -> bool {
             line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         bare.starts_with(b"OBJECT=FILE_GROUP")
     })
+}
+
+/// Whether a text begins as a page does, such as a server's answer that something went wrong.
+fn is_markup(text: &[u8]) -> bool {
+    let begins =
+        |with: &[u8]| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    begins(b"<!doctype") || begins(b"<html") || begins(b"<?xml")
 }
 
 fn is_change(line: &[u8]) -> bool {

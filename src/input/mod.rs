@@ -135,7 +135,7 @@ impl Iterator for Records {
 /// # Errors
 ///
 /// It cannot be read; it has no such column, none that usually has the ids, or the column twice; it
-/// is in none of the formats.
+/// is in none of the formats; its name ends in `.gz`, and it is no gzip.
 ///
 /// # Examples
 ///
@@ -154,7 +154,7 @@ pub fn open(
     options: &Options,
 ) -> Result<Records, Error> {
     let name: Arc<str> = name.into();
-    let source = Source::open(file, &name)?;
+    let source = Source::open_by_name(file, &name)?;
     let format = source.format(&name, options)?;
     let reader = reader(source.into_reader(), name, format, options)?;
     Ok(Records { reader, has_failed: false })
@@ -164,9 +164,9 @@ pub fn open(
 ///
 /// # Errors
 ///
-/// It cannot be read.
+/// It cannot be read; its name ends in `.gz`, and it is no gzip.
 pub fn unzipped(file: impl io::Read + 'static, name: &str) -> Result<Box<dyn BufRead>, Error> {
-    Ok(Source::open(file, &name.into())?.into_reader())
+    Ok(Source::open_by_name(file, &name.into())?.into_reader())
 }
 
 fn reader(

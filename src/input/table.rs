@@ -32,9 +32,9 @@ pub(super) struct Table<R> {
     row: ByteRecord,
 }
 
-/// Whether a first line is the header of a table: it has the column, or one that usually has ids;
-/// or all its cells are quoted, and there are several.
-pub(super) fn is_header(line: &[u8], column: Option<&str>) -> bool {
+/// Whether a first line is the header of a table: it has a column that usually has ids; or all its
+/// cells are quoted, and there are several.
+pub(super) fn is_header(line: &[u8]) -> bool {
     let bare = line.trim_ascii_end();
     if bare.starts_with(b"\"")
         && bare.ends_with(b"\"")
@@ -42,16 +42,38 @@ pub(super) fn is_header(line: &[u8], column: Option<&str>) -> bool {
     {
         return true;
     }
-    let delimiter = if line.contains(&b'\t') { b'\t' } else { b',' };
     let mut header = ByteRecord::new();
     let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(line);
+        csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter(line)).from_reader(line);
     let is_read = reader.read_byte_record(&mut header).unwrap_or(false);
-    is_read
-        && header.iter().any(|cell| match column {
-            Some(column) => cell == column.as_bytes(),
-            None => USUAL_COLUMNS.iter().any(|usual| cell == usual.as_bytes()),
-        })
+    is_read && header.iter().any(|cell| USUAL_COLUMNS.iter().any(|name| cell == name.as_bytes()))
+}
+
+/// Whether a file's beginning has the rows of a table: several lines, each with as many of the same
+/// separator.
+pub(super) fn has_rows(beginning: &[u8]) -> bool {
+    // The last of many may be cut.
+    let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').collect();
+    if lines.len() > 2 {
+        lines.pop();
+    }
+    lines.retain(|line| !line.trim_ascii().is_empty());
+    let [first, others @ ..] = lines.as_slice() else { return false };
+    let count = |line: &[u8], separator| line.iter().filter(|byte| **byte == separator).count();
+    SEPARATORS.into_iter().any(|separator| {
+        let columns = count(first, separator);
+        columns > 0
+            && !others.is_empty()
+            && others.iter().all(|line| count(line, separator) == columns)
+    })
+}
+
+/// What may stand between the cells, the surest first.
+const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
+
+/// What stands between the cells of a header.
+fn delimiter(header: &[u8]) -> u8 {
+    SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
 impl<R: io::Read> Table<R> {
@@ -63,7 +85,7 @@ impl<R: io::Read> Table<R> {
         let beginning =
             file.fill_buf().map_err(|cause| Error::new(&name, 1, Fault::Unreadable { cause }))?;
         let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let delimiter = if header.contains(&b'\t') { b'\t' } else { b',' };
+        let delimiter = delimiter(header);
         let ration = Rc::new(Cell::new(MAX_ROW_BYTES));
         let rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)

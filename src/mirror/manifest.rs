@@ -57,6 +57,9 @@ use crate::registry::{Expected, Exported, Import, Registry};
 /// The version that is written, and the greatest that is read.
 const VERSION: u64 = 1;
 
+/// How every manifest begins.
+pub const BEGINNING: &str = "{\"accession_manifest\":";
+
 /// Granules in one line.
 const LINE_GRANULES: usize = 1_000;
 

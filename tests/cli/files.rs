@@ -132,6 +132,33 @@ fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
     }
 }
 
+#[test]
+fn an_export_overwrites_a_manifest_and_nothing_else() {
+    let sandbox = sandbox();
+    let before = dump(&sandbox.path().join("accession.db"));
+    std::fs::write(sandbox.path().join("notes.txt"), "mine").unwrap();
+    std::os::unix::fs::symlink("accession.db", sandbox.path().join("link")).unwrap();
+    for target in ["accession.db", "notes.txt", "link", ".", "nowhere/x"] {
+        let refused = sandbox.run(&format!("accession export DATASET --output {target}"));
+        assert!(refused.ends_with("? 2\n"), "{target}: {refused}");
+        assert!(!refused.contains(".tmp"), "{refused}");
+    }
+    assert_eq!(dump(&sandbox.path().join("accession.db")), before);
+    assert_eq!(std::fs::read(sandbox.path().join("notes.txt")).unwrap(), b"mine");
+
+    std::os::unix::fs::symlink("latest.jsonl", sandbox.path().join("manifest")).unwrap();
+    std::fs::write(sandbox.path().join("latest.jsonl"), "").unwrap();
+    for _ in 0..2 {
+        assert_eq!(sandbox.run("accession export DATASET --output manifest"), "");
+    }
+    let printed = sandbox.run("accession export DATASET");
+    assert_eq!(std::fs::read_to_string(sandbox.path().join("latest.jsonl")).unwrap(), printed);
+    assert_eq!(sandbox.run("accession export DATASET --output /dev/stdout | cat"), printed);
+    let expected =
+        [".bin", "accession.db", "fixtures", "latest.jsonl", "link", "manifest", "notes.txt"];
+    assert_eq!(files(&sandbox), expected);
+}
+
 /// Runs the program as someone who owns nothing in the sandbox, whose folder has this mode: root
 /// may write everywhere.
 fn as_nobody(sandbox: &Sandbox, folder_mode: u32, arguments: &str) -> Output {

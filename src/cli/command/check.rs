@@ -67,8 +67,22 @@ fn standard_input() -> Result<String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Usage::new("standard input is longer than any list of references").into());
     }
-    // What is not UTF-8 around an identifier is no reason not to read it.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(decoded(&bytes))
+}
+
+/// A text in UTF-8, or in UTF-16 behind its mark, as some editors save it. What cannot be read around
+/// an identifier is no reason not to read it.
+fn decoded(bytes: &[u8]) -> String {
+    let of = |unit: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> =
+            bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => of(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => of(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn write_checked(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
