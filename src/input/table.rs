@@ -49,22 +49,24 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     is_read && header.iter().any(|cell| USUAL_COLUMNS.iter().any(|name| cell == name.as_bytes()))
 }
 
-/// Whether a file's beginning has the rows of a table: several lines, each with as many of the same
-/// separator.
+/// Whether a file's beginning has the rows of a table: several, each with as many cells, and more
+/// than one.
 pub(super) fn has_rows(beginning: &[u8]) -> bool {
-    // The last of many may be cut.
-    let mut lines: Vec<&[u8]> = beginning.split(|&byte| byte == b'\n').collect();
-    if lines.len() > 2 {
-        lines.pop();
-    }
-    lines.retain(|line| !line.trim_ascii().is_empty());
-    let [first, others @ ..] = lines.as_slice() else { return false };
-    let count = |line: &[u8], separator| line.iter().filter(|byte| **byte == separator).count();
     SEPARATORS.into_iter().any(|separator| {
-        let columns = count(first, separator);
-        columns > 0
-            && !others.is_empty()
-            && others.iter().all(|line| count(line, separator) == columns)
+        if !beginning.contains(&separator) {
+            return false;
+        }
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(separator)
+            .from_reader(beginning);
+        let mut cells: Vec<usize> = reader.byte_records().flatten().map(|row| row.len()).collect();
+        // The last of many may be cut.
+        if cells.len() > 2 {
+            cells.pop();
+        }
+        cells.len() > 1 && cells[0] > 1 && cells.iter().all(|count| *count == cells[0])
     })
 }
 
