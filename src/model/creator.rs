@@ -327,6 +327,7 @@ mod tests {
             ),
             ("Hawking, S. (0000-0002-9079-593x)", "Hawking, S. (0000-0002-9079-593X)"),
             ("NSIDC (CIRES)", "{NSIDC (CIRES)}"),
+            ("MIT (Department of Phys.)", "{MIT (Department of Phys.)}"),
             ("King, Jr., Martin", "King, Jr., Martin"),
         ];
         for (text, written) in cases {

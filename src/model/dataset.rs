@@ -1,6 +1,5 @@
 //! A dataset: its name, and the record that citations draw on.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -103,12 +102,6 @@ impl fmt::Display for DatasetName {
 impl fmt::Debug for DatasetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl Borrow<str> for DatasetName {
-    fn borrow(&self) -> &str {
-        &self.0
     }
 }
 
@@ -229,6 +222,7 @@ mod tests {
             assert_eq!(text.parse::<DatasetName>().unwrap_err().to_string(), message);
         }
         assert!("a".repeat(200).parse::<DatasetName>().is_ok());
+        assert_eq!(format!("{:?}", "A.1".parse::<DatasetName>().unwrap()), "\"A.1\"");
         assert!("10.5067/ABC:1_2-3".parse::<DatasetName>().is_ok());
     }
 

@@ -19,10 +19,3 @@ pub struct Granule {
     /// The id its producer gave it, where the register holds it under a unique one.
     pub producer_granule: Option<GranuleId>,
 }
-
-impl Granule {
-    /// Whether it was held at `timestamp` (identifier.md, Time).
-    pub fn is_held_at(&self, timestamp: Timestamp) -> bool {
-        self.ingested <= timestamp && self.deleted.is_none_or(|deleted| timestamp < deleted)
-    }
-}

@@ -202,6 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn a_set_of_ids_is_searched_by_text() {
+        let granule_id = GranuleId::new("A \"1\"").unwrap();
+        let held: std::collections::BTreeSet<GranuleId> = [granule_id.clone()].into();
+        assert!(held.contains("A \"1\"") && !held.contains("A"));
+        let text: &str = granule_id.as_ref();
+        assert_eq!(text, "A \"1\"");
+        assert_eq!(format!("{granule_id:?}"), r#""A \"1\"""#);
+    }
+
+    #[test]
     fn space_at_an_end_is_noticed() {
         assert!(GranuleId::new("A ").unwrap().has_edge_space());
         assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_space());

@@ -120,5 +120,6 @@ mod tests {
     #[test]
     fn the_empty_set_has_the_md5_of_no_bytes() {
         assert_eq!(Identifier::EMPTY.to_string(), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(format!("{:?}", Identifier::EMPTY), "d41d8cd98f00b204e9800998ecf8427e");
     }
 }

@@ -41,3 +41,53 @@ impl Instance {
             && self.until.is_none_or(|until| at.first_instant() < until)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn it_is_in_force_from_its_change_until_just_before_the_next() {
+        let mut instance = Instance {
+            dataset: "D".parse().unwrap(),
+            timestamp: at("2001-01-02T00:00:00Z"),
+            until: Some(at("2001-01-04T12:00:00Z")),
+            identifier: Identifier::EMPTY,
+            granules: 0,
+            ingested: 0,
+            deleted: 0,
+            recorded: at("2001-01-02T00:00:00Z"),
+            note: None,
+        };
+        let cases = [
+            ("2001-01-01T23:59:59.999999Z", false),
+            ("2001-01-02T00:00:00Z", true),
+            ("2001-01-04T11:59:59.999999Z", true),
+            ("2001-01-04T12:00:00Z", false),
+            ("2001-01-05T00:00:00Z", false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(instance.is_in_force_at(at(text)), expected, "{text}");
+        }
+        let cases = [
+            ("2001-01-01", false),
+            ("2001-01-02", true),
+            ("2001-01-04", true),
+            ("2001-01-05", false),
+        ];
+        for (text, expected) in cases {
+            let day: Moment = text.parse().unwrap();
+            assert_eq!(instance.is_in_force_during(day), expected, "{text}");
+        }
+        instance.until = Some(at("2001-01-04T00:00:00Z"));
+        assert!(!instance.is_in_force_during("2001-01-04".parse().unwrap()));
+        instance.until = None;
+        assert!(instance.is_in_force_at(at("2030-01-01T00:00:00Z")));
+        assert!(instance.is_in_force_during("2030-01-01".parse().unwrap()));
+        assert!(!instance.is_in_force_at(at("2000-01-01T00:00:00Z")));
+    }
+}
