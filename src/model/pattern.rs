@@ -257,6 +257,7 @@ mod tests {
         for (pattern, yes, no) in [
             ("[abc]", "b", "d"),
             ("[a-c]", "b", "d"),
+            ("[a-a]", "a", "b"),
             ("[!a-c]", "d", "b"),
             ("[*]", "*", "a"),
             ("[?]", "?", "a"),
@@ -272,7 +273,16 @@ mod tests {
     }
 
     #[test]
+    fn a_set_ends_at_its_bracket() {
+        let cases = [("[a]b", 3), ("[!a]b", 4), ("[]]", 3), ("[!]é]", 6), ("[abc]]", 5)];
+        for (text, length) in cases {
+            assert_eq!(set_length(text), Some(length), "{text}");
+        }
+    }
+
+    #[test]
     fn refused_patterns_say_why() {
+        assert!("a".repeat(1_024).parse::<Pattern>().is_ok());
         assert_eq!("".parse::<Pattern>(), Err(PatternError::Length { bytes: 0 }));
         assert_eq!(
             "a".repeat(1_025).parse::<Pattern>(),
