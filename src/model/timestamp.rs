@@ -58,10 +58,10 @@ impl Timestamp {
     ///
     /// For files that other systems wrote; what has no offset could be any time, and is none.
     pub fn from_other_spelling(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| text.strip_suffix(zone));
+        let given = text.trim();
+        let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| given.strip_suffix(zone));
         let text =
-            named.map_or_else(|| text.to_owned(), |time| format!("{}+0000", time.trim_end()));
+            named.map_or_else(|| given.to_owned(), |time| format!("{}+0000", time.trim_end()));
         let spellings = [
             "%Y-%m-%dT%H:%M:%S%.f%#z",
             "%Y-%m-%d %H:%M:%S%.f%#z",
@@ -73,7 +73,7 @@ impl Timestamp {
         let parsed = spellings
             .into_iter()
             .find_map(|spelling| DateTime::parse_from_str(&text, spelling).ok())
-            .or_else(|| DateTime::parse_from_rfc2822(&text).ok())?;
+            .or_else(|| DateTime::parse_from_rfc2822(given).ok())?;
         Timestamp::from_micros(parsed.timestamp_micros())
     }
 
@@ -280,6 +280,33 @@ mod tests {
         for (text, written) in cases {
             assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), written, "{text}");
         }
+    }
+
+    #[test]
+    fn other_spellings_need_an_offset_too() {
+        let cases = [
+            ("2001-01-02 03:04:05 UTC", Some("2001-01-02T03:04:05Z")),
+            (" 2001-01-02T03:04+0100 ", Some("2001-01-02T02:04:00Z")),
+            ("2001-01-02 03:04:05.25 -0500", Some("2001-01-02T08:04:05.250Z")),
+            ("Tue, 02 Jan 2001 03:04:05 GMT", Some("2001-01-02T03:04:05Z")),
+            ("2001-01-02 03:04:05", None),
+            ("yesterday", None),
+        ];
+        for (text, written) in cases {
+            let read = Timestamp::from_other_spelling(text);
+            assert_eq!(read.map(|at| at.to_string()).as_deref(), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_has_ten_characters() {
+        let day: Day = "2001-01-02".parse().unwrap();
+        assert_eq!(day.to_string(), "2001-01-02");
+        for text in [" 2001-01-2", "2001-1-002", "2001-1-2", "+2001-01-2", "2001/01/02"] {
+            assert_eq!(text.parse::<Day>(), Err(TimestampError::NotATime), "{text}");
+        }
+        let instant: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
+        assert_eq!(format!("{instant:?}"), "2001-01-02T00:00:00Z");
     }
 
     #[test]

@@ -66,3 +66,25 @@ pub(super) fn copy_beside(
     copy.close().map_err(|(_, error)| error)?;
     Ok(draft)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_copy_is_made_in_steps_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("copy.db");
+        let source = Connection::open_in_memory().unwrap();
+        source.execute_batch("CREATE TABLE large (bytes BLOB) STRICT").unwrap();
+        for _ in 0..20 {
+            source.execute("INSERT INTO large VALUES (zeroblob(1000000))", []).unwrap();
+        }
+        let mut told = Vec::new();
+        drop(copy_beside(&source, &target, |done, all| told.push((done, all))).unwrap());
+        let all: i64 = source.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let (step, all) = (STEP_PAGES as u64, all as u64);
+        assert!(all > step);
+        assert_eq!(told, [(step, all)]);
+    }
+}

@@ -116,3 +116,35 @@ impl From<rusqlite::Error> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error as Sqlite, ffi, types::Type};
+
+    use super::*;
+
+    #[test]
+    fn what_sqlite_says_is_told_by_what_it_means() {
+        let of = |code| Error::from(Sqlite::SqliteFailure(ffi::Error::new(code), None));
+        assert!(matches!(of(ffi::SQLITE_BUSY), Error::Busy));
+        assert!(matches!(of(ffi::SQLITE_BUSY_SNAPSHOT), Error::Busy));
+        assert!(matches!(of(ffi::SQLITE_LOCKED), Error::Busy));
+        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full));
+        assert!(matches!(of(ffi::SQLITE_READONLY_DBMOVED), Error::ReadOnly));
+        assert!(matches!(of(ffi::SQLITE_CANTOPEN), Error::CannotOpen));
+        assert!(matches!(of(ffi::SQLITE_TOOBIG), Error::TooLong));
+        assert!(matches!(of(ffi::SQLITE_IOERR_FSYNC), Error::Disk(_)));
+        assert!(matches!(of(ffi::SQLITE_NOMEM), Error::Memory));
+        assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
+        assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
+        assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
+        let not_text = String::from_utf8(vec![0xff]).unwrap_err();
+        for wrong in [
+            Sqlite::FromSqlConversionFailure(0, Type::Text, Box::new(not_text)),
+            Sqlite::InvalidColumnType(0, "note".to_owned(), Type::Blob),
+            Sqlite::IntegralValueOutOfRange(0, -1),
+        ] {
+            assert!(matches!(Error::from(wrong), Error::Damaged { .. }));
+        }
+    }
+}

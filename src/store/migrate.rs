@@ -158,6 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn of_a_file_that_was_empty_there_is_nothing_to_keep() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open(folder.path().join("accession.db")).unwrap();
+        run(&mut connection, &[MIGRATIONS[0], REWRITES]).unwrap();
+        drop(connection);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn a_migration_that_adds_leaves_no_copy() {
         let folder = tempfile::tempdir().unwrap();
         let (_, mut connection) = old(folder.path());
