@@ -141,6 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_way_has_a_name_and_the_plain_one_is_first() {
+        let all = Lanes::all();
+        assert_eq!(all.first(), Some(&Lanes::plain()));
+        assert_eq!(all.last(), Some(&Lanes::fastest()));
+        let names: Vec<_> = all.iter().map(|lanes| lanes.name()).collect();
+        assert_eq!(names, ["plain", "AVX2", "AVX-512"][..names.len()]);
+    }
+
+    #[test]
     fn every_way_is_the_plain_one() {
         let mut message = Message::default();
         for count in (0..100).chain([1_000]) {

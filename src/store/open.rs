@@ -337,4 +337,49 @@ mod tests {
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         assert!(matches!(read.finish(), Err(Error::Changed)));
     }
+
+    #[test]
+    fn of_two_drafts_of_one_registry_the_second_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        let (first, second) = (Draft::beside(&path).unwrap(), Draft::beside(&path).unwrap());
+        first.1.publish(first.0).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(matches!(second.1.publish(second.0), Err(Error::Exists)));
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_path_is_a_registry_or_missing_or_something_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let open = |name: &str| Store::open(&at(name), Access::Read).map(|_| ()).unwrap_err();
+        assert!(matches!(open("missing"), Error::Missing));
+        assert!(matches!(open("no folder/missing"), Error::Missing));
+        std::fs::write(at("empty"), "").unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        for name in ["empty", "folder"] {
+            assert!(matches!(open(name), Error::NotARegistry { .. }), "{name}");
+        }
+        assert!(matches!(open("empty/registry"), Error::Io { verb: "look at", .. }));
+    }
+
+    #[test]
+    fn a_wal_file_counts_if_it_holds_something() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        assert!(!has_wal(&path).unwrap());
+        std::fs::write(folder.path().join("accession.db-wal"), "").unwrap();
+        assert!(!has_wal(&path).unwrap());
+        std::fs::write(folder.path().join("accession.db-wal"), "a change").unwrap();
+        assert!(has_wal(&path).unwrap());
+    }
+
+    #[test]
+    fn a_bare_name_stands_in_the_folder_one_is_in() {
+        assert_eq!(folder_of(Path::new("accession.db")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/accession.db")), Path::new("a"));
+        assert_eq!(folder_of(Path::new("/accession.db")), Path::new("/"));
+    }
 }

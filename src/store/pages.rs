@@ -61,3 +61,39 @@ impl<T> Iterator for Pages<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn every_row_comes_once_and_no_page_is_asked_for_in_vain() {
+        let page = PAGE_ROWS as usize;
+        for (count, pages) in [(0, 1), (1, 1), (page - 1, 1), (page, 2), (page + 1, 2), (9_000, 3)]
+        {
+            let ids: Vec<GranuleId> =
+                (0..count).map(|n| format!("granule.{n:06}").parse().unwrap()).collect();
+            let asked = Cell::new(0);
+            let load = |behind: &str| {
+                asked.set(asked.get() + 1);
+                let first = ids.partition_point(|id| id.as_str() <= behind);
+                Ok(ids[first..].iter().take(page).cloned().collect())
+            };
+            let mut rows = Pages::of(load, |id| id);
+            let read: Vec<GranuleId> = rows.by_ref().map(Result::unwrap).collect();
+            assert_eq!(read, ids);
+            assert!(rows.next().is_none());
+            drop(rows);
+            assert_eq!(asked.get(), pages, "{count} rows");
+        }
+    }
+
+    #[test]
+    fn nothing_comes_behind_an_error() {
+        let mut rows = Pages::of(|_| Err(super::super::Error::Busy), |id: &GranuleId| id);
+        assert!(rows.next().is_some_and(|row| row.is_err()));
+        assert!(rows.next().is_none());
+    }
+}
