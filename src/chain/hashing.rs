@@ -71,7 +71,7 @@ where
     ///
     /// What `on_checkpoint` returns; the hashing is then of no further use.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Result<(), E> {
-        if self.batch.ends.len() == BATCH_IDS {
+        if self.batch.is_full() {
             self.hand_over()?;
         }
         if !instances.is_empty() && instances.end == self.instances && stands_after(granule_id) {
@@ -143,6 +143,10 @@ impl<'scope> Thread<'scope> {
 }
 
 impl Batch {
+    fn is_full(&self) -> bool {
+        self.ends.len() == BATCH_IDS
+    }
+
     fn push(&mut self, granule_id: &str, instances: Range<usize>) {
         self.text.push_str(granule_id);
         self.ends.push(self.text.len());
@@ -212,7 +216,7 @@ mod tests {
 
     #[test]
     fn it_is_the_chain_with_and_without_a_thread() {
-        for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 9 * BATCH_IDS + 17] {
+        for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 30 * BATCH_IDS + 17] {
             let mut chain = Chain::start();
             let mut checkpoints = Vec::new();
             for n in 0..count {

@@ -37,8 +37,8 @@ const LIMITS: [(Limit, i32); 7] = [
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-/// What SQLite may have of the memory, in bytes: it needs a tenth of that.
-pub(super) const MEMORY_BYTES: u32 = 64 * 1_024 * 1_024;
+/// What SQLite may have of the memory, in bytes (64 MiB): it needs a tenth of that.
+pub(super) const MEMORY_BYTES: u32 = 67_108_864;
 
 /// Limits what all SQLite connections of this process have of the memory, once and for all: for a
 /// program that does nothing but this.
@@ -79,7 +79,13 @@ impl Store {
     /// reader then takes the `-wal` and `-shm` files away again, which a read-only connection
     /// would leave behind (seen with SQLite 3.40 to 3.54).
     pub fn open(path: &Path, access: Access) -> Result<Self> {
-        let metadata = metadata(path)?.ok_or(Error::Missing)?;
+        let Some(metadata) = metadata(path)? else {
+            // What makes registries finds the name taken, and must not say that none is there.
+            return Err(match path.symlink_metadata() {
+                Ok(_) => Error::NotARegistry { what: "it is a link that leads nowhere".to_owned() },
+                Err(_) => Error::Missing,
+            });
+        };
         check_is_a_file_with_bytes(&metadata)?;
         match (Store::open_locked(path), access) {
             (Ok(store), Access::Write) if store.is_read_only()? => Err(Error::ReadOnly),
@@ -264,6 +270,8 @@ fn metadata(path: &Path) -> Result<Option<Metadata>> {
 fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {
         "it is a folder"
+    } else if !metadata.is_file() {
+        "it is a pipe or a device"
     } else if metadata.len() == 0 {
         // To SQLite an empty file is an empty database. To us it is a registry that was lost.
         "the file is empty"
@@ -359,10 +367,26 @@ mod tests {
         assert!(matches!(open("no folder/missing"), Error::Missing));
         std::fs::write(at("empty"), "").unwrap();
         std::fs::create_dir(at("folder")).unwrap();
-        for name in ["empty", "folder"] {
-            assert!(matches!(open(name), Error::NotARegistry { .. }), "{name}");
+        for (name, said) in [("empty", "the file is empty"), ("folder", "it is a folder")] {
+            let error = open(name);
+            assert!(matches!(&error, Error::NotARegistry { what } if what == said), "{error:?}");
         }
         assert!(matches!(open("empty/registry"), Error::Io { verb: "look at", .. }));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_leads_to_no_file_is_no_registry() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("missing", at("link")).unwrap();
+        let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, said) in
+            [("link", "it is a link that leads nowhere"), ("socket", "it is a pipe or a device")]
+        {
+            let error = Store::open(&at(name), Access::Write).map(|_| ()).unwrap_err();
+            assert!(matches!(&error, Error::NotARegistry { what } if what == said), "{error:?}");
+        }
     }
 
     #[test]
