@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::csl_json::pretty;
-use super::{Citation, Licence, interval, plain, uri};
-use crate::model::{Creator, Dataset};
+use super::{Citation, Licence, interval, plain, url_of};
+use crate::model::Creator;
 
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
@@ -109,13 +109,9 @@ fn related(citation: &Citation) -> Vec<Value> {
             "relationType": "IsIdenticalTo",
             "resourceTypeGeneral": "Dataset",
         })),
-        None => by_address(address_of_mirror(mirror), "IsIdenticalTo"),
+        None => by_address(url_of(mirror), "IsIdenticalTo"),
     }));
     related
-}
-
-fn address_of_mirror(mirror: &Dataset) -> Option<String> {
-    mirror.url.as_deref().map(uri)
 }
 
 fn rights(licence: Licence) -> Value {

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::csl_json::pretty;
-use super::{Citation, Licence, plain, uri};
+use super::{Citation, Licence, plain, url_of};
 use crate::model::{Creator, Dataset, Doi};
 
 /// Writes one object.
@@ -62,9 +62,8 @@ pub(super) fn write(citation: &Citation) -> String {
             put("prov:wasRevisionOf", before.map(|id| json!({ "@id": id })));
         }
     }
-    let address_of = |mirror: &Dataset| {
-        mirror.doi.as_ref().map(Doi::address).or_else(|| mirror.url.as_deref().map(uri))
-    };
+    let address_of =
+        |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
     let same: Vec<Value> =
         citation.mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
     put("sameAs", (!same.is_empty()).then(|| same.into()));

@@ -30,7 +30,8 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use crate::model::{
-    Criteria, Dataset, DatasetName, Day, Identifier, Instance, Moment, Pattern, Timestamp, quoted,
+    Criteria, Dataset, DatasetName, Day, Identifier, Instance, Moment, Pattern, Timestamp,
+    WebAddress, quoted,
 };
 use crate::registry::Cited;
 
@@ -223,7 +224,7 @@ impl Citation {
     }
 
     fn url(&self) -> Option<String> {
-        said(self.cited.record.url.as_deref()).map(|url| uri(&url))
+        url_of(&self.cited.record)
     }
 
     /// An address of an instance: that of the dataset, with the identifier as its fragment.
@@ -243,7 +244,7 @@ impl Citation {
         self.cited.mirrors.iter().filter(move |mirror| match (&mirror.doi, doi) {
             (Some(mirror), Some(doi)) => !mirror.is_same_as(doi),
             (Some(_), None) => true,
-            (None, _) => said(mirror.url.as_deref()).is_some(),
+            (None, _) => url_of(mirror).is_some(),
         })
     }
 
@@ -371,6 +372,12 @@ fn plain(text: &str) -> String {
     );
     let parts = text.split(|character: char| character.is_whitespace() || character.is_control());
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Where a record says that its dataset is to be found, if a reader can follow that.
+fn url_of(record: &Dataset) -> Option<String> {
+    let url: WebAddress = record.url.as_deref()?.parse().ok()?;
+    Some(uri(url.as_str()))
 }
 
 /// An address with what no URI may hold encoded (RFC 3986, 2), nor a verbatim field of TeX; other

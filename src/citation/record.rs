@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Creator, CreatorError, Doi, Orcid, Year, quoted};
+use crate::model::{Creator, CreatorError, Doi, Orcid, WebAddress, Year, quoted};
 use crate::registry::DatasetEdit;
 
 /// Why a text is no record of a dataset.
@@ -84,7 +84,7 @@ fn csl(item: &Value) -> Result<DatasetEdit, Error> {
     let doi = doi(item, "DOI")?;
     // The address of the DOI says nothing that the DOI does not.
     let address = doi.iter().flatten().map(Doi::address).next();
-    let url = optional(item, "URL")?.filter(|url| *url != address);
+    let url = url(item, "URL")?.filter(|url| *url != address);
     Ok(DatasetEdit {
         doi,
         title: optional(item, "title")?,
@@ -151,7 +151,7 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
         publisher: publisher.map(|name| text("publisher", name)).transpose()?.map(Some),
         version: optional(attributes, "version")?,
         year: year.map(|year| self::year("publicationYear", year)).transpose()?.map(Some),
-        url: optional(attributes, "url")?,
+        url: url(attributes, "url")?,
         archive: None,
         licence: licence.map(Some),
     })
@@ -234,6 +234,14 @@ fn doi(object: &Value, field: &str) -> Result<Option<Option<Doi>>, Error> {
     Ok(doi.map(parse).transpose()?.map(Some))
 }
 
+fn url(object: &Value, field: &str) -> Result<Option<Option<String>>, Error> {
+    let url = optional(object, field)?.flatten();
+    let parse = |text: String| {
+        text.parse::<WebAddress>().map_err(|error| wrong(field, &format!("is wrong: {error}")))
+    };
+    Ok(url.map(parse).transpose()?.map(|url| Some(url.to_string())))
+}
+
 fn year(field: &str, value: &Value) -> Result<Year, Error> {
     let text = text(field, value)?;
     text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is no year", quoted(&text))))
@@ -310,6 +318,10 @@ mod tests {
             (
                 r#"{"type":"dataset","DOI":"x"}"#,
                 "the field DOI is wrong: a DOI looks like 10.5067/ABC/123, \"x\" does not",
+            ),
+            (
+                r#"{"type":"dataset","title":"t","URL":"example.org"}"#,
+                "the field URL is wrong: a web address begins with https://, http://, ftp:// or sftp:// and a host, unlike \"example.org\"",
             ),
             (r#"{"type":"dataset","title":{}}"#, "the field title is no text"),
             (r#"{"type":"dataset","title":"t","author":{}}"#, "the field author is no list"),

@@ -16,6 +16,7 @@ mod place;
 mod quoted;
 mod saved_selection;
 mod timestamp;
+mod web_address;
 
 pub use checkpoint::Checkpoint;
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
@@ -31,3 +32,4 @@ pub use place::Place;
 pub use quoted::quoted;
 pub use saved_selection::{Criteria, SavedSelection};
 pub use timestamp::{Day, Moment, Timestamp, TimestampError};
+pub use web_address::{WebAddress, WebAddressError};

@@ -87,14 +87,13 @@ impl Store {
             });
         };
         check_is_a_file_with_bytes(&metadata)?;
-        match (Store::open_locked(path), access) {
-            (Ok(store), Access::Write) if store.is_read_only()? => Err(Error::ReadOnly),
-            (Ok(store), _) if !store.is_read_only()? => store.prepare(access),
-            (Err(error), Access::Write) => Err(error),
-            (Ok(_) | Err(Error::CannotOpen | Error::ReadOnly), _) if !has_wal(path)? => {
-                Store::open_unlocked(path, metadata)?.prepare(Access::Read)
+        match Store::open_locked(path, access) {
+            Err(Error::CannotOpen | Error::ReadOnly)
+                if access == Access::Read && !has_wal(path)? =>
+            {
+                Store::open_unlocked(path, metadata)?.prepare(access)
             }
-            (result, _) => result?.prepare(Access::Read),
+            result => result?.prepare(access),
         }
     }
 
@@ -106,9 +105,15 @@ impl Store {
         Ok(Store { connection, path: PathBuf::from(":memory:"), unlocked: None })
     }
 
-    fn open_locked(path: &Path) -> Result<Self> {
+    fn open_locked(path: &Path, access: Access) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
+        // Before the first read: where the folder can be written, that would make -wal and -shm
+        // files which nobody takes away, and which the registry's owner cannot write.
+        let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
+        if is_read_only && (access == Access::Write || !has_wal(path)?) {
+            return Err(Error::ReadOnly);
+        }
         configure(&connection)?;
         // The first read: only now does SQLite look at the file and the two beside it.
         migrate::stamp(&connection)?;
@@ -129,13 +134,9 @@ impl Store {
         Ok(Store { connection, path: path.to_owned(), unlocked: Some(unlocked) })
     }
 
-    fn is_read_only(&self) -> Result<bool> {
-        Ok(self.connection.is_readonly(rusqlite::MAIN_DB)?)
-    }
-
     fn prepare(mut self, access: Access) -> Result<Self> {
         if let Stamp::Older(found) = schema::check(&self.connection)? {
-            if self.is_read_only()? {
+            if self.connection.is_readonly(rusqlite::MAIN_DB)? {
                 return Err(Error::Older { found, known: migrate::SCHEMA });
             }
             migrate::migrate(&mut self.connection)?;

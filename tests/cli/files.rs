@@ -192,16 +192,35 @@ fn a_registry_that_cannot_be_written_can_be_read() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
     set_mode(&registry, 0o444);
-    for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
-        let output = as_nobody(&sandbox, 0o555, arguments);
-        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
-    }
     let bytes = std::fs::read(&registry).unwrap();
-    let output = as_nobody(&sandbox, 0o555, "--json ingest DATASET C");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
-    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
-    assert!(!files(&sandbox).iter().any(|name| name.contains("-wal") || name.contains("-shm")));
+    for folder_mode in [0o555, 0o777] {
+        for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
+            let output = as_nobody(&sandbox, folder_mode, arguments);
+            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+        }
+        let output = as_nobody(&sandbox, folder_mode, "--json ingest DATASET C");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+        assert_eq!(std::fs::read(&registry).unwrap(), bytes);
+        let left = files(&sandbox);
+        assert!(!left.iter().any(|name| name.starts_with("accession.db-")), "{left:?}");
+    }
+}
+
+#[test]
+fn what_a_writer_has_yet_to_move_into_the_registry_is_read_with_it() {
+    let sandbox = sandbox();
+    let registry = sandbox.path().join("accession.db");
+    let writer = Connection::open(&registry).unwrap();
+    writer.execute("UPDATE dataset SET title = 'Only in the -wal file'", []).unwrap();
+    set_mode(&registry, 0o444);
+    for folder_mode in [0o555, 0o777] {
+        let output = as_nobody(&sandbox, folder_mode, "dataset show DATASET");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("Only in the -wal file"), "{printed}");
+    }
+    drop(writer);
 }
 
 #[test]

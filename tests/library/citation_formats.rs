@@ -127,6 +127,24 @@ fn what_a_record_lacks_is_told_and_not_invented() {
 }
 
 #[test]
+fn what_is_no_web_address_is_in_no_citation() {
+    // As a registry of before the check, or a primary's manifest, may have it.
+    let edit = || DatasetEdit {
+        url: Some(Some("javascript:alert(1)".to_owned())),
+        ..DatasetEdit::default()
+    };
+    let mut register = register(edit());
+    register.edit_dataset(&name("THEM"), edit()).unwrap();
+    let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
+    let cited = register.cite(&selection, &[name("THEM")]).unwrap();
+    let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
+    for format in Format::ALL {
+        let text = citation.write(format);
+        assert!(!text.contains("javascript"), "{text}");
+    }
+}
+
+#[test]
 fn another_reader_of_bibtex_reads_ours() {
     for (kind, citation) in citations() {
         let bibliography = Bibliography::parse(&citation.write(Format::Bibtex)).unwrap();

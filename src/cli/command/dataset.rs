@@ -2,7 +2,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use accession::citation::record;
-use accession::{Access, Creator, Dataset, DatasetEdit, DatasetName, Doi, Listed, Year, quoted};
+use accession::{
+    Access, Creator, Dataset, DatasetEdit, DatasetName, Doi, Listed, WebAddress, Year, quoted,
+};
 use anyhow::{Context, Result};
 
 use crate::cli::Exit;
@@ -73,8 +75,8 @@ struct Record {
     year: Option<OrNothing<Year>>,
 
     /// Where it is to be found
-    #[arg(long, value_name = "U")]
-    url: Option<String>,
+    #[arg(long, value_name = "U", value_parser = or_nothing::<WebAddress>)]
+    url: Option<OrNothing<WebAddress>>,
 
     /// The archive whose holdings are registered
     #[arg(long, value_name = "A")]
@@ -123,7 +125,7 @@ impl Record {
             publisher: text(self.publisher),
             version: text(self.version),
             year: self.year.map(|year| year.0),
-            url: text(self.url),
+            url: self.url.map(|url| url.0.map(|url| url.to_string())),
             archive: text(self.archive),
             licence: text(self.licence),
         }
