@@ -220,7 +220,16 @@ fn what_a_writer_has_yet_to_move_into_the_registry_is_read_with_it() {
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(printed.contains("Only in the -wal file"), "{printed}");
     }
+    // What a crash left: nobody can read it here, and without it the answer would be wrong.
+    let wal = sandbox.path().join("accession.db-wal");
+    let bytes = std::fs::read(&wal).unwrap();
+    set_mode(&registry, 0o644);
     drop(writer);
+    set_mode(&registry, 0o444);
+    std::fs::write(&wal, bytes).unwrap();
+    let output = as_nobody(&sandbox, 0o555, "--json dataset show DATASET");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("\"kind\":\"cannot-open\""), "{}", stderr(&output));
 }
 
 #[test]
