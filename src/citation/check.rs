@@ -33,7 +33,8 @@ pub struct Verdict {
     pub date: Option<String>,
     /// Whether the identifier was ever in force here.
     pub known: bool,
-    /// Whether it was in force at its date, where the citation says; none if there is no date, or nothing known.
+    /// Whether it was in force at its date, where the citation says; none if there is no date, or
+    /// nothing known.
     pub agrees: Option<bool>,
     /// Whether all it says is so.
     pub ok: bool,

@@ -19,10 +19,7 @@ pub(super) fn adjacent_date(behind: &str) -> Option<Stated<Moment>> {
 
 /// The date of the last statement in a text.
 pub(super) fn date_in(text: &str) -> Option<Stated<Moment>> {
-    let text = one_spaced(text);
-    let lower = text.to_ascii_lowercase();
-    let at = PHRASES.iter().filter_map(|phrase| Some(lower.rfind(phrase)? + phrase.len())).max()?;
-    date_at(&text[at..])
+    date_near(text, "")
 }
 
 /// The date of the statement nearest to what stands between two texts.

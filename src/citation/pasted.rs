@@ -1,8 +1,8 @@
 //! Citations in what people paste: the tuple, a sentence, BibTeX, RIS, JSON, CITATION.cff.
 //!
 //! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines or
-//! by a space; in a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an
-//! instance that the citation is related to, and counts only where there is no other.
+//! by a space; in a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a
+//! `#` it names an instance that the citation is related to, and counts only where there is no other.
 //!
 //! A text is read in parts: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of a
 //! list. The DOI and the date of an identifier are looked for in its part: in running text between
@@ -97,14 +97,13 @@ impl Mark {
         // What stands behind the identifier before this one belongs to that, up to its full stop.
         if within.start > 0
             && start == within.start
-            && let Some(end) = before.find(". ").or_else(|| before.find(".\n"))
+            && let Some(end) = full_stop(before)
         {
             before = &before[end + 1..];
         }
         let end = near_end(text, within.end.min(self.place.end + NEAR));
         let whole_behind = &text[self.place.end..end];
-        let sentence = whole_behind.find(". ").or_else(|| whole_behind.find(".\n"));
-        let behind = &whole_behind[..sentence.unwrap_or(whole_behind.len())];
+        let behind = &whole_behind[..full_stop(whole_behind).unwrap_or(whole_behind.len())];
         if let Some(tuple) = Tuple::around(before, whole_behind) {
             let identifier = self.identifier.clone();
             return Pasted { identifier, doi: tuple.doi, dataset: tuple.dataset, date: tuple.date };
@@ -157,6 +156,11 @@ impl Tuple {
 /// A member of a tuple without the quotes that somebody put around it.
 fn bare(member: &str) -> &str {
     member.trim().trim_matches(['"', '\'', '“', '”', '‘', '’']).trim()
+}
+
+/// Where the first sentence of a text ends.
+fn full_stop(text: &str) -> Option<usize> {
+    text.match_indices('.').map(|(at, _)| at).find(|at| text[at + 1..].starts_with([' ', '\n']))
 }
 
 fn near_start(text: &str, at: usize) -> usize {

@@ -4,6 +4,9 @@
 //! array of one), and as DataCite's API answers (`data.attributes`). What the file does not say
 //! stays as it is.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use serde_json::Value;
 
 use crate::model::{Creator, CreatorError, Doi, Orcid, WebAddress, Year, quoted};
@@ -226,20 +229,23 @@ fn list<'value>(object: &'value Value, field: &str) -> Result<Option<&'value [Va
     }
 }
 
+/// A text of a certain form, that need not be there.
+fn parsed<T>(object: &Value, field: &str) -> Result<Option<T>, Error>
+where
+    T: FromStr<Err: Display>,
+{
+    let parse =
+        |text: String| text.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")));
+    optional(object, field)?.flatten().map(parse).transpose()
+}
+
 fn doi(object: &Value, field: &str) -> Result<Option<Option<Doi>>, Error> {
-    let doi = optional(object, field)?.flatten();
-    let parse = |text: String| {
-        text.parse::<Doi>().map_err(|error| wrong(field, &format!("is wrong: {error}")))
-    };
-    Ok(doi.map(parse).transpose()?.map(Some))
+    Ok(parsed(object, field)?.map(Some))
 }
 
 fn url(object: &Value, field: &str) -> Result<Option<Option<String>>, Error> {
-    let url = optional(object, field)?.flatten();
-    let parse = |text: String| {
-        text.parse::<WebAddress>().map_err(|error| wrong(field, &format!("is wrong: {error}")))
-    };
-    Ok(url.map(parse).transpose()?.map(|url| Some(url.to_string())))
+    let url: Option<WebAddress> = parsed(object, field)?;
+    Ok(url.map(|url| Some(url.to_string())))
 }
 
 fn year(field: &str, value: &Value) -> Result<Year, Error> {

@@ -19,27 +19,24 @@ const BUFFER_BYTES: usize = 64 * 1_024;
 pub(super) struct Source {
     beginning: Vec<u8>,
     rest: Box<dyn BufRead>,
+    is_gzip: bool,
 }
 
 impl Source {
     pub fn open(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
-        Ok(Source::look_at(file, name)?.0)
+        Source::look_at(file).map_err(|cause| Error::new(name, 1, Fault::Unreadable { cause }))
     }
 
     /// As [`Source::open`]; refuses what has the name of a compressed file, and is none.
     pub fn open_by_name(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
-        match Source::look_at(file, name)? {
-            (_, false) if name.ends_with(".gz") => Err(Error::new(name, 1, Fault::NotGzip)),
-            (source, _) => Ok(source),
+        let source = Source::open(file, name)?;
+        if name.ends_with(".gz") && !source.is_gzip {
+            return Err(Error::new(name, 1, Fault::NotGzip));
         }
+        Ok(source)
     }
 
-    fn look_at(file: impl Read + 'static, name: &Arc<str>) -> Result<(Self, bool), Error> {
-        Source::beginning(file).map_err(|cause| Error::new(name, 1, Fault::Unreadable { cause }))
-    }
-
-    /// The source, and whether it is compressed.
-    fn beginning(file: impl Read + 'static) -> io::Result<(Self, bool)> {
+    fn look_at(file: impl Read + 'static) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut magic = Vec::new();
         (&mut file).take(2).read_to_end(&mut magic)?;
@@ -58,7 +55,7 @@ impl Source {
         if beginning.starts_with(b"\xef\xbb\xbf") {
             beginning.drain(..3);
         }
-        Ok((Source { beginning, rest }, is_gzip))
+        Ok(Source { beginning, rest, is_gzip })
     }
 
     /// The format that was asked for, or that the beginning shows.

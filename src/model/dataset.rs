@@ -171,7 +171,8 @@ pub struct Dataset {
     pub version: Option<String>,
     /// The year it was published.
     pub year: Option<Year>,
-    /// Where it is to be found.
+    /// Where it is to be found. Older registries have any text here: a citation carries it if it is
+    /// a [`WebAddress`](super::WebAddress).
     pub url: Option<String>,
     /// The archive whose holdings this register records.
     pub archive: Option<String>,

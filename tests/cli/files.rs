@@ -138,7 +138,8 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
     let before = dump(&sandbox.path().join("accession.db"));
     std::fs::write(sandbox.path().join("notes.txt"), "mine").unwrap();
     std::os::unix::fs::symlink("accession.db", sandbox.path().join("link")).unwrap();
-    for target in ["accession.db", "notes.txt", "link", ".", "nowhere/x"] {
+    std::os::unix::fs::symlink("latest.jsonl", sandbox.path().join("manifest")).unwrap();
+    for target in ["accession.db", "notes.txt", "link", ".", "nowhere/x", "manifest"] {
         let refused = sandbox.run(&format!("accession export DATASET --output {target}"));
         assert!(refused.ends_with("? 2\n"), "{target}: {refused}");
         assert!(!refused.contains(".tmp"), "{refused}");
@@ -146,7 +147,6 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
     assert_eq!(dump(&sandbox.path().join("accession.db")), before);
     assert_eq!(std::fs::read(sandbox.path().join("notes.txt")).unwrap(), b"mine");
 
-    std::os::unix::fs::symlink("latest.jsonl", sandbox.path().join("manifest")).unwrap();
     std::fs::write(sandbox.path().join("latest.jsonl"), "").unwrap();
     for _ in 0..2 {
         assert_eq!(sandbox.run("accession export DATASET --output manifest"), "");

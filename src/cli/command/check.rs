@@ -139,3 +139,19 @@ fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn utf_16_is_read_behind_its_mark() {
+        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+            let bytes: Vec<u8> = "\u{feff}{ é }".encode_utf16().flat_map(unit).collect();
+            assert_eq!(decoded(&bytes), "{ é }");
+            assert_eq!(decoded(&[&bytes[..], b"x"].concat()), "{ é }");
+        }
+        assert_eq!(decoded("{ é }\u{0}".as_bytes()), "{ é }\u{0}");
+        assert_eq!(decoded(b"\xff\xfd"), "\u{fffd}\u{fffd}");
+    }
+}

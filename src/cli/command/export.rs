@@ -37,21 +37,20 @@ impl Args {
             None => shown(manifest::write(&mut registry, &self.dataset, session.out()))?,
             Some(path) => {
                 let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
+                let mut fill = |file: &File| -> Result<()> {
+                    let mut out = BufWriter::new(file);
+                    shown(manifest::write(&mut registry, &self.dataset, &mut out))?;
+                    out.flush().with_context(cannot)
+                };
                 match target(&path)? {
                     Target::File(path) => {
-                        let mut out = BufWriter::new(draft(&path).with_context(cannot)?);
-                        shown(manifest::write(&mut registry, &self.dataset, &mut out))?;
-                        let file = out.into_inner().with_context(cannot)?;
-                        file.as_file().sync_all().with_context(cannot)?;
-                        file.persist(&path)
-                            .map_err(|persist| persist.error)
-                            .with_context(cannot)?;
+                        let draft = draft(&path).with_context(cannot)?;
+                        fill(draft.as_file())?;
+                        draft.as_file().sync_all().with_context(cannot)?;
+                        let persisted = draft.persist(&path);
+                        persisted.map_err(|persist| persist.error).with_context(cannot)?;
                     }
-                    Target::Stream(file) => {
-                        let mut out = BufWriter::new(file);
-                        shown(manifest::write(&mut registry, &self.dataset, &mut out))?;
-                        out.flush().with_context(cannot)?;
-                    }
+                    Target::Stream(file) => fill(&file)?,
                 }
             }
         }
@@ -80,6 +79,10 @@ fn target(path: &Path) -> Result<Target> {
             return Ok(Target::Stream(
                 File::options().write(true).open(path).with_context(cannot)?,
             ));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
+            let usage = Usage::new(format!("{shown} is a link that leads nowhere"));
+            return Err(usage.with_hint("name the file itself").into());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Target::File(path.into()));
