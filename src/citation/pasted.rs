@@ -1,8 +1,9 @@
 //! Citations in what people paste: the tuple, a sentence, BibTeX, RIS, JSON, CITATION.cff.
 //!
-//! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines or
-//! by a space; in a part of a text without any `DI:`, a word of 32 hexadecimal characters. Behind a
-//! `#` it names an instance that the citation is related to, and counts only where there is no other.
+//! An identifier is `DI:` and 32 hexadecimal characters, in any case, also broken over two lines, by
+//! a space or by the mark of a footnote, which is as good as a space; in a part of a text without any
+//! `DI:`, a word of 32 hexadecimal characters. Behind a `#` it names an instance that the citation is
+//! related to, and counts only where there is no other.
 //!
 //! A text is read in parts: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of a
 //! list. The DOI and the date of an identifier are looked for in its part: in running text between
@@ -291,6 +292,7 @@ mod tests {
             (format!("DI:{half} {other_half}, as held at 2001-01-02"), "A - 2001-01-02"),
             (format!("DI:{} added", &DI[..27]), "!DI:763122197bfb3ffbf0da14adbfb - -"),
             (format!("DI:{half}\u{ad}{other_half}"), "A - -"),
+            (format!("DI:{half}²{other_half}"), "A - -"),
             (format!("(DI:{DI}, as held at 2001-02-03 05:00:00Z)"), "A - 2001-02-03T05:00:00Z"),
             (format!("{{ x, 2001-02-03 05:00:00Z, DI:{DI} }}"), "A - 2001-02-03T05:00:00Z"),
             (format!("DI:{DI}, as held at 5 January 2001"), "A - !5 January 2001"),
