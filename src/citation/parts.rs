@@ -43,6 +43,8 @@ fn items_of_json(text: &str) -> Option<Vec<Part>> {
 }
 
 fn item(value: &Value) -> Part {
+    /// Nothing reaches over it, so that no text goes on in the next field.
+    const BETWEEN_FIELDS: &str = "\n\u{1e}\n";
     fn collect<'value>(value: &'value Value, texts: &mut Vec<&'value str>) {
         match value {
             Value::String(text) => texts.push(text),
@@ -57,7 +59,7 @@ fn item(value: &Value) -> Part {
     let date = value.get("date").and_then(Value::as_str).map(|date| format!("as held at {date}"));
     texts.extend(date.as_deref());
     let doi = ["DOI", "doi"].into_iter().find_map(|name| value.get(name)?.as_str()?.parse().ok());
-    Part { kind: Kind::Record, text: seen(&texts.join("\n")), doi }
+    Part { kind: Kind::Record, text: seen(&texts.join(BETWEEN_FIELDS)), doi }
 }
 
 /// What kind of part a line begins.
@@ -157,7 +159,7 @@ fn field_of_doi(line: &str, begun: Begins) -> Option<Doi> {
     let line = line.trim();
     match begun {
         Begins::Ris => line.strip_prefix("DO  -")?.trim().parse().ok(),
-        Begins::Cff => line.strip_prefix("doi:")?.trim().trim_matches(['"', '\'']).parse().ok(),
+        Begins::Cff => unquoted(line.strip_prefix("doi:")?.trim()).parse().ok(),
         Begins::Entry => {
             let (name, value) = line.split_once('=')?;
             if !name.trim().eq_ignore_ascii_case("doi") {
@@ -170,6 +172,15 @@ fn field_of_doi(line: &str, begun: Begins) -> Option<Doi> {
             value.parse().ok()
         }
         Begins::Running => None,
+    }
+}
+
+/// The text of a scalar of YAML (1.2, 7.3), where it needs no escape that a backslash begins.
+fn unquoted(scalar: &str) -> String {
+    let between = |quote| scalar.strip_prefix(quote)?.strip_suffix(quote);
+    match (between('\''), between('"')) {
+        (Some(text), _) => text.replace("''", "'"),
+        (None, text) => text.unwrap_or(scalar).to_owned(),
     }
 }
 

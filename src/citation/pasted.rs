@@ -55,39 +55,49 @@ pub fn find(text: &str) -> Vec<Pasted> {
 const NEAR: usize = 2_000;
 
 fn of_part(part: &Part) -> Vec<Pasted> {
-    let text = part.text.as_str();
-    let is_record = part.kind == Kind::Record;
-    let mut marks = marks(text);
-    if !is_record {
-        add_bare_members(&mut marks, text);
+    match part.kind {
+        Kind::Record => of_record(part),
+        Kind::Running => of_running_text(&part.text),
     }
-    let alone: HashSet<&Stated<Identifier>> = marks.iter().map(|mark| &mark.identifier).collect();
-    let has_one = alone.len() == 1;
-    let of_record = if is_record { date_in(text) } else { None };
-    let doi_of_record = part.doi.clone().or_else(|| {
-        if is_record { dois(&text[..near_end(text, NEAR)]).into_iter().next() } else { None }
-    });
-    let mut found: Vec<Pasted> = Vec::new();
-    let (mut seen, mut told) = (HashSet::new(), HashSet::new());
-    for (index, mark) in marks.iter().enumerate() {
-        let before = index.checked_sub(1).map_or(0, |before| marks[before].place.end);
-        let behind = marks.get(index + 1).map_or(text.len(), |behind| behind.place.start);
-        let mut pasted = mark.within(text, before..behind);
-        if is_record {
-            pasted.doi = doi_of_record.clone();
-            pasted.dataset = None;
-            pasted.date = adjacent_date(&text[mark.place.end..behind])
-                .or_else(|| of_record.clone().filter(|_| has_one));
-        }
-        // What a record says again, it says once; unless it says something else of it.
-        let date = pasted.date.as_ref().map(|date| format!("{date:?}"));
-        let is_told = !told.insert(&mark.identifier) && date.is_none();
-        let is_new = seen.insert((&mark.identifier, date)) && !is_told;
-        if is_new || !is_record {
-            found.push(pasted);
+}
+
+/// What a record says again, it says once; unless it says another date of it.
+fn of_record(part: &Part) -> Vec<Pasted> {
+    let text = part.text.as_str();
+    let marks = marks(text);
+    let doi = part.doi.clone();
+    let doi = doi.or_else(|| dois(&text[..near_end(text, NEAR)]).into_iter().next());
+    let date_of = |(index, mark): (usize, &Mark)| {
+        let next = marks.get(index + 1).map_or(text.len(), |next| next.place.start);
+        adjacent_date(&text[mark.place.end..next])
+    };
+    let dates: Vec<_> = marks.iter().enumerate().map(date_of).collect();
+    let identifiers: HashSet<_> = marks.iter().map(|mark| &mark.identifier).collect();
+    let dated = marks.iter().zip(&dates).filter(|(_, date)| date.is_some());
+    let dated: HashSet<_> = dated.map(|(mark, _)| &mark.identifier).collect();
+    // A title may state a date as well: what stands right behind an identifier goes before it.
+    let elsewhere = if identifiers.len() == 1 && dated.is_empty() { date_in(text) } else { None };
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    for (Mark { identifier, .. }, date) in marks.iter().zip(dates) {
+        let is_said_with_a_date = date.is_none() && dated.contains(identifier);
+        let date = date.or_else(|| elsewhere.clone());
+        if !is_said_with_a_date && seen.insert((identifier, format!("{date:?}"))) {
+            let (identifier, doi) = (identifier.clone(), doi.clone());
+            found.push(Pasted { identifier, doi, dataset: None, date });
         }
     }
     found
+}
+
+fn of_running_text(text: &str) -> Vec<Pasted> {
+    let mut marks = marks(text);
+    add_bare_members(&mut marks, text);
+    let within = |(index, mark): (usize, &Mark)| {
+        let before = index.checked_sub(1).map_or(0, |before| marks[before].place.end);
+        let behind = marks.get(index + 1).map_or(text.len(), |behind| behind.place.start);
+        mark.within(text, before..behind)
+    };
+    marks.iter().enumerate().map(within).collect()
 }
 
 impl Mark {
@@ -118,6 +128,9 @@ impl Mark {
     }
 }
 
+/// What stands between the members of a tuple.
+const SEPARATORS: [char; 2] = [',', ';'];
+
 /// What stands beside an identifier in its braces.
 struct Tuple {
     doi: Option<Doi>,
@@ -132,7 +145,6 @@ impl Tuple {
         let closes = behind.find('}')?;
         let before = one_spaced(&before[opens + 1..]);
         let behind = one_spaced(&behind[..closes]);
-        const SEPARATORS: [char; 2] = [',', ';'];
         let members = before.split(SEPARATORS).chain(behind.split(SEPARATORS));
         let members: Vec<&str> = members.map(bare).collect();
         // The text before the identifier is one member, that behind it another.
@@ -140,18 +152,36 @@ impl Tuple {
             return None;
         }
         let date = members.iter().find_map(|member| date_of_member(member)).map(Stated::Read);
-        let looks_like_a_date = |member: &&&str| {
-            member.starts_with(|first: char| first.is_ascii_digit())
-                && !member.starts_with("10.")
-                && member.contains(['-', '/', '.', ':', ' '])
-        };
-        let unread = members.iter().find(looks_like_a_date);
+        let unread = members.iter().find(|member| looks_like_a_date(member));
         let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
-        let doi = dois(&before).into_iter().chain(dois(&behind)).next();
+        let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{behind},")));
+        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&behind)).next());
         let first = members.first().and_then(|first| first.parse().ok());
         let dataset = first.filter(|_| doi.is_none());
         Some(Tuple { doi, dataset, date: date.or(unread) })
     }
+}
+
+fn looks_like_a_date(member: &str) -> bool {
+    member.starts_with(|first: char| first.is_ascii_digit())
+        && !member.starts_with("10.")
+        && member.contains(['-', '/', '.', ':', ' '])
+}
+
+/// The DOI that is a member, with all its marks of punctuation, as `doi:10.9999/a,b.`; each member
+/// ends with a separator.
+fn doi_of_member(members: &str) -> Option<Doi> {
+    let is_doi =
+        |word: &&str| word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("doi:"));
+    let word = members.split(' ').find(is_doi)?;
+    // Where no space stands behind the separators, the date is in the same word.
+    let is_date = |(at, _): &(usize, &str)| looks_like_a_date(&word[at + 1..]);
+    let date = word.match_indices(SEPARATORS).find(is_date);
+    let doi = match date {
+        Some((at, _)) => &word[..at],
+        None => word.strip_suffix(SEPARATORS)?,
+    };
+    doi.parse().ok()
 }
 
 /// A member of a tuple without the quotes that somebody put around it.
@@ -287,6 +317,9 @@ mod tests {
                 "A 10.9999/x 2001-01-02",
             ),
             (format!("{{ DI:{DI}, doi:10.9999/x, 2001-01-02 }}"), "A 10.9999/x 2001-01-02"),
+            (format!("{{ DI:{DI}, 2001-01-02, doi:10.9999/x) }}"), "A 10.9999/x) 2001-01-02"),
+            (format!("{{doi:10.9999/a,b.,2001-01-02,DI:{DI}}}"), "A 10.9999/a,b. 2001-01-02"),
+            (format!("{{ 2001-01-02, doi:10.9999/x#DI:{DI}, US }}"), "A 10.9999/x 2001-01-02"),
             (format!("DI:{half}-\n{other_half}"), "A - -"),
             (format!("DI:{half}\n> {other_half}"), "A - -"),
             (format!("DI:{half} {other_half}, as held at 2001-01-02"), "A - 2001-01-02"),

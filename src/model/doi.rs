@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::quoted;
 
-/// What a path of a URI cannot hold as it is (RFC 3986, 3.3).
+/// What a path of a URI cannot hold as it is (RFC 3986, 3.3); and the comma, at which an address in
+/// a sentence ends.
 const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -22,7 +23,6 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')')
     .remove(b'*')
     .remove(b'+')
-    .remove(b',')
     .remove(b';')
     .remove(b'=')
     .remove(b':')
@@ -46,9 +46,14 @@ impl Doi {
     }
 
     /// Its address at the resolver, `https://doi.org/…`, with what a URI cannot hold encoded (DOI
-    /// Handbook, 3.7; RFC 3986).
+    /// Handbook, 3.7; RFC 3986). So is a mark of punctuation at its end, which a reader of a
+    /// sentence would take for the sentence's.
     pub fn address(&self) -> String {
-        format!("https://doi.org/{}", utf8_percent_encode(&self.0, NOT_IN_A_PATH))
+        let end = self.0.trim_end_matches(|last: char| last.is_ascii_punctuation()).len();
+        let (whole, marks) = self.0.split_at(end);
+        let whole = utf8_percent_encode(whole, NOT_IN_A_PATH);
+        let marks = utf8_percent_encode(marks, NON_ALPHANUMERIC);
+        format!("https://doi.org/{whole}{marks}")
     }
 
     /// Whether both name one thing: a DOI has no case (ISO 26324).
@@ -137,6 +142,8 @@ mod tests {
     fn an_address_holds_only_what_a_uri_may_hold() {
         let doi: Doi = "10.1002/(SICI)1096<1::A%ID>3.0#é".parse().unwrap();
         assert_eq!(doi.address(), "https://doi.org/10.1002/(SICI)1096%3C1::A%25ID%3E3.0%23%C3%A9");
+        let doi: Doi = "10.1002/a,b.c(d).".parse().unwrap();
+        assert_eq!(doi.address(), "https://doi.org/10.1002/a%2Cb.c(d%29%2E");
     }
 
     #[test]

@@ -170,6 +170,54 @@ fn every_format_of_ours_is_read_again() {
     }
 }
 
+#[test]
+fn every_format_of_a_difficult_record_is_read_again() {
+    const PLAIN_DOI: &str = "10.9999/US/FOOL2";
+    const PLAIN_TITLE: &str = "FOO";
+    // Not `*` and `\`, which are markup in a tuple that somebody pasted.
+    let mut dois: Vec<String> =
+        ["a,b", "a;b", "a|b", "a?b", "a%20b", "a\"b", "a--b", "値", "(a)b", "a/"]
+            .map(|suffix| format!("10.9999/{suffix}"))
+            .into();
+    dois.extend(".,:;!?')](_#|\"@&=%".chars().map(|mark| format!("10.9999/a{mark}")));
+    let titles = [
+        "Inventory, as held at 1999-12-31",
+        "As held at 1999-12-31: an inventory",
+        "As of 1999-12-31, as held on 1999-12-30",
+        "DI: an inventory",
+        "{ a, 1999-12-31, b }",
+    ];
+    let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
+    let mut registry = register();
+    let records = dois.iter().map(|doi| (doi.as_str(), PLAIN_TITLE));
+    for (doi, title) in records.chain(titles.map(|title| (PLAIN_DOI, title))) {
+        let edit = DatasetEdit {
+            doi: Some(Some(doi.parse().unwrap())),
+            title: Some(Some(title.to_owned())),
+            ..DatasetEdit::default()
+        };
+        registry.edit_dataset(&name("US"), edit).unwrap();
+        let selection = Selection::Dataset { name: name("US"), at };
+        let cited = registry.cite(&selection, &[name("THEM")]).unwrap();
+        let identifier = cited.instance.identifier;
+        let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
+        for format in Format::ALL {
+            let text = citation.write(format);
+            let verdicts = checked(&mut registry, &text).citations;
+            let told: Vec<_> = verdicts
+                .iter()
+                .map(|verdict| {
+                    let doi = verdict.doi.as_ref().map(ToString::to_string);
+                    (verdict.identifier, doi, verdict.date.as_deref(), verdict.agrees)
+                })
+                .collect();
+            let expected =
+                [(Some(identifier), Some(doi.to_owned()), Some("2001-01-05"), Some(true))];
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+}
+
 /// A way to spoil a text.
 #[derive(Debug, Clone)]
 enum Spoil {
