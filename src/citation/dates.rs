@@ -61,6 +61,11 @@ fn date_at(text: &str) -> Option<Stated<Moment>> {
         text[..end].trim_end_matches(['.', ':', '-', '+']).to_owned()
     };
     let text = text.trim_start_matches(['"', '\'', '(']);
+    if begins_with_month(text) {
+        let shown = text.split([';', ')', '\n']).next().unwrap_or_default();
+        let words: Vec<&str> = shown.split(' ').take(3).collect();
+        return Some(Stated::Unreadable(words.join(" ").trim_end_matches([',', '.']).to_owned()));
+    }
     let date = word(text);
     // "2001-01-05 10:00:00Z", with a space for the T.
     if let Some(rest) = text.get(date.len()..).and_then(|rest| rest.strip_prefix(' '))
@@ -79,6 +84,37 @@ fn date_at(text: &str) -> Option<Stated<Moment>> {
         }
         Err(_) => None,
     }
+}
+
+/// Whether a text begins as `January 5, 2001` does, or `Jan. 2001`.
+fn begins_with_month(text: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let length = text.bytes().take(10).take_while(u8::is_ascii_alphabetic).count();
+    let word = text[..length].to_ascii_lowercase();
+    let is_month = length >= 3 && MONTHS.iter().any(|month| month.starts_with(&word));
+    is_month
+        && text[length..].trim_start_matches(['.', ' ']).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether a member of a tuple is there for a date, well written or not.
+pub(super) fn looks_like_a_date(member: &str) -> bool {
+    let is_of_numbers = member.starts_with(|first: char| first.is_ascii_digit())
+        && !member.starts_with("10.")
+        && member.contains(['-', '/', '.', ':', ' ']);
+    is_of_numbers || begins_with_month(member)
 }
 
 /// Words before a date that is not that of the granules: of an access, or the end of what they cover.

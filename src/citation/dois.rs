@@ -7,6 +7,22 @@ use crate::model::Doi;
 
 /// The DOIs in a text, in their order.
 pub(super) fn dois(text: &str) -> Vec<Doi> {
+    found(text).into_iter().map(|found| found.doi).collect()
+}
+
+/// The DOI of a record: the first that is an address, since a title may name that of another.
+pub(super) fn doi_of_record(text: &str) -> Option<Doi> {
+    let mut found = found(text);
+    let address = found.iter().position(|found| found.is_address).unwrap_or_default();
+    (!found.is_empty()).then(|| found.swap_remove(address).doi)
+}
+
+struct Found {
+    doi: Doi,
+    is_address: bool,
+}
+
+fn found(text: &str) -> Vec<Found> {
     let (mut found, mut from) = (Vec::new(), 0);
     while let Some(at) = text[from..].find("10.").map(|at| from + at) {
         from = at + 3;
@@ -17,14 +33,15 @@ pub(super) fn dois(text: &str) -> Vec<Doi> {
         let word = doi_at(&text[at..]);
         from = at + word.len().max(3);
         let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
-        let decoded = if host.eq_ignore_ascii_case("doi.org/") {
+        let is_address = host.eq_ignore_ascii_case("doi.org/");
+        let decoded = if is_address {
             // In an address, a question mark that is of the DOI is written as %3F.
             let word = word.split('?').next().unwrap_or_default();
             percent_decode_str(word).decode_utf8_lossy()
         } else {
             word.into()
         };
-        found.extend(decoded.parse::<Doi>());
+        found.extend(decoded.parse().map(|doi| Found { doi, is_address }));
     }
     found
 }

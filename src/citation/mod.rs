@@ -16,6 +16,7 @@ mod dates;
 mod dois;
 mod json_ld;
 mod marks;
+mod members;
 mod parts;
 pub mod pasted;
 mod plain;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::plain::{plain, seen};
-use crate::model::Doi;
+use crate::model::{Doi, Moment};
 
 /// A part of what somebody pasted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +34,22 @@ fn items_of_json(text: &str) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value.ok()? {
+            value if is_tuple(&value) => parts.push(item(&value)),
             Value::Array(items) => parts.extend(items.iter().map(item)),
             value @ Value::Object(_) => parts.push(item(&value)),
             _ => return None,
         }
     }
     (!parts.is_empty()).then_some(parts)
+}
+
+/// Whether it is a tuple that somebody wrote as JSON: `["10.9999/x", "2001-01-05", "DI:…"]`.
+fn is_tuple(value: &Value) -> bool {
+    let is_date =
+        |member: &Value| member.as_str().is_some_and(|text| text.parse::<Moment>().is_ok());
+    value.as_array().is_some_and(|members| {
+        members.len() <= 4 && members.iter().all(Value::is_string) && members.iter().any(is_date)
+    })
 }
 
 fn item(value: &Value) -> Part {
@@ -55,6 +65,10 @@ fn item(value: &Value) -> Part {
     }
     let mut texts = Vec::new();
     collect(value, &mut texts);
+    if is_tuple(value) {
+        let text = seen(&format!("{{ {} }}", texts.join(", ")));
+        return Part { kind: Kind::Running, text, doi: None };
+    }
     // In a tuple that somebody wrote as JSON, the date has a name.
     let date = value.get("date").and_then(Value::as_str).map(|date| format!("as held at {date}"));
     texts.extend(date.as_deref());
@@ -145,7 +159,10 @@ fn parts_of_text(text: &str) -> Vec<Part> {
 }
 
 fn part(lines: &str, begun: Begins) -> Part {
-    let doi = lines.lines().find_map(|line| field_of_doi(line, begun));
+    let doi = match begun {
+        Begins::Entry => doi_of_entry(lines),
+        _ => lines.lines().find_map(|line| field_of_doi(line, begun)),
+    };
     let (kind, text) = match begun {
         Begins::Running => (Kind::Running, plain(lines)),
         Begins::Entry => (Kind::Record, plain(lines)),
@@ -160,19 +177,29 @@ fn field_of_doi(line: &str, begun: Begins) -> Option<Doi> {
     match begun {
         Begins::Ris => line.strip_prefix("DO  -")?.trim().parse().ok(),
         Begins::Cff => unquoted(line.strip_prefix("doi:")?.trim()).parse().ok(),
-        Begins::Entry => {
-            let (name, value) = line.split_once('=')?;
-            if !name.trim().eq_ignore_ascii_case("doi") {
-                return None;
-            }
-            let value = value.trim().trim_end_matches(',').trim();
-            let value = value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
-            // As we write them: nothing else is encoded there.
-            let value = value?.replace("%7B", "{").replace("%7D", "}").replace("%5C", "\\");
-            value.parse().ok()
-        }
-        Begins::Running => None,
+        Begins::Entry | Begins::Running => None,
     }
+}
+
+/// The DOI in the field of that name, wherever it stands in an entry of BibTeX.
+fn doi_of_entry(entry: &str) -> Option<Doi> {
+    /// Longer ones are none.
+    const MAX_BYTES: usize = 500;
+    let lower = entry.to_ascii_lowercase();
+    lower.match_indices("doi").find_map(|(at, name)| {
+        if entry[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '/')) {
+            return None;
+        }
+        let value = entry[at + name.len()..].trim_start().strip_prefix('=')?.trim_start();
+        let value = &value[..near_end(value, MAX_BYTES)];
+        let value = match value.strip_prefix('{') {
+            Some(value) => value.split('}').next()?,
+            None => value.strip_prefix('"')?.split('"').next()?,
+        };
+        // As we write them: nothing else is encoded there.
+        let value = value.trim().replace("%7B", "{").replace("%7D", "}").replace("%5C", "\\");
+        value.parse().ok()
+    })
 }
 
 /// The text of a scalar of YAML (1.2, 7.3), where it needs no escape that a backslash begins.

@@ -16,11 +16,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::dates::{
-    adjacent_date, date_in, date_in_row, date_near, date_of_member, date_right_before, one_spaced,
-};
-use super::dois::dois;
+use super::dates::{adjacent_date, date_in, date_in_row, date_near, date_right_before};
+use super::dois::{doi_of_record, dois};
 use super::marks::{Mark, add_bare_members, marks};
+use super::members::Members;
 use super::parts::{Kind, Part, near_end, parts};
 use crate::model::{DatasetName, Doi, Identifier, Moment};
 
@@ -66,12 +65,9 @@ fn of_record(part: &Part) -> Vec<Pasted> {
     let text = part.text.as_str();
     let marks = marks(text);
     let doi = part.doi.clone();
-    let doi = doi.or_else(|| dois(&text[..near_end(text, NEAR)]).into_iter().next());
-    let date_of = |(index, mark): (usize, &Mark)| {
-        let next = marks.get(index + 1).map_or(text.len(), |next| next.place.start);
-        adjacent_date(&text[mark.place.end..next])
-    };
-    let dates: Vec<_> = marks.iter().enumerate().map(date_of).collect();
+    let doi = doi.or_else(|| doi_of_record(&text[..near_end(text, NEAR)]));
+    let dates: Vec<_> =
+        neighbours(&marks, text).map(|(mark, within)| mark.date(text, within)).collect();
     let identifiers: HashSet<_> = marks.iter().map(|mark| &mark.identifier).collect();
     let dated = marks.iter().zip(&dates).filter(|(_, date)| date.is_some());
     let dated: HashSet<_> = dated.map(|(mark, _)| &mark.identifier).collect();
@@ -92,101 +88,64 @@ fn of_record(part: &Part) -> Vec<Pasted> {
 fn of_running_text(text: &str) -> Vec<Pasted> {
     let mut marks = marks(text);
     add_bare_members(&mut marks, text);
-    let within = |(index, mark): (usize, &Mark)| {
+    neighbours(&marks, text).map(|(mark, within)| mark.within(text, within)).collect()
+}
+
+/// Each identifier, and the place between the one before it and the one behind it.
+fn neighbours<'marks>(
+    marks: &'marks [Mark],
+    text: &str,
+) -> impl Iterator<Item = (&'marks Mark, Range<usize>)> {
+    let end = text.len();
+    marks.iter().enumerate().map(move |(index, mark)| {
         let before = index.checked_sub(1).map_or(0, |before| marks[before].place.end);
-        let behind = marks.get(index + 1).map_or(text.len(), |behind| behind.place.start);
-        mark.within(text, before..behind)
-    };
-    marks.iter().enumerate().map(within).collect()
+        let behind = marks.get(index + 1).map_or(end, |behind| behind.place.start);
+        (mark, before..behind)
+    })
 }
 
 impl Mark {
-    /// The citation in running text, between what belongs to its neighbours.
-    fn within(&self, text: &str, within: Range<usize>) -> Pasted {
+    /// What stands near it, before and behind, between its neighbours.
+    fn near<'text>(&self, text: &'text str, within: &Range<usize>) -> (&'text str, &'text str) {
         let start = near_start(text, within.start.max(self.place.start.saturating_sub(NEAR)));
-        let mut before = &text[start..self.place.start];
+        let end = near_end(text, within.end.min(self.place.end + NEAR));
+        (&text[start..self.place.start], &text[self.place.end..end])
+    }
+
+    /// The date that is stated right beside it.
+    fn date(&self, text: &str, within: Range<usize>) -> Option<Stated<Moment>> {
+        let (before, behind) = self.near(text, &within);
+        adjacent_date(behind)
+            .or_else(|| Members::around(before, behind)?.date)
+            .or_else(|| date_right_before(before))
+    }
+
+    /// The citation in running text.
+    fn within(&self, text: &str, within: Range<usize>) -> Pasted {
+        let (mut before, whole_behind) = self.near(text, &within);
         // What stands behind the identifier before this one belongs to that, up to its full stop.
         if within.start > 0
-            && start == within.start
+            && self.place.start - before.len() == within.start
             && let Some(end) = full_stop(before)
         {
             before = &before[end + 1..];
         }
-        let end = near_end(text, within.end.min(self.place.end + NEAR));
-        let whole_behind = &text[self.place.end..end];
         let behind = &whole_behind[..full_stop(whole_behind).unwrap_or(whole_behind.len())];
-        if let Some(tuple) = Tuple::around(before, whole_behind) {
-            let identifier = self.identifier.clone();
-            return Pasted { identifier, doi: tuple.doi, dataset: tuple.dataset, date: tuple.date };
-        }
-        let doi = dois(before).pop().or_else(|| dois(behind).into_iter().next());
-        let date = adjacent_date(behind)
+        let (dataset, doi, date) = match Members::around(before, whole_behind) {
+            Some(Members { doi, dataset, date }) => (dataset, doi, date),
+            None => (None, None, None),
+        };
+        let doi = match (doi, &dataset) {
+            (None, None) => dois(before).pop().or_else(|| dois(behind).into_iter().next()),
+            (doi, _) => doi,
+        };
+        let date = date
+            .or_else(|| adjacent_date(behind))
             .or_else(|| date_right_before(before))
             .or_else(|| date_near(before, behind))
             .or_else(|| date_in_row(before, whole_behind));
-        Pasted { identifier: self.identifier.clone(), doi, dataset: None, date }
+        Pasted { identifier: self.identifier.clone(), doi, dataset, date }
     }
-}
-
-/// What stands between the members of a tuple.
-const SEPARATORS: [char; 2] = [',', ';'];
-
-/// What stands beside an identifier in its braces.
-struct Tuple {
-    doi: Option<Doi>,
-    dataset: Option<DatasetName>,
-    date: Option<Stated<Moment>>,
-}
-
-impl Tuple {
-    /// The tuple that an identifier is a member of: braces with another member in them.
-    fn around(before: &str, behind: &str) -> Option<Self> {
-        let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
-        let closes = behind.find('}')?;
-        let before = one_spaced(&before[opens + 1..]);
-        let behind = one_spaced(&behind[..closes]);
-        let members = before.split(SEPARATORS).chain(behind.split(SEPARATORS));
-        let members: Vec<&str> = members.map(bare).collect();
-        // The text before the identifier is one member, that behind it another.
-        if members.len() < 3 {
-            return None;
-        }
-        let date = members.iter().find_map(|member| date_of_member(member)).map(Stated::Read);
-        let unread = members.iter().find(|member| looks_like_a_date(member));
-        let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
-        let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{behind},")));
-        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&behind)).next());
-        let first = members.first().and_then(|first| first.parse().ok());
-        let dataset = first.filter(|_| doi.is_none());
-        Some(Tuple { doi, dataset, date: date.or(unread) })
-    }
-}
-
-fn looks_like_a_date(member: &str) -> bool {
-    member.starts_with(|first: char| first.is_ascii_digit())
-        && !member.starts_with("10.")
-        && member.contains(['-', '/', '.', ':', ' '])
-}
-
-/// The DOI that is a member, with all its marks of punctuation, as `doi:10.9999/a,b.`; each member
-/// ends with a separator.
-fn doi_of_member(members: &str) -> Option<Doi> {
-    let is_doi =
-        |word: &&str| word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("doi:"));
-    let word = members.split(' ').find(is_doi)?;
-    // Where no space stands behind the separators, the date is in the same word.
-    let is_date = |(at, _): &(usize, &str)| looks_like_a_date(&word[at + 1..]);
-    let date = word.match_indices(SEPARATORS).find(is_date);
-    let doi = match date {
-        Some((at, _)) => &word[..at],
-        None => word.strip_suffix(SEPARATORS)?,
-    };
-    doi.parse().ok()
-}
-
-/// A member of a tuple without the quotes that somebody put around it.
-fn bare(member: &str) -> &str {
-    member.trim().trim_matches(['"', '\'', '“', '”', '‘', '’']).trim()
 }
 
 /// Where the first sentence of a text ends.
@@ -326,6 +285,18 @@ mod tests {
             (format!("DI:{} added", &DI[..27]), "!DI:763122197bfb3ffbf0da14adbfb - -"),
             (format!("DI:{half}\u{ad}{other_half}"), "A - -"),
             (format!("DI:{half}²{other_half}"), "A - -"),
+            (format!("note = {{DI:{DI}, as held at 2001-01-02}},"), "A - 2001-01-02"),
+            (format!("FOO {{DI:{DI}, as held at 2001-01-02}}"), "A - 2001-01-02"),
+            (format!("{{\\bf DI:{DI}, as held at 2001-01-02}}"), "A - 2001-01-02"),
+            (format!("@misc( k,\n note = {{DI:{DI}, as held at 2001-01-02}} )"), "A - 2001-01-02"),
+            (format!("{{ 2001-01-02, DI:{DI} }}"), "A - 2001-01-02"),
+            (
+                format!("https://doi.org/10.9999/x（DI：{DI}，as held at 2001-01-02）。"),
+                "A 10.9999/x 2001-01-02",
+            ),
+            (format!("DI:{DI}, as held at January 5, 1999, x"), "A - !January 5, 1999"),
+            (format!("DI:{DI}, as held at 5 January 1999"), "A - !5 January 1999"),
+            (format!("{{ 10.9999/x, Jan. 5, DI:{DI} }}"), "A 10.9999/x !Jan. 5"),
             (format!("(DI:{DI}, as held at 2001-02-03 05:00:00Z)"), "A - 2001-02-03T05:00:00Z"),
             (format!("{{ x, 2001-02-03 05:00:00Z, DI:{DI} }}"), "A - 2001-02-03T05:00:00Z"),
             (format!("DI:{DI}, as held at 5 January 2001"), "A - !5 January 2001"),
@@ -355,6 +326,43 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(found(&text), [expected], "{text}");
         }
+    }
+
+    #[test]
+    fn a_tuple_in_a_record_says_its_date() {
+        let tuple = format!("{{ doi:10.9999/x, 2001-01-02, DI:{DI} }}");
+        let cases = [
+            format!("TY  - DATA\r\nN1  - {tuple}\r\nER  - \r\n"),
+            format!("@misc{{k,\n note = {{{tuple}}},\n urldate = {{2026-01-01}}\n}}"),
+            format!("@misc{{k,\n note = {{\\{{ doi:10.9999/x, 2001-01-02, DI:{DI} \\}}}},\n}}"),
+            format!("@misc{{k,\n note = {{doi:10.9999/x, 2001-01-02, DI:{DI}}},\n}}"),
+            format!(r#"{{"type":"dataset","note":"{tuple}","title":"as held at 1999-12-31"}}"#),
+            format!(r#"{{"format":"tuple","citation":"{tuple}\n"}}"#),
+            format!(r#"[["10.9999/x","2001-01-02","DI:{DI}"]]"#),
+            format!(r#"["doi:10.9999/x","2001-01-02","DI:{DI}"]"#),
+        ];
+        for text in cases {
+            assert_eq!(found(&text), ["A 10.9999/x 2001-01-02"], "{text}");
+        }
+    }
+
+    #[test]
+    fn the_doi_of_an_entry_is_that_of_its_field_or_an_address() {
+        let others = "abstract = {Mirror of 10.1/y}";
+        let cases = [
+            format!("@misc{{k,\n {others},\n doi = \"10.9999/x\",\n note = \"DI:{DI}\"\n}}"),
+            format!("@misc{{k, {others}, DOI={{10.9999/x}}, note={{DI:{DI}}} }}"),
+            format!(
+                "@misc{{k, url={{https://x.org/10.1/y}}, doi={{10.9999/x}}, note={{DI:{DI}}} }}"
+            ),
+            format!(
+                "@misc{{k,\n {others},\n howpublished = {{\\url{{https://doi.org/10.9999/x}}}},\n note = {{DI:{DI}}}\n}}"
+            ),
+        ];
+        for text in cases {
+            assert_eq!(found(&text), ["A 10.9999/x -"], "{text}");
+        }
+        assert_eq!(found(&format!("@misc{{k, doi = {{,\n note={{DI:{DI}}} }}")), ["A - -"]);
     }
 
     #[test]

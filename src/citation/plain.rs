@@ -28,6 +28,13 @@ fn push_seen(text: &mut String, character: char) {
         '\u{fb00}' => text.push_str("ff"),
         // The marks of footnotes.
         '\u{b9}' | '\u{b2}' | '\u{b3}' | '\u{2070}'..='\u{2079}' | '†' | '‡' => text.push(' '),
+        // The marks of East Asian writing, which need no space beside them.
+        '（' | '「' | '『' | '【' => text.push_str(" ("),
+        '）' | '」' | '』' | '】' => text.push_str(") "),
+        '，' | '、' => text.push_str(", "),
+        '；' => text.push_str("; "),
+        '：' => text.push(':'),
+        '。' => text.push_str(". "),
         '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => text.push('\n'),
         _ => text.push(character),
     }
