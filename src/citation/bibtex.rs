@@ -65,13 +65,16 @@ fn authors(citation: &Citation) -> Option<String> {
 }
 
 fn author(creator: &Creator) -> String {
-    match creator {
-        Creator::Person { family, given, .. } if given.is_empty() => part(family, true),
-        Creator::Person { family, given, .. } => {
-            format!("{}, {}", part(family, false), part(given, false))
-        }
-        Creator::Organisation { name } => format!("{{{}}}", escaped(&plain(name))),
+    let Creator::Person { family, .. } = creator else {
+        return format!("{{{}}}", escaped(&plain(creator.name())));
+    };
+    let (given, suffix) = creator.given_and_suffix();
+    if given.is_empty() && suffix.is_empty() {
+        return part(family, true);
     }
+    let parts = [family, suffix, given].into_iter().enumerate();
+    let parts = parts.filter(|(index, text)| *index != 1 || !text.is_empty());
+    parts.map(|(_, text)| part(text, false)).collect::<Vec<_>>().join(", ")
 }
 
 /// Part of a name, in braces where BibTeX would take it apart.

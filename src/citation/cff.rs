@@ -6,13 +6,20 @@
 use serde::Serialize;
 
 use super::{Citation, Licence, plain};
-use crate::model::Creator;
+use crate::model::{Creator, Doi};
+
+/// Those of ours that came to the list of SPDX after the format was closed.
+const UNKNOWN_LICENCES: [&str; 4] =
+    ["CDLA-Permissive-2.0", "DL-DE-BY-2.0", "DL-DE-ZERO-2.0", "NLOD-2.0"];
 
 /// Writes a YAML document.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.cited.record;
     // The format knows the list of SPDX and addresses, and no other words.
     let (license, license_url) = match citation.licence() {
+        Some(Licence::Spdx(licence)) if UNKNOWN_LICENCES.contains(&licence) => {
+            (None, Some(format!("https://spdx.org/licenses/{licence}")))
+        }
         Some(Licence::Spdx(licence)) => (Some(licence.to_owned()), None),
         Some(Licence::Address(address)) => (None, Some(address)),
         Some(Licence::Words(_)) | None => (None, None),
@@ -24,8 +31,8 @@ pub(super) fn write(citation: &Citation) -> String {
         version: citation.version(),
         year: record.year.map(|year| year.as_number()),
         publisher: citation.publisher().map(|name| Entity { name }),
-        doi: record.doi.as_ref().map(ToString::to_string),
-        url: citation.url(),
+        doi: doi(citation),
+        url: citation.url().or_else(|| doi_as_address(citation)),
         identifiers: identifiers(citation),
         date_accessed: citation.accessed.to_string(),
         notes: citation.statement(),
@@ -37,8 +44,8 @@ pub(super) fn write(citation: &Citation) -> String {
         title: citation.title(),
         authors: authors(citation),
         version: citation.version(),
-        doi: record.doi.as_ref().map(ToString::to_string),
-        url: citation.url(),
+        doi: doi(citation),
+        url: citation.url().or_else(|| doi_as_address(citation)),
         license,
         license_url,
         identifiers: identifiers(citation),
@@ -48,15 +55,19 @@ pub(super) fn write(citation: &Citation) -> String {
 }
 
 fn authors(citation: &Citation) -> Vec<Author> {
-    let author = |creator: &Creator| match creator {
-        Creator::Person { family, given, orcid } => Author {
-            family_names: Some(plain(family)),
-            given_names: (!given.is_empty()).then(|| plain(given)),
-            name: None,
-            orcid: orcid.as_ref().map(crate::model::Orcid::address),
-        },
-        Creator::Organisation { name } => {
-            Author { family_names: None, given_names: None, name: Some(plain(name)), orcid: None }
+    let some = |text: &str| (!text.is_empty()).then(|| plain(text));
+    let author = |creator: &Creator| {
+        let (given, suffix) = creator.given_and_suffix();
+        let (family, name) = match creator {
+            Creator::Person { family, .. } => (some(family), None),
+            Creator::Organisation { name } => (None, some(name)),
+        };
+        Author {
+            family_names: family,
+            given_names: some(given),
+            name_suffix: some(suffix),
+            name,
+            orcid: creator.orcid().map(crate::model::Orcid::address),
         }
     };
     citation.cited.record.creators.iter().map(author).collect()
@@ -64,7 +75,35 @@ fn authors(citation: &Citation) -> Vec<Author> {
 
 fn identifiers(citation: &Citation) -> Vec<Other> {
     let description = "DatasetInstance identifier of the exact granules (rule md5-chain)";
-    vec![Other { kind: "other", value: citation.marked(), description }]
+    let mut identifiers = vec![Other { kind: "other", value: citation.marked(), description }];
+    let address = doi_as_address(citation);
+    let description = "DOI of the dataset";
+    identifiers.extend(address.map(|value| Other { kind: "url", value, description }));
+    identifiers
+}
+
+/// The DOI, if it is of those that the format takes.
+fn doi(citation: &Citation) -> Option<String> {
+    citation.cited.record.doi.as_ref().filter(|doi| is_taken(doi)).map(ToString::to_string)
+}
+
+/// The address of a DOI that the format does not take.
+fn doi_as_address(citation: &Citation) -> Option<String> {
+    citation.cited.record.doi.as_ref().filter(|doi| !is_taken(doi)).map(Doi::address)
+}
+
+/// Whether the format takes a DOI: `^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-\.\(\)\[\]\\]+$`.
+fn is_taken(doi: &Doi) -> bool {
+    let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let of_suffix = |byte: u8| byte.is_ascii_alphanumeric() || b":/_;-.()[]\\".contains(&byte);
+    let (registrant, suffix) = doi.as_str().split_once('/').unwrap_or_default();
+    let mut numbers = registrant.split('.').skip(1);
+    let first = numbers.next().unwrap_or_default();
+    (4..=9).contains(&first.len())
+        && number(first)
+        && numbers.next().is_none_or(number)
+        && numbers.next().is_none()
+        && suffix.bytes().all(of_suffix)
 }
 
 #[derive(Serialize)]
@@ -121,6 +160,8 @@ struct Author {
     family_names: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     given_names: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name_suffix: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -34,15 +34,17 @@ pub(super) fn write(citation: &Citation) -> String {
 }
 
 fn author(creator: &Creator) -> Value {
-    match creator {
-        Creator::Person { family, given, .. } if given.is_empty() => {
-            json!({ "family": plain(family) })
+    let Creator::Person { family, .. } = creator else {
+        return json!({ "literal": plain(creator.name()) });
+    };
+    let (given, suffix) = creator.given_and_suffix();
+    let mut person = json!({ "family": plain(family) });
+    for (name, text) in [("given", given), ("suffix", suffix)] {
+        if !text.is_empty() {
+            person[name] = plain(text).into();
         }
-        Creator::Person { family, given, .. } => {
-            json!({ "family": plain(family), "given": plain(given) })
-        }
-        Creator::Organisation { name } => json!({ "literal": plain(name) }),
     }
+    person
 }
 
 fn custom(citation: &Citation) -> Value {

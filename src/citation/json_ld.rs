@@ -73,14 +73,18 @@ pub(super) fn write(citation: &Citation) -> String {
 fn creator(creator: &Creator) -> Value {
     match creator {
         Creator::Organisation { name } => json!({ "@type": "Organization", "name": plain(name) }),
-        Creator::Person { family, given, orcid } => {
-            let mut person = json!({
-                "@type": "Person",
-                "name": plain(&format!("{given} {family}")),
-                "familyName": plain(family),
-            });
-            if !given.is_empty() {
-                person["givenName"] = plain(given).into();
+        Creator::Person { family, orcid, .. } => {
+            let (given, suffix) = creator.given_and_suffix();
+            let mut name = plain(&format!("{given} {family}"));
+            if !suffix.is_empty() {
+                name.push_str(&format!(", {}", plain(suffix)));
+            }
+            let mut person =
+                json!({ "@type": "Person", "name": name, "familyName": plain(family) });
+            for (name, text) in [("givenName", given), ("honorificSuffix", suffix)] {
+                if !text.is_empty() {
+                    person[name] = plain(text).into();
+                }
             }
             if let Some(orcid) = orcid {
                 person["@id"] = orcid.address().into();

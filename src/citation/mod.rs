@@ -271,10 +271,12 @@ impl Citation {
         statement
     }
 
-    /// A key for reference managers: the dataset's name and the beginning of the identifier.
+    /// A key for reference managers: the dataset's name, the date and the beginning of the
+    /// identifier, since one paper may cite a set as held at several dates.
     fn key(&self) -> String {
         let identifier = self.cited.instance.identifier.to_string();
-        format!("{}-{}", self.cited.record.name, &identifier[..8])
+        let date = self.as_of.to_string().replace(':', "");
+        format!("{}-{date}-{}", self.cited.record.name, &identifier[..8])
     }
 }
 

@@ -70,7 +70,9 @@ pub fn read(text: &str) -> Result<DatasetEdit, Error> {
 }
 
 fn csl(item: &Value) -> Result<DatasetEdit, Error> {
-    let year = match item.pointer("/issued/date-parts/0/0") {
+    // Crossref writes [[null]] where it knows no date.
+    let issued = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
+    let year = match issued {
         Some(year) => Some(self::year("issued", year)?),
         None => {
             let raw = item.pointer("/issued/raw").or_else(|| item.pointer("/issued/literal"));
@@ -107,10 +109,9 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
     if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
         return Creator::organisation(name).map_err(|error| creator_error("author", &error));
     }
-    let particle = match (part("dropping-particle"), part("non-dropping-particle")) {
-        ("", particle) | (particle, _) => particle,
-    };
-    let family = [particle, part("family")].join(" ").trim().to_owned();
+    // CSL 1.0.2, names: "de" drops and "La" does not in "Jean de La Fontaine".
+    let family = ["dropping-particle", "non-dropping-particle", "family"].map(part);
+    let family = family.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     if family.is_empty() {
         return Err(wrong("author", "has somebody without a \"family\" or \"literal\" name"));
     }
@@ -143,8 +144,18 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
             .into_iter()
             .find_map(|name| rights.get(name)?.as_str().filter(|text| !text.is_empty()).map(spdx))
     });
+    // Until 4.3 it was one of the identifiers, which is what InvenioRDM and Zenodo write.
+    let identifiers = list(attributes, "identifiers")?.unwrap_or_default();
+    let is_doi = |identifier: &&Value| {
+        let kind = identifier.get("identifierType").and_then(Value::as_str).unwrap_or_default();
+        kind.eq_ignore_ascii_case("DOI")
+    };
+    let doi = match (doi(attributes, "doi")?, identifiers.iter().find(is_doi)) {
+        (None, Some(identifier)) => self::doi(identifier, "identifier")?,
+        (doi, _) => doi,
+    };
     Ok(DatasetEdit {
-        doi: doi(attributes, "doi")?,
+        doi,
         title: title
             .map(|title| text("titles", title))
             .transpose()?
@@ -169,13 +180,19 @@ fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
         identifiers
             .iter()
             .find(|one| one.get("nameIdentifierScheme").and_then(Value::as_str) == Some("ORCID"))
-            .and_then(|one| one.get("nameIdentifier"))
+            .and_then(|one| one.get("nameIdentifier").filter(|orcid| !orcid.is_null()))
     });
     let orcid = orcid.map(|orcid| self::orcid("creators", orcid)).transpose()?;
+    let is_person = part("nameType") == "Personal" || orcid.is_some();
     let (family, given) = match name.split_once(',') {
         _ if is_organisation => ("", ""),
         _ if !family.is_empty() => (family, given),
         Some((family, given)) => (family.trim(), given.trim()),
+        // "Josiah Carberry", of whom nobody said which is the family name; or "Plato".
+        None if is_person => match name.strip_prefix(given).map(str::trim) {
+            Some(family) if !given.is_empty() && !family.is_empty() => (family, given),
+            _ => (name, ""),
+        },
         None => ("", ""),
     };
     match (family, name) {
@@ -253,10 +270,15 @@ fn year(field: &str, value: &Value) -> Result<Year, Error> {
     text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is no year", quoted(&text))))
 }
 
-/// The year at the beginning of a date.
+/// The year of a date in words: its one number of four digits.
 fn year_of_date(field: &str, value: &Value) -> Result<Year, Error> {
     let text = text(field, value)?;
-    year(field, &text.chars().take(4).collect::<String>().into())
+    let numbers = text.split(|character: char| !character.is_ascii_digit());
+    let mut years = numbers.filter(|number| number.len() == 4);
+    match (years.next(), years.next()) {
+        (Some(one), None) => year(field, &one.into()),
+        _ => Err(wrong(field, &format!("is wrong: {} has no one year", quoted(&text)))),
+    }
 }
 
 fn orcid(field: &str, value: &Value) -> Result<Orcid, Error> {
@@ -273,7 +295,10 @@ mod tests {
             r#"{"type":"dataset","id":"https://doi.org/10.5067/modis/mod09gq.006",
                 "author":[{"family":"Vermote","given":"Eric"},{"literal":"NASA LP DAAC"},
                           {"family":"Beethoven","non-dropping-particle":"van","given":"Ludwig",
-                           "ORCID":"http://orcid.org/0000-0002-1825-0097"}],
+                           "ORCID":"http://orcid.org/0000-0002-1825-0097"},
+                          {"family":"Fontaine","given":"Jean","dropping-particle":"de",
+                           "non-dropping-particle":"La"},
+                          {"family":"King","given":"Martin","suffix":"Jr."}],
                 "issued":{"date-parts":[["2015",1,1]]},"DOI":"10.5067/MODIS/MOD09GQ.006",
                 "publisher":"NASA EOSDIS","title":"MOD09GQ","version":6,
                 "URL":"https://doi.org/10.5067/MODIS/MOD09GQ.006"}"#,
@@ -283,7 +308,13 @@ mod tests {
             edit.creators.unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(
             creators,
-            ["Vermote, Eric", "NASA LP DAAC", "van Beethoven, Ludwig (0000-0002-1825-0097)"]
+            [
+                "Vermote, Eric",
+                "NASA LP DAAC",
+                "van Beethoven, Ludwig (0000-0002-1825-0097)",
+                "de La Fontaine, Jean",
+                "King, Martin, Jr.",
+            ]
         );
         assert_eq!(edit.year.flatten().unwrap().as_number(), 2015);
         assert_eq!(edit.version.flatten().unwrap(), "6");
@@ -313,6 +344,42 @@ mod tests {
         assert_eq!(edit.publisher.flatten().unwrap(), "NASA");
         assert_eq!(edit.licence.flatten().unwrap(), "CC-BY-4.0");
         assert_eq!((edit.version, edit.url), (None, None));
+    }
+
+    #[test]
+    fn a_record_of_datacite_4_3_is_read_as_invenio_writes_it() {
+        let edit = read(
+            r#"{"identifiers":[{"identifier":"https://zenodo.org/records/1","identifierType":"URL"},
+                    {"identifier":"10.5281/zenodo.1","identifierType":"DOI"}],
+                "titles":[{"title":"Main"}],
+                "creators":[{"name":"Josiah Carberry","nameType":"Personal","nameIdentifiers":[
+                     {"nameIdentifier":"0000-0002-1825-0097","nameIdentifierScheme":"ORCID"}]},
+                    {"name":"Plato","givenName":"Plato","nameType":"Personal"},
+                    {"name":"Ada Lovelace","givenName":"Ada","nameType":"Personal",
+                     "nameIdentifiers":[{"nameIdentifier":null,"nameIdentifierScheme":"ORCID"}]},
+                    {"name":"NASA"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(edit.doi.flatten().unwrap().as_str(), "10.5281/zenodo.1");
+        let creators: Vec<String> =
+            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+        let carberry = "Josiah Carberry, (0000-0002-1825-0097)";
+        assert_eq!(creators, [carberry, "Plato,", "Lovelace, Ada", "NASA"]);
+    }
+
+    #[test]
+    fn a_year_is_read_as_it_is_written() {
+        let year = |issued: &str| {
+            let text = format!(r#"{{"type":"dataset","title":"t","issued":{issued}}}"#);
+            read(&text).map(|edit| edit.year.flatten().map(|year| year.as_number()))
+        };
+        assert_eq!(year(r#"{"date-parts":[[2015,1]]}"#).unwrap(), Some(2015));
+        assert_eq!(year(r#"{"date-parts":[[null]]}"#).unwrap(), None);
+        assert_eq!(year(r#"{"literal":"January 2015"}"#).unwrap(), Some(2015));
+        assert_eq!(year(r#"{"raw":"2015-01-31"}"#).unwrap(), Some(2015));
+        for issued in [r#"{"raw":"2014 or 2015"}"#, r#"{"literal":"no date"}"#] {
+            assert!(year(issued).unwrap_err().to_string().contains("has no one year"));
+        }
     }
 
     #[test]

@@ -166,12 +166,36 @@ impl Creator {
         }
     }
 
-    /// The whole name as citations write it: `Family, Given`, or that of the organisation.
+    /// The whole name as citations write it: `Family, Given, Suffix`, or that of the organisation.
     pub fn full_name(&self) -> String {
-        match self {
-            Creator::Person { family, given, .. } if given.is_empty() => family.clone(),
-            Creator::Person { family, given, .. } => format!("{family}, {given}"),
-            Creator::Organisation { name } => name.clone(),
+        let (given, suffix) = self.given_and_suffix();
+        let parts = [self.name(), given, suffix].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The given names of a person and what follows the whole name, as `Jr.`: read behind them or,
+    /// as in BibTeX, before them. Empty where there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::Creator;
+    ///
+    /// for text in ["King, Martin, Jr.", "King, Jr., Martin"] {
+    ///     let king: Creator = text.parse()?;
+    ///     assert_eq!(king.given_and_suffix(), ("Martin", "Jr."));
+    /// }
+    /// # Ok::<(), accession::CreatorError>(())
+    /// ```
+    pub fn given_and_suffix(&self) -> (&str, &str) {
+        const SUFFIXES: [&str; 7] = ["Jr", "Jr.", "Sr", "Sr.", "II", "III", "IV"];
+        let Creator::Person { given, .. } = self else {
+            return ("", "");
+        };
+        match (given.split_once(", "), given.rsplit_once(", ")) {
+            (Some((suffix, given)), _) if SUFFIXES.contains(&suffix) => (given, suffix),
+            (_, Some((given, suffix))) => (given, suffix),
+            _ => (given, ""),
         }
     }
 

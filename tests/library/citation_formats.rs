@@ -29,7 +29,7 @@ fn provoking() -> DatasetEdit {
                 "{Ministry of Sea, Air and Land}",
                 "Suharto,",
                 "d'Été & Söhne_1",
-                "King and Queen, Jr., M.",
+                "King and Queen, M., Jr.",
             ]
             .map(|creator| creator.parse().unwrap())
             .to_vec(),
