@@ -164,6 +164,7 @@ impl Error {
                 Store::Newer { .. } => "newer",
                 Store::Older { .. } => "older",
                 Store::Busy => "busy",
+                Store::Orphaned { .. } => "orphaned",
                 Store::Full => "full",
                 Store::ReadOnly => "read-only",
                 Store::CannotOpen => "cannot-open",
@@ -207,7 +208,10 @@ impl Error {
                 Store::Busy => "wait for it to finish, and try again",
                 Store::Full => "nothing was changed; free some space, and try again",
                 Store::Disk(_) => {
-                    "see whether it is full or failing; `accession history` says whether the change was made"
+                    "see whether it is full or failing; if this was a change, `accession history` then says whether it was made"
+                }
+                Store::Orphaned { .. } => {
+                    "put that file back, or move these away: SQLite would write them into the next file here"
                 }
                 Store::ReadOnly => "nothing was changed; see who may write to the file",
                 Store::CannotOpen => "see who may read the file, and write to its folder",

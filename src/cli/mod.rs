@@ -6,6 +6,7 @@ mod json;
 mod output;
 mod progress;
 mod report;
+mod seen;
 mod selection;
 mod session;
 mod source;

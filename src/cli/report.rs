@@ -26,10 +26,11 @@ impl Usage {
     }
 }
 
-/// Reports trouble; a reader who closed the pipe has what it wanted, and hears nothing.
+/// Reports trouble. A reader who closed the pipe has what it wanted, and hears nothing; but who
+/// asks for the exit status must not take half an answer for a whole one.
 pub(super) fn trouble(error: &anyhow::Error, json: bool) -> Exit {
     if is_broken_pipe(error) {
-        return Exit::Done;
+        return Exit::Trouble;
     }
     let (kind, hint) = if let Some(error) = error.downcast_ref::<Error>() {
         (error.kind(), error.hint())

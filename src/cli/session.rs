@@ -1,8 +1,7 @@
 //! One run of the program: which registry, which clock, which output.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use accession::{Access, Applied, Error, Registry, Timestamp};
@@ -10,23 +9,22 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::json;
-use super::output::{is_unseen, one_line};
+use super::output::one_line;
 use super::progress::Progress;
 use super::report::Usage;
+use super::seen::Seen;
 
 /// One run of the program.
 pub struct Session {
     registry: PathBuf,
     json: bool,
-    /// Whether stdout is one.
-    is_terminal: bool,
-    out: io::BufWriter<io::Stdout>,
+    out: io::BufWriter<Seen<io::Stdout>>,
 }
 
 impl Session {
     pub fn new(registry: PathBuf, json: bool) -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        Session { registry, json, is_terminal, out: io::BufWriter::new(io::stdout()) }
+        let out = Seen::new(io::stdout(), io::stdout().is_terminal());
+        Session { registry, json, out: io::BufWriter::new(out) }
     }
 
     /// Whether stdout carries JSON only.
@@ -60,8 +58,17 @@ impl Session {
         Ok(registry)
     }
 
+    /// The folder of a registry that [`Session::write`] would make; none if it would not.
+    pub fn new_in(&self, create: Create) -> Option<&Path> {
+        let is_made = create != Create::Never && !self.registry.exists();
+        let folder = self.registry.parent().filter(|folder| !folder.as_os_str().is_empty());
+        is_made.then(|| folder.unwrap_or(Path::new(".")))
+    }
+
     /// Does `work` on the registry, and makes it first if it is missing and `create` says so: then
     /// nobody sees it before the work is done, and if that fails it never was.
+    ///
+    /// `work` is done twice if another process makes the registry at the same time.
     pub fn write<T>(
         &self,
         create: Create,
@@ -112,18 +119,8 @@ impl Session {
         }
     }
 
-    /// An id for stdout: as it is, since what reads a pipe wants the id itself (the README's check
-    /// with md5sum); but on a terminal with what that would obey escaped. An id holds no control
-    /// characters, but it can hold those that turn text around, and then show as another id.
-    pub fn id<'a>(&self, granule_id: &'a str) -> Cow<'a, str> {
-        if self.is_terminal && granule_id.contains(is_unseen) {
-            Cow::from(one_line(granule_id).to_string())
-        } else {
-            Cow::from(granule_id)
-        }
-    }
-
-    /// Where output goes: buffered, and closed by [`Session::finish`].
+    /// Where output goes: as it is, since what reads a pipe wants the ids themselves (the README's
+    /// check with md5sum), but on a terminal [`Seen`]; buffered, and closed by [`Session::finish`].
     pub fn out(&mut self) -> &mut impl Write {
         &mut self.out
     }

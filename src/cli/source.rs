@@ -1,7 +1,7 @@
 //! Where granule ids come from: arguments, files, stdin.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -188,14 +188,55 @@ pub fn entries_of_files(
     Ok(entries)
 }
 
+/// A file that can be read again, from its beginning.
+pub enum Rereadable {
+    /// As often as one likes.
+    File(PathBuf),
+    /// What came from a pipe, kept.
+    Kept {
+        /// Without a name: gone with the process.
+        file: File,
+        /// What messages call it.
+        name: String,
+    },
+}
+
+impl Rereadable {
+    /// The file itself; or what comes from a pipe, kept in `folder` meanwhile.
+    pub fn kept_in(folder: &Path, file: &Path) -> Result<Self> {
+        let is_file = file != Path::new("-") && file.metadata().is_ok_and(|found| found.is_file());
+        if is_file {
+            return Ok(Rereadable::File(file.to_owned()));
+        }
+        let (mut reader, name) = open(file)?;
+        let cannot =
+            || format!("cannot keep {} in {}", quoted(&name), quoted(&folder.to_string_lossy()));
+        let mut kept = tempfile::tempfile_in(folder).with_context(cannot)?;
+        io::copy(&mut reader, &mut kept).with_context(cannot)?;
+        Ok(Rereadable::Kept { file: kept, name })
+    }
+
+    fn open(&self) -> Result<(Box<dyn Read>, String)> {
+        match self {
+            Rereadable::File(path) => open(path),
+            Rereadable::Kept { file, name } => {
+                let cannot = || format!("cannot read {} again", quoted(name));
+                let mut file = file.try_clone().with_context(cannot)?;
+                file.rewind().with_context(cannot)?;
+                Ok((Box::new(file), name.clone()))
+            }
+        }
+    }
+}
+
 /// Reads the events of a file into an import.
 pub fn import_events(
-    file: &Path,
+    file: &Rereadable,
     reading: &Reading,
     session: &Session,
     import: &mut Import<'_>,
 ) -> Result<()> {
-    let (reader, name) = open(file)?;
+    let (reader, name) = file.open()?;
     let mut progress = Progress::new();
     progress.begin("reading", "granules", 0);
     let mut reader = input::unzipped(reader, &name)?;

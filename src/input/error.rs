@@ -82,6 +82,12 @@ pub enum Fault {
     /// A line that is none of a change log.
     #[error("a line of a change log is a time, a TAB, + or -, a TAB, and an id")]
     NotAChange,
+    /// An answer without its list: of an error, perhaps.
+    #[error("there is no list at {field}")]
+    NoList {
+        /// Where it should be.
+        field: String,
+    },
     /// An object without the field.
     #[error("there is no text at {field}")]
     NoField {
@@ -140,6 +146,7 @@ impl Error {
                 "an import needs a column ingested, or a change log; `accession ingest` takes lists"
             }
             Fault::IsAHistory => "`accession import` takes change logs and manifests",
+            Fault::NoList { .. } => "see whether the answer is an error, or of another --format",
             Fault::NoField { .. } => "name the field with --column",
             Fault::UnknownFormat => {
                 "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \

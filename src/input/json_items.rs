@@ -21,6 +21,8 @@ pub(super) struct JsonItems<R> {
     /// How many objects of the path are open.
     depth: usize,
     place: Position,
+    /// Whether the array was there: an answer that is only an error has none.
+    has_array: bool,
     /// The number at the document's key `hits`, or `numberMatched` (STAC).
     pub hits: Option<u64>,
 }
@@ -40,7 +42,8 @@ enum Position {
 
 impl<R: BufRead> JsonItems<R> {
     pub fn new(file: R, name: Arc<str>, path: &'static [&'static str]) -> Self {
-        JsonItems { file, name, line: 1, path, depth: 0, place: Position::Start, hits: None }
+        let place = Position::Start;
+        JsonItems { file, name, line: 1, path, depth: 0, place, has_array: false, hits: None }
     }
 
     /// The next element, and the line on which it begins.
@@ -69,6 +72,9 @@ impl<R: BufRead> JsonItems<R> {
                     return Ok(Some((self.parse(&text, line)?, line)));
                 }
                 Position::End => {
+                    if !self.has_array {
+                        return self.fail(Fault::NoList { field: self.path.join(".") });
+                    }
                     return match self.peek_or_end()? {
                         None => Ok(None),
                         Some(_) => self.fail(Fault::NotJson),
@@ -103,6 +109,7 @@ impl<R: BufRead> JsonItems<R> {
             match opener {
                 b'[' if is_last => {
                     self.skip_byte();
+                    self.has_array = true;
                     self.place = Position::InArray { is_first: true };
                     return Ok(());
                 }
@@ -112,7 +119,7 @@ impl<R: BufRead> JsonItems<R> {
                     self.place = Position::InObject { is_first: true };
                     return Ok(());
                 }
-                _ => return self.fail(Fault::NoField { field: self.path.join(".") }),
+                _ => return self.fail(Fault::NoList { field: self.path.join(".") }),
             }
         }
         let text = self.value()?;
@@ -250,7 +257,11 @@ mod tests {
         assert_eq!(read(text, &["items"]).unwrap(), expected);
         let text = r#"{"feed":{"id":1,"entry":[{"a":1}]},"x":1}"#;
         assert_eq!(read(text, &["feed", "entry"]).unwrap(), ["1 {\"a\":1}"]);
-        assert_eq!(read("{}", &["items"]).unwrap(), Vec::<String>::new());
+        for answer in ["{}", r#"{"errors":["timeout"]}"#, r#"{"items":3}"#, r#"{"a":{"items":[]}}"#]
+        {
+            let error = read(answer, &["items"]).unwrap_err();
+            assert_eq!(error, "x.json:1: there is no list at items");
+        }
         assert_eq!(read(r#"{"items":[]}"#, &["items"]).unwrap(), Vec::<String>::new());
     }
 

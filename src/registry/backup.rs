@@ -41,12 +41,18 @@ impl Registry {
             draft.map_err(|error| Error::from(error).in_file(target))
         })?;
         let in_target = |error: crate::store::Error| Error::from(error).in_file(target);
-        let mut copy = Registry::open(draft.path(), Access::Read)?;
+        // What is wrong with the copy is wrong with the registry; the draft's name says nothing.
+        let path = self.path().to_owned();
+        let of_registry = |error: Error| match error {
+            Error::Store { source, .. } => Error::from(source).in_file(&path),
+            other => other,
+        };
+        let mut copy = Registry::open(draft.path(), Access::Read).map_err(of_registry)?;
         std::mem::swap(&mut copy.monitor, &mut self.monitor);
         let verified = copy.verify_all();
         std::mem::swap(&mut copy.monitor, &mut self.monitor);
         drop(copy);
-        let (datasets, identifiers) = verified?;
+        let (datasets, identifiers) = verified.map_err(of_registry)?;
         let bytes = std::fs::metadata(draft.path())
             .map_err(|source| Error::File { path: target.to_owned(), source })?
             .len();

@@ -49,6 +49,12 @@ pub enum Error {
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
     Full,
+    /// Where a file was to be made lie changes of one that was there.
+    #[error("there is no file here, but changes of one that was lie in {}", quoted(&path.to_string_lossy()))]
+    Orphaned {
+        /// Where.
+        path: PathBuf,
+    },
     /// The file cannot be written.
     #[error("the registry cannot be written")]
     ReadOnly,
@@ -113,6 +119,21 @@ impl From<rusqlite::Error> for Error {
                 Error::NotARegistry { what: "the file is no SQLite database".to_owned() }
             }
             _ => Error::Database(error),
+        }
+    }
+}
+
+impl Error {
+    /// Whether it is that SQLite cannot lock the file, nor make what it needs for that: a file or a
+    /// folder that cannot be written, or a disk without room for a `-shm` file.
+    pub(super) fn is_of_locks(&self) -> bool {
+        match self {
+            Error::CannotOpen | Error::ReadOnly | Error::Full => true,
+            Error::Disk(error) => {
+                let code = error.sqlite_error().map(|error| error.extended_code);
+                code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+            }
+            _ => false,
         }
     }
 }

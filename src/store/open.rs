@@ -87,14 +87,18 @@ impl Store {
             });
         };
         check_is_a_file_with_bytes(&metadata)?;
-        match Store::open_locked(path, access) {
-            Err(Error::CannotOpen | Error::ReadOnly)
-                if access == Access::Read && !has_wal(path)? =>
-            {
-                Store::open_unlocked(path, metadata)?.prepare(access)
+        // SQLite follows a link before it looks for what stands beside the file, and so must we.
+        let file = match path.is_symlink() {
+            true => path.canonicalize().map_err(|source| unseen(path, source))?,
+            false => path.to_owned(),
+        };
+        let store = match Store::open_locked(&file, access) {
+            Err(error) if access == Access::Read && error.is_of_locks() && !has_wal(&file)? => {
+                Store::open_unlocked(&file, metadata)?
             }
-            result => result?.prepare(access),
-        }
+            result => result?,
+        };
+        Store { path: path.to_owned(), ..store }.prepare(access)
     }
 
     /// Makes a registry that lies nowhere, and is gone when it is dropped.
@@ -164,6 +168,7 @@ impl Draft {
 
     /// Makes a file without bytes beside `target`, which is gone if it is not published.
     pub(super) fn empty_beside(target: &Path) -> Result<Self> {
+        check_is_free(target)?;
         let folder = folder_of(target);
         let fail = |source: io::Error| Error::Io {
             verb: "make a file in the folder",
@@ -213,6 +218,7 @@ impl Draft {
     /// As [`Draft::publish`].
     pub fn publish_closed(self) -> Result<()> {
         let Draft { file, target } = self;
+        check_is_free(&target)?;
         let folder = folder_of(&target).to_owned();
         file.persist_noclobber(&target).map_err(|persist| match persist.error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists,
@@ -264,8 +270,12 @@ fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Io { verb: "look at", path: path.to_owned(), source }),
+        Err(source) => Err(unseen(path, source)),
     }
+}
+
+fn unseen(path: &Path, source: io::Error) -> Error {
+    Error::Io { verb: "look at", path: path.to_owned(), source }
 }
 
 fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
@@ -283,9 +293,31 @@ fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
 }
 
 fn has_wal(path: &Path) -> Result<bool> {
-    let mut wal = OsString::from(path);
-    wal.push("-wal");
-    Ok(metadata(Path::new(&wal))?.is_some_and(|metadata| metadata.len() > 0))
+    Ok(beside(path, "-wal")?.is_some())
+}
+
+/// The file of that ending beside a registry, if it holds something.
+fn beside(path: &Path, ending: &str) -> Result<Option<PathBuf>> {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    let file = PathBuf::from(name);
+    let holds_something = metadata(&file)?.is_some_and(|metadata| metadata.len() > 0);
+    Ok(holds_something.then_some(file))
+}
+
+/// Refuses a place where a registry was, and left changes beside it that SQLite would put into
+/// whatever file is there next.
+fn check_is_free(target: &Path) -> Result<()> {
+    for ending in ["-wal", "-journal"] {
+        if let Some(path) = beside(target, ending)? {
+            // In this order: a registry that another process made meanwhile has its own.
+            return Err(match target.symlink_metadata() {
+                Ok(_) => Error::Exists,
+                Err(_) => Error::Orphaned { path },
+            });
+        }
+    }
+    Ok(())
 }
 
 fn folder_of(path: &Path) -> &Path {

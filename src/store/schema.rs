@@ -75,6 +75,26 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
     }
 }
 
+/// The names of our tables.
+pub(super) fn tables() -> Result<Vec<String>> {
+    let made = made_by(SCHEMA)?;
+    let named = made.iter().map(|sql| named_by(sql)).filter(|(kind, _)| *kind == "TABLE");
+    Ok(named.map(|(_, name)| name.to_owned()).collect())
+}
+
+/// Whether a file of the current version has tables or indexes that are not ours.
+pub(super) fn has_others(connection: &Connection) -> Result<bool> {
+    const TABLES_AND_INDEXES: &str = "
+        SELECT sql
+        FROM sqlite_schema
+        WHERE type IN ('table', 'index') AND sql IS NOT NULL";
+    let ours = made_by(SCHEMA)?;
+    let mut statement = connection.prepare(TABLES_AND_INDEXES)?;
+    let texts = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let texts = texts.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(texts.iter().any(|sql| ours.iter().all(|ours| ours != sql)))
+}
+
 /// SQLite's texts of the objects that the migrations up to a version make.
 ///
 /// Where these only create, and add columns, the texts are their own: 10 µs to find, where running

@@ -230,7 +230,15 @@ fn a_reader_that_goes_away_ends_the_output_quietly() {
         drop(stdout);
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-        assert!(output.status.code() == Some(0) || output.status.code().is_none());
+        // Never "complete", which 0 says.
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+    }
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let mut command = sandbox.command(&format!("completions {shell}"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{shell}");
     }
 }
 

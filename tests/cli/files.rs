@@ -233,6 +233,45 @@ fn what_a_writer_has_yet_to_move_into_the_registry_is_read_with_it() {
 }
 
 #[test]
+fn behind_a_link_what_a_writer_has_yet_to_move_is_read_too() {
+    let sandbox = sandbox();
+    let registry = sandbox.path().join("accession.db");
+    let elsewhere = sandbox.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink("../accession.db", elsewhere.join("link.db")).unwrap();
+    let writer = Connection::open(&registry).unwrap();
+    writer.execute("UPDATE dataset SET title = 'Only in the -wal file'", []).unwrap();
+    set_mode(&registry, 0o444);
+    let output = as_nobody(&sandbox, 0o555, "--registry elsewhere/link.db dataset show DATASET");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("Only in the -wal file"), "{printed}");
+}
+
+#[test]
+fn where_a_lost_registry_left_changes_no_other_is_made() {
+    for ending in ["-wal", "-journal"] {
+        let sandbox = sandbox();
+        let left = sandbox.path().join(format!("new.db{ending}"));
+        std::fs::write(&left, "changes of another").unwrap();
+        for arguments in [
+            "--json --registry new.db ingest DATASET --create A",
+            "--json --registry new.db dataset add DATASET",
+            "--json backup new.db",
+        ] {
+            let output = sandbox.command(arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{arguments}");
+            assert!(stderr(&output).contains("\"kind\":\"orphaned\""), "{}", stderr(&output));
+            assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
+        }
+        assert_eq!(std::fs::read(&left).unwrap(), b"changes of another");
+        // An empty one holds nothing that could be lost.
+        std::fs::write(&left, "").unwrap();
+        sandbox.run("accession backup new.db");
+    }
+}
+
+#[test]
 fn a_registry_that_cannot_be_read_says_so() {
     let sandbox = sandbox();
     set_mode(&sandbox.path().join("accession.db"), 0o000);

@@ -118,6 +118,8 @@ fn an_id_is_itself_in_a_pipe_and_seen_on_a_terminal() {
         "granules DATASET",
         "compare DATASET EMPTY",
         "--registry other.db mirror compare DATASET accession.db",
+        "export DATASET",
+        &format!("cite DATASET --select {turned}"),
     ] {
         sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
         sandbox.run("accession --registry other.db ingest DATASET --create --at 2001-01-02 B");

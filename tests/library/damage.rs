@@ -130,6 +130,34 @@ fn a_removed_row_shows_in_counts_and_identifiers() {
 }
 
 #[test]
+fn rows_of_a_dataset_that_is_not_there_are_found() {
+    let sandbox = Sandbox::new();
+    sandbox.cite_parts();
+    let connection = Connection::open(&sandbox.path).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM saved_selection",
+        )
+        .unwrap();
+    drop(connection);
+    let mut registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let error = registry.check_file().unwrap_err();
+    assert_eq!(error.kind(), "damaged");
+    let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    for what in [
+        "3011 rows of granule belong to a dataset that is not there",
+        "4 rows of instance belong to a dataset",
+        "3 rows of named_granule belong to a saved_selection",
+    ] {
+        assert!(text.contains(what), "{text}");
+    }
+    // Nor is it backed up as if all were well.
+    let error = registry.back_up(&sandbox.path.with_extension("copy")).unwrap_err();
+    assert_eq!(error.kind(), "damaged");
+    assert!(error.to_string().contains("accession.db"), "{error}");
+}
+
+#[test]
 fn an_altered_date_names_its_granule() {
     for (sql, what) in [
         (

@@ -90,6 +90,12 @@ fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
         disk=$(mktemp -d)
         mount -t tmpfs -o size=$KILOBYTESk tmpfs "$disk" || exit 9
         cp "$folder"/accession.db "$disk" 2>/dev/null
+        if [ -e "$disk/accession.db" ]; then
+            # Not a byte is left: what is there can be read still.
+            cat /dev/zero > "$disk/rest" 2>/dev/null
+            "$0" --registry "$disk/accession.db" history OWN > /dev/null || exit 8
+            rm "$disk/rest"
+        fi
         "$0" --json --registry "$disk/accession.db" "$@"
         status=$?
         cp "$disk"/accession.db* "$folder" 2>/dev/null
@@ -112,7 +118,7 @@ fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
             let script = ON_A_SMALL_DISK.replace("$KILOBYTES", &kilobytes.to_string());
             let output = run_script(&script, wrapper, &place, deed);
             let story = format!("{} within {kilobytes} kB: {output:?}", deed.name);
-            assert_ne!(output.status.code(), Some(9), "{story}");
+            assert!(!matches!(output.status.code(), Some(8 | 9)), "{story}");
             let kinds = ["full", "io", "database", "cannot-open"];
             if is_done(&place, deed, &output, &kinds, &story) {
                 break;

@@ -11,8 +11,8 @@ use crate::cli::session::Session;
 /// Copy the registry to a file, while others use it, and verify the copy
 ///
 /// The copy is the registry as it was at one moment; it appears whole, and only once every
-/// identifier in it was recomputed. It is a registry like any other: to restore it, put it in the
-/// place of the lost one.
+/// identifier in it was recomputed. It is a registry like any other: to restore it, move away what
+/// is left of the lost one, with its -wal, -shm and -journal, and put the copy in its place.
 ///
 /// Example:
 ///   accession backup /backup/accession-$(date +%F).db

@@ -48,11 +48,11 @@ impl Args {
                     only_right.push(granule_id);
                 }
                 Difference::OnlyLeft(granule_id) => {
-                    let id = session.id(granule_id.as_str());
+                    let id = granule_id.as_str();
                     writeln!(session.out(), "< {id}")?;
                 }
                 Difference::OnlyRight(granule_id) => {
-                    let id = session.id(granule_id.as_str());
+                    let id = granule_id.as_str();
                     writeln!(session.out(), "> {id}")?;
                 }
             }

@@ -1,3 +1,5 @@
+use std::io::Write;
+
 use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -18,7 +20,10 @@ pub struct Args {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        clap_complete::generate(self.shell, &mut Arguments::command(), "accession", session.out());
+        // Where it cannot write, it panics.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), "accession", &mut script);
+        session.out().write_all(&script)?;
         Ok(Exit::Done)
     }
 }

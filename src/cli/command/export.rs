@@ -3,8 +3,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use accession::mirror::manifest;
-use accession::{Access, DatasetName, quoted};
-use anyhow::{Context, Result};
+use accession::{Access, DatasetName, Error, quoted};
+use anyhow::{Context, Result, anyhow};
 use tempfile::NamedTempFile;
 
 use crate::cli::Exit;
@@ -39,8 +39,13 @@ impl Args {
                 let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
                 let mut fill = |file: &File| -> Result<()> {
                     let mut out = BufWriter::new(file);
-                    shown(manifest::write(&mut registry, &self.dataset, &mut out))?;
-                    out.flush().with_context(cannot)
+                    // A reader that closed this pipe lacks something, unlike that of our stdout.
+                    let unwritten = |source: io::Error| anyhow!("{}: {source}", cannot());
+                    match manifest::write(&mut registry, &self.dataset, &mut out) {
+                        Err(Error::Output { source }) => Err(unwritten(source)),
+                        result => result.map_err(Into::into),
+                    }?;
+                    out.flush().map_err(unwritten)
                 };
                 match target(&path)? {
                     Target::File(path) => {

@@ -125,7 +125,7 @@ impl New {
                     producer_granule: &entry.producer_granule,
                 })?;
             } else {
-                let id = session.id(entry.granule_id.as_str());
+                let id = entry.granule_id.as_str();
                 writeln!(session.out(), "{id}")?;
             }
         }
@@ -155,7 +155,6 @@ impl Explain {
                 Some(Formula::C) => "C: of the collection, as shipped",
                 None => "neither B nor C: another collection, or with a time",
             };
-            let (producer, suffix) = (session.id(producer), session.id(suffix));
             let out = session.out();
             writeln!(out, "producer    {producer}")?;
             writeln!(out, "suffix      {suffix}")?;

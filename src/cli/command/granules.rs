@@ -47,7 +47,7 @@ impl Args {
             if session.is_json() {
                 session.json(&granule)
             } else {
-                let id = session.id(granule.granule_id.as_str());
+                let id = granule.granule_id.as_str();
                 writeln!(session.out(), "{id}")
             }
         }))?;
@@ -68,7 +68,7 @@ fn of_producer(session: &mut Session, dataset: &DatasetName, producer: &GranuleI
             return session.json(&granule);
         }
         let until = granule.deleted.map_or("now".to_owned(), |deleted| deleted.to_string());
-        let id = session.id(granule.granule_id.as_str());
+        let id = granule.granule_id.as_str();
         writeln!(session.out(), "{id}  {} until {until}", granule.ingested)
     }))?;
     if stays == 0 {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::cli::Exit;
 use crate::cli::output::{count, write_work};
 use crate::cli::session::{Create, Session};
-use crate::cli::source::{Reading, import_events};
+use crate::cli::source::{Reading, Rereadable, import_events};
 
 /// Build a whole history from a file that says when granules came and went
 ///
@@ -44,9 +44,14 @@ impl Args {
         let options = ImportOptions { create: self.create, dry_run: self.dry_run };
         let now = session.now()?;
         let create = Create::when(self.create, self.dry_run);
+        // Where another process makes the registry at the same time, the file is read once more.
+        let file = match session.new_in(create) {
+            Some(folder) => Rereadable::kept_in(folder, &self.file)?,
+            None => Rereadable::File(self.file),
+        };
         let imported = session.write(create, |registry| {
             let mut import = registry.begin_import()?;
-            import_events(&self.file, &self.reading, session, &mut import)?;
+            import_events(&file, &self.reading, session, &mut import)?;
             Ok(import.apply(&self.dataset, options, now)?)
         })?;
         if session.is_json() {

@@ -123,7 +123,7 @@ impl Compare {
         } else {
             write_found(session.out(), dataset, primary.dataset(), &found)?;
             if let Some(first) = &found.first_difference {
-                let id = session.id(first.as_str());
+                let id = first.as_str();
                 writeln!(session.out(), "first difference at {id}")?;
             }
             let mut shown_so_far = 0;
@@ -134,7 +134,7 @@ impl Compare {
                         Difference::OnlyLeft(granule_id) => ("unexpected", granule_id),
                         Difference::OnlyRight(granule_id) => ("missing", granule_id),
                     };
-                    let id = session.id(granule_id.as_str());
+                    let id = granule_id.as_str();
                     writeln!(session.out(), "{word:10}  {id}")?;
                 }
                 Ok(())
