@@ -362,6 +362,23 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_name_is_told_from_the_given_names() {
+        let cases = [
+            ("King, Martin, Jr.", ("Martin", "Jr."), "King, Martin, Jr."),
+            ("King, Jr., Martin", ("Martin", "Jr."), "King, Martin, Jr."),
+            ("King, III, Martin Luther", ("Martin Luther", "III"), "King, Martin Luther, III"),
+            ("Foo, A., B., MD", ("A., B.", "MD"), "Foo, A., B., MD"),
+            ("Tilmes, Curt", ("Curt", ""), "Tilmes, Curt"),
+            ("Suharto,", ("", ""), "Suharto"),
+            ("{Sea, Air, and Land}", ("", ""), "Sea, Air, and Land"),
+        ];
+        for (text, parts, full) in cases {
+            let creator: Creator = text.parse().unwrap();
+            assert_eq!((creator.given_and_suffix(), creator.full_name().as_str()), (parts, full));
+        }
+    }
+
+    #[test]
     fn whatever_can_be_made_is_read_as_it_is_written() {
         let parts =
             ["", "A", "{A", "A}", "{A}", "A, B", "A (0000-0002-1825-0097)", "(A)", "}", ",", "é "];

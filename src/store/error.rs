@@ -159,6 +159,17 @@ mod tests {
         assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
         assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
         assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
+        for code in [
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR_SHMSIZE,
+        ] {
+            assert!(of(code).is_of_locks(), "{code}");
+        }
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT] {
+            assert!(!of(code).is_of_locks(), "{code}");
+        }
         let not_text = String::from_utf8(vec![0xff]).unwrap_err();
         for wrong in [
             Sqlite::FromSqlConversionFailure(0, Type::Text, Box::new(not_text)),

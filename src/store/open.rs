@@ -392,6 +392,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_lost_registry_left_gets_into_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accession.db");
+        let wal = folder.path().join("accession.db-wal");
+        // It comes when the draft is there, or before.
+        let (store, draft) = Draft::beside(&path).unwrap();
+        std::fs::write(&wal, "a change").unwrap();
+        let is_orphaned = |error: Error| matches!(&error, Error::Orphaned { path } if *path == wal);
+        assert!(is_orphaned(draft.publish(store).unwrap_err()));
+        assert!(is_orphaned(Draft::beside(&path).map(|_| ()).unwrap_err()));
+        assert!(!path.exists());
+        // Beside a registry it is that one's.
+        std::fs::write(&path, "a registry").unwrap();
+        assert!(matches!(Draft::beside(&path).map(|_| ()).unwrap_err(), Error::Exists));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_registry_behind_a_link_is_called_by_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (store, draft) = Draft::beside(&at("accession.db")).unwrap();
+        draft.publish(store).unwrap();
+        std::os::unix::fs::symlink("accession.db", at("link.db")).unwrap();
+        let store = Store::open(&at("link.db"), Access::Write).unwrap();
+        assert_eq!(store.path(), at("link.db"));
+    }
+
+    #[test]
     fn a_path_is_a_registry_or_missing_or_something_else() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
