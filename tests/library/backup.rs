@@ -1,7 +1,7 @@
 //! A backup is the registry as it was at one moment, proved, or it is not there.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, TryRecvError};
 
 use accession::{Access, Registry, Stamp};
 use rusqlite::Connection;
@@ -31,12 +31,15 @@ fn a_backup_made_while_others_write_is_one_state() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accession.db");
     drop(register(&path, 50_000));
-    let is_done = AtomicBool::new(false);
+    // Dropped at the end, also of a test that fails: then the writer ends too.
+    let (going_on, is_over) = mpsc::channel::<()>();
     let writes = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let mut registry = Registry::open(&path, Access::Write).unwrap();
+        let going_on = going_on;
+        let path = &path;
+        let writer = scope.spawn(move || {
+            let mut registry = Registry::open(path, Access::Write).unwrap();
             let mut writes = 0;
-            while !is_done.load(Ordering::Relaxed) {
+            while is_over.try_recv() == Err(TryRecvError::Empty) {
                 writes += 1;
                 let id = format!("granule.000000.{writes}");
                 let stamp = Stamp { at: Some(second(writes)), now: now() };
@@ -47,7 +50,7 @@ fn a_backup_made_while_others_write_is_one_state() {
         let mut before = 0;
         for n in 0..5 {
             let target = folder.path().join(format!("backup-{n}.db"));
-            let mut registry = Registry::open(&path, Access::Read).unwrap();
+            let mut registry = Registry::open(path, Access::Read).unwrap();
             let backed_up = registry.back_up(&target).unwrap();
             let mut copy = Registry::open(&target, Access::Read).unwrap();
             let latest = copy.dataset(&name("dataset")).unwrap().latest.unwrap();
@@ -56,7 +59,7 @@ fn a_backup_made_while_others_write_is_one_state() {
             assert!(backed_up.identifiers >= before);
             before = backed_up.identifiers;
         }
-        is_done.store(true, Ordering::Relaxed);
+        drop(going_on);
         writer.join().unwrap()
     });
     assert!(writes > 5, "the writer wrote {writes} times");
