@@ -130,6 +130,23 @@ fn a_removed_row_shows_in_counts_and_identifiers() {
 }
 
 #[test]
+fn a_page_that_nothing_uses_is_found() {
+    let sandbox = Sandbox::new();
+    let mut bytes = std::fs::read(&sandbox.path).unwrap();
+    // The size of a page, and how many there are (sqlite.org/fileformat.html § 1.3).
+    let page_bytes = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+    let pages = u32::from_be_bytes(bytes[28..32].try_into().unwrap());
+    assert_eq!(bytes.len(), page_bytes * pages as usize);
+    bytes[28..32].copy_from_slice(&(pages + 1).to_be_bytes());
+    bytes.resize(bytes.len() + page_bytes, 0);
+    std::fs::write(&sandbox.path, bytes).unwrap();
+    let mut registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let error = registry.check_file().unwrap_err();
+    let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    assert!(text.contains("never used"), "{error}: {text}");
+}
+
+#[test]
 fn rows_of_a_dataset_that_is_not_there_are_found() {
     let sandbox = Sandbox::new();
     sandbox.cite_parts();
