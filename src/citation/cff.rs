@@ -180,3 +180,29 @@ struct Other {
     value: String,
     description: &'static str,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doi_that_the_format_does_not_take_is_told() {
+        let taken = |text: &str| is_taken(&text.parse().unwrap());
+        for text in
+            ["10.9999/US/FOOL2.v2", "10.1002/(SICI)1096:1;2[3]_-", "10.9999.1/x", "10.9999/a\\b"]
+        {
+            assert!(taken(text), "{text}");
+        }
+        let others = ["10.999/x", "10.9999.1.2/x", "10.1234567890/x", "10.9999/a+b", "10.9999/a,b"];
+        for text in others.into_iter().chain(["10.9999/a<1>", "10.9999/a%20b", "10.9999/é"]) {
+            assert!(!taken(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_licences_that_the_format_does_not_know_are_of_ours() {
+        for licence in UNKNOWN_LICENCES {
+            assert!(matches!(Licence::of(licence.to_owned()), Licence::Spdx(_)), "{licence}");
+        }
+    }
+}
