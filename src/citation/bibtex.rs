@@ -72,9 +72,12 @@ fn author(creator: &Creator) -> String {
     if given.is_empty() && suffix.is_empty() {
         return part(family, true);
     }
-    let parts = [family, suffix, given].into_iter().enumerate();
-    let parts = parts.filter(|(index, text)| *index != 1 || !text.is_empty());
-    parts.map(|(_, text)| part(text, false)).collect::<Vec<_>>().join(", ")
+    let mut parts = vec![part(family, false)];
+    if !suffix.is_empty() {
+        parts.push(part(suffix, false));
+    }
+    parts.push(part(given, false));
+    parts.join(", ")
 }
 
 /// Part of a name, in braces where BibTeX would take it apart.

@@ -18,12 +18,18 @@ pub(super) fn write(citation: &Citation) -> String {
     // The format knows the list of SPDX and addresses, and no other words.
     let (license, license_url) = match citation.licence() {
         Some(Licence::Spdx(licence)) if UNKNOWN_LICENCES.contains(&licence) => {
-            (None, Some(format!("https://spdx.org/licenses/{licence}")))
+            (None, Some(Licence::spdx_address(licence)))
         }
         Some(Licence::Spdx(licence)) => (Some(licence.to_owned()), None),
         Some(Licence::Address(address)) => (None, Some(address)),
         Some(Licence::Words(_)) | None => (None, None),
     };
+    let (doi, doi_as_address) = match &record.doi {
+        Some(doi) if is_taken(doi) => (Some(doi.to_string()), None),
+        doi => (None, doi.as_ref().map(Doi::address)),
+    };
+    let url = citation.url().or_else(|| doi_as_address.clone());
+    let identifiers = identifiers(citation, doi_as_address);
     let reference = Reference {
         kind: "data",
         title: citation.title(),
@@ -31,9 +37,9 @@ pub(super) fn write(citation: &Citation) -> String {
         version: citation.version(),
         year: record.year.map(|year| year.as_number()),
         publisher: citation.publisher().map(|name| Entity { name }),
-        doi: doi(citation),
-        url: citation.url().or_else(|| doi_as_address(citation)),
-        identifiers: identifiers(citation),
+        doi: doi.clone(),
+        url: url.clone(),
+        identifiers: identifiers.clone(),
         date_accessed: citation.accessed.to_string(),
         notes: citation.statement(),
     };
@@ -44,11 +50,11 @@ pub(super) fn write(citation: &Citation) -> String {
         title: citation.title(),
         authors: authors(citation),
         version: citation.version(),
-        doi: doi(citation),
-        url: citation.url().or_else(|| doi_as_address(citation)),
+        doi,
+        url,
         license,
         license_url,
-        identifiers: identifiers(citation),
+        identifiers,
         preferred_citation: reference,
     };
     serde_saphyr::to_string(&file).expect("texts, numbers, lists and maps are YAML")
@@ -73,23 +79,13 @@ fn authors(citation: &Citation) -> Vec<Author> {
     citation.cited.record.creators.iter().map(author).collect()
 }
 
-fn identifiers(citation: &Citation) -> Vec<Other> {
+/// The identifier, and the address of a DOI that the format does not take.
+fn identifiers(citation: &Citation, doi_as_address: Option<String>) -> Vec<Other> {
     let description = "DatasetInstance identifier of the exact granules (rule md5-chain)";
     let mut identifiers = vec![Other { kind: "other", value: citation.marked(), description }];
-    let address = doi_as_address(citation);
     let description = "DOI of the dataset";
-    identifiers.extend(address.map(|value| Other { kind: "url", value, description }));
+    identifiers.extend(doi_as_address.map(|value| Other { kind: "url", value, description }));
     identifiers
-}
-
-/// The DOI, if it is of those that the format takes.
-fn doi(citation: &Citation) -> Option<String> {
-    citation.cited.record.doi.as_ref().filter(|doi| is_taken(doi)).map(ToString::to_string)
-}
-
-/// The address of a DOI that the format does not take.
-fn doi_as_address(citation: &Citation) -> Option<String> {
-    citation.cited.record.doi.as_ref().filter(|doi| !is_taken(doi)).map(Doi::address)
 }
 
 /// Whether the format takes a DOI: `^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-\.\(\)\[\]\\]+$`.
@@ -173,7 +169,7 @@ struct Entity {
     name: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Other {
     #[serde(rename = "type")]
     kind: &'static str,

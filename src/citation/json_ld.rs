@@ -127,7 +127,7 @@ fn checksum(citation: &Citation) -> Value {
 
 fn licence(licence: Licence) -> String {
     match licence {
-        Licence::Spdx(licence) => format!("https://spdx.org/licenses/{licence}"),
+        Licence::Spdx(licence) => Licence::spdx_address(licence),
         Licence::Address(text) | Licence::Words(text) => text,
     }
 }

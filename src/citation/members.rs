@@ -9,6 +9,7 @@ use crate::model::{DatasetName, Doi, Moment};
 const SEPARATORS: [char; 2] = [',', ';'];
 
 /// The other members, as far as they are one of these.
+#[derive(Default)]
 pub(super) struct Members {
     pub doi: Option<Doi>,
     pub dataset: Option<DatasetName>,

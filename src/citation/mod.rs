@@ -319,6 +319,11 @@ impl Licence {
         "PDDL-1.0",
     ];
 
+    /// Where the list has it.
+    fn spdx_address(licence: &str) -> String {
+        format!("https://spdx.org/licenses/{licence}")
+    }
+
     fn of(text: String) -> Self {
         let known = Licence::SPDX.into_iter().find(|known| known.eq_ignore_ascii_case(&text));
         match known {

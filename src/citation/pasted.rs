@@ -115,9 +115,8 @@ impl Mark {
     /// The date that is stated right beside it.
     fn date(&self, text: &str, within: Range<usize>) -> Option<Stated<Moment>> {
         let (before, behind) = self.near(text, &within);
-        adjacent_date(behind)
-            .or_else(|| Members::around(before, behind)?.date)
-            .or_else(|| date_right_before(before))
+        let members = Members::around(before, behind).unwrap_or_default();
+        date_beside(members.date, before, behind)
     }
 
     /// The citation in running text.
@@ -131,21 +130,31 @@ impl Mark {
             before = &before[end + 1..];
         }
         let behind = &whole_behind[..full_stop(whole_behind).unwrap_or(whole_behind.len())];
-        let (dataset, doi, date) = match Members::around(before, whole_behind) {
-            Some(Members { doi, dataset, date }) => (dataset, doi, date),
-            None => (None, None, None),
-        };
+        let Members { doi, dataset, date } =
+            Members::around(before, whole_behind).unwrap_or_default();
         let doi = match (doi, &dataset) {
             (None, None) => dois(before).pop().or_else(|| dois(behind).into_iter().next()),
             (doi, _) => doi,
         };
-        let date = date
-            .or_else(|| adjacent_date(behind))
-            .or_else(|| date_right_before(before))
+        let date = date_beside(date, before, behind)
             .or_else(|| date_near(before, behind))
             .or_else(|| date_in_row(before, whole_behind));
         Pasted { identifier: self.identifier.clone(), doi, dataset, date }
     }
+}
+
+/// The date beside an identifier: of a statement within the same braces, of another member of its
+/// tuple, of a statement behind those, or before a comma.
+fn date_beside(
+    of_tuple: Option<Stated<Moment>>,
+    before: &str,
+    behind: &str,
+) -> Option<Stated<Moment>> {
+    let inside = behind.split('}').next().unwrap_or_default();
+    adjacent_date(inside)
+        .or(of_tuple)
+        .or_else(|| adjacent_date(behind))
+        .or_else(|| date_right_before(before))
 }
 
 /// Where the first sentence of a text ends.
@@ -287,6 +296,16 @@ mod tests {
             (format!("DI:{half}²{other_half}"), "A - -"),
             (format!("note = {{DI:{DI}, as held at 2001-01-02}},"), "A - 2001-01-02"),
             (format!("FOO {{DI:{DI}, as held at 2001-01-02}}"), "A - 2001-01-02"),
+            (
+                format!(
+                    "note = {{DI:{DI}, as held at 2001-01-02, 2 of 3 granules, selected by A*}}"
+                ),
+                "A - 2001-01-02",
+            ),
+            (
+                format!("{{ doi:10.9999/x, 2001-01-02, DI:{DI} }} as of 2024-01-01 the newest"),
+                "A 10.9999/x 2001-01-02",
+            ),
             (format!("{{\\bf DI:{DI}, as held at 2001-01-02}}"), "A - 2001-01-02"),
             (format!("@misc( k,\n note = {{DI:{DI}, as held at 2001-01-02}} )"), "A - 2001-01-02"),
             (format!("{{ 2001-01-02, DI:{DI} }}"), "A - 2001-01-02"),

@@ -13,6 +13,7 @@ use super::output::one_line;
 use super::progress::Progress;
 use super::report::Usage;
 use super::seen::Seen;
+use super::source::folder_of;
 
 /// One run of the program.
 pub struct Session {
@@ -61,8 +62,7 @@ impl Session {
     /// The folder of a registry that [`Session::write`] would make; none if it would not.
     pub fn new_in(&self, create: Create) -> Option<&Path> {
         let is_made = create != Create::Never && !self.registry.exists();
-        let folder = self.registry.parent().filter(|folder| !folder.as_os_str().is_empty());
-        is_made.then(|| folder.unwrap_or(Path::new(".")))
+        is_made.then(|| folder_of(&self.registry))
     }
 
     /// Does `work` on the registry, and makes it first if it is missing and `create` says so: then

@@ -312,6 +312,12 @@ pub fn open(file: &Path) -> Result<(Box<dyn Read>, String)> {
     Ok((Box::new(opened), name))
 }
 
+/// The folder that a path names a file in.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// Spaces at the ends of ids are kept, but an accident is likelier (identifier.md).
 fn warn_of_edge_space(entries: &[Entry], session: &Session) {
     let mut spaced = entries.iter().filter(|entry| entry.granule_id.has_edge_space());

@@ -128,7 +128,7 @@ impl Error {
     /// folder that cannot be written, or a disk without room for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
         match self {
-            Error::CannotOpen | Error::ReadOnly | Error::Full => true,
+            Error::CannotOpen | Error::ReadOnly => true,
             Error::Disk(error) => {
                 let code = error.sqlite_error().map(|error| error.extended_code);
                 code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
@@ -159,15 +159,12 @@ mod tests {
         assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
         assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
         assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
-        for code in [
-            ffi::SQLITE_CANTOPEN,
-            ffi::SQLITE_READONLY,
-            ffi::SQLITE_FULL,
-            ffi::SQLITE_IOERR_SHMSIZE,
-        ] {
+        for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_IOERR_SHMSIZE] {
             assert!(of(code).is_of_locks(), "{code}");
         }
-        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT] {
+        for code in
+            [ffi::SQLITE_BUSY, ffi::SQLITE_FULL, ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT]
+        {
             assert!(!of(code).is_of_locks(), "{code}");
         }
         let not_text = String::from_utf8(vec![0xff]).unwrap_err();

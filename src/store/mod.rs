@@ -55,7 +55,7 @@ mod staged_event;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior};
 
 pub use dataset::DatasetKey;
 pub use error::Error;
@@ -126,14 +126,7 @@ impl Read<'_> {
     /// What SQLite's check finds wrong in the tables that are not checked by recomputing: where the
     /// two copies of a row differ (V5). Costs a pass over them; none has a row a granule.
     pub fn integrity_of_records(&self) -> Result<Vec<String>> {
-        const DATASETS: &str = "PRAGMA integrity_check('dataset')";
-        const INSTANCES: &str = "PRAGMA integrity_check('instance')";
-        const SELECTIONS: &str = "PRAGMA integrity_check('saved_selection')";
-        let mut findings = Vec::new();
-        for sql in [DATASETS, INSTANCES, SELECTIONS] {
-            findings.append(&mut self.findings(sql)?);
-        }
-        Ok(findings)
+        self.integrity_of(["dataset", "instance", "saved_selection"])
     }
 
     /// What SQLite's own check of the file's pages and indexes finds wrong, and which rows belong to
@@ -142,20 +135,13 @@ impl Read<'_> {
     /// Where others keep tables or indexes in the file, only ours are checked: theirs may have rules
     /// that take hours to work out, or that fail.
     pub fn integrity(&self) -> Result<Vec<String>> {
-        const INTEGRITY_CHECK: &str = "PRAGMA integrity_check(100)";
-        let mut findings = Vec::new();
-        if schema::has_others(&self.transaction)? {
-            for table in schema::tables()? {
-                self.transaction.pragma(None, "integrity_check", table, |row| {
-                    findings.push(row.get(0)?);
-                    Ok(())
-                })?;
-            }
-            findings.retain(|finding| finding != "ok");
-        } else {
-            findings.append(&mut self.findings(INTEGRITY_CHECK)?);
-        }
-        for table in schema::tables()? {
+        const MAX_FINDINGS: u32 = 100;
+        let tables = schema::tables()?;
+        let mut findings = match schema::has_others(&self.transaction)? {
+            true => self.integrity_of(tables.iter().map(String::as_str))?,
+            false => self.integrity_check(MAX_FINDINGS)?,
+        };
+        for table in tables {
             let (mut rows, mut parent) = (0_u64, String::new());
             self.transaction.pragma(None, "foreign_key_check", &table, |row| {
                 rows += 1;
@@ -170,10 +156,25 @@ impl Read<'_> {
         Ok(findings)
     }
 
-    fn findings(&self, sql: &str) -> Result<Vec<String>> {
-        let mut statement = self.transaction.prepare(sql)?;
-        let mut findings: Vec<String> =
-            statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    /// What SQLite's check finds wrong in some tables and their indexes.
+    fn integrity_of<'table>(
+        &self,
+        tables: impl IntoIterator<Item = &'table str>,
+    ) -> Result<Vec<String>> {
+        let mut findings = Vec::new();
+        for table in tables {
+            findings.append(&mut self.integrity_check(table)?);
+        }
+        Ok(findings)
+    }
+
+    /// What SQLite's check finds wrong: of a table, or in the file, up to so many findings.
+    fn integrity_check(&self, of: impl ToSql) -> Result<Vec<String>> {
+        let mut findings: Vec<String> = Vec::new();
+        self.transaction.pragma(None, "integrity_check", of, |row| {
+            findings.push(row.get(0)?);
+            Ok(())
+        })?;
         findings.retain(|finding| finding != "ok");
         Ok(findings)
     }

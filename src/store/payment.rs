@@ -32,8 +32,7 @@ impl Read<'_> {
             SELECT worker, layout, epoch, last_second, next_counter
             FROM payment_worker
             ORDER BY worker";
-        const CHECK: &str = "PRAGMA integrity_check('payment_worker')";
-        if let Some(what) = self.findings(CHECK)?.into_iter().next() {
+        if let Some(what) = self.integrity_check("payment_worker")?.into_iter().next() {
             return Err(super::Error::Damaged { what });
         }
         let mut statement = self.transaction.prepare_cached(WORKERS)?;

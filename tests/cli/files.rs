@@ -159,6 +159,22 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
     assert_eq!(files(&sandbox), expected);
 }
 
+#[test]
+fn an_export_to_a_pipe_that_its_reader_leaves_is_trouble() {
+    let sandbox = Sandbox::new();
+    let ids: String = (0..20_000).map(|n| format!("granule.{n}\n")).collect();
+    std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
+    sandbox.run("accession ingest MANY --create --at 2001-01-02 --from ids.txt");
+    let pipe = sandbox.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let child = spawn(&sandbox, "export MANY --output pipe");
+    // Opened, so that the export begins, and closed again.
+    drop(std::fs::File::open(&pipe).unwrap());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot write \"pipe\": Broken pipe"), "{}", stderr(&output));
+}
+
 /// Runs the program as someone who owns nothing in the sandbox, whose folder has this mode: root
 /// may write everywhere.
 fn as_nobody(sandbox: &Sandbox, folder_mode: u32, arguments: &str) -> Output {

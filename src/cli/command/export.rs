@@ -10,6 +10,7 @@ use tempfile::NamedTempFile;
 use crate::cli::Exit;
 use crate::cli::report::Usage;
 use crate::cli::session::{Session, shown};
+use crate::cli::source::folder_of;
 
 /// Print a dataset's whole history as a manifest: all that is needed to rebuild and verify it
 ///
@@ -108,7 +109,6 @@ fn target(path: &Path) -> Result<Target> {
 
 /// A file that takes the place of `path` once it is whole.
 fn draft(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
     // As any new file: the umask has its say, not the 0600 of a temporary one.
     #[cfg(unix)]
@@ -116,7 +116,7 @@ fn draft(path: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let draft = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let draft = builder.tempfile_in(folder_of(path));
     // Without the name of the draft, which nobody gave.
     draft.map_err(|error| io::Error::from(error.kind()))
 }
