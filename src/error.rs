@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::minting::payment::PaymentError;
-use crate::model::{DatasetName, GranuleId, Identifier, Moment, Place, Timestamp, quoted};
+use crate::model::{DatasetName, GranuleId, Identifier, Moment, SourceLocation, Timestamp, quoted};
 use crate::registry::{ChangeError, before};
 use crate::store;
 
@@ -77,12 +77,12 @@ pub enum Error {
         at: Timestamp,
     },
     /// A granule to cite that was not held.
-    #[error("{}{} was not held in {dataset} at {at}", before(place), quoted(granule_id.as_str()))]
+    #[error("{}{} was not held in {dataset} at {at}", before(location), quoted(granule_id.as_str()))]
     NotHeldThen {
         /// Which one.
         granule_id: GranuleId,
         /// Where it was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// The dataset.
         dataset: DatasetName,
         /// As of when.

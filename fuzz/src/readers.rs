@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use accession::chain::Chain;
 use accession::input::{self, Format, Options};
 use accession::mirror::manifest;
-use accession::{DatasetName, Event, ImportOptions, Place, Registry, Timestamp};
+use accession::{DatasetName, Event, ImportOptions, Registry, SourceLocation, Timestamp};
 
 pub fn lines(bytes: &[u8]) {
     read(bytes, bytes, Some(Format::Lines));
@@ -67,7 +67,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<Format>) {
     if let Ok(mut records) = input::open(Cursor::new(file.to_vec()), "file", &options) {
         for record in records.by_ref() {
             match record {
-                Ok(record) => assert_is_a_line(Some(&record.place), lines),
+                Ok(record) => assert_is_a_line(Some(&record.location), lines),
                 Err(error) => assert!((1..=lines + 1).contains(&error.line), "{error}"),
             }
         }
@@ -82,8 +82,8 @@ fn granule_ids(file: &[u8], options: &Options) -> Option<Vec<String>> {
     records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
 }
 
-fn assert_is_a_line(place: Option<&Place>, lines: u64) {
-    let Some(Place::Line { line, .. }) = place else { panic!("no line: {place:?}") };
+fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
+    let Some(SourceLocation::Line { line, .. }) = location else { panic!("no line: {location:?}") };
     assert!((1..=lines).contains(line), "line {line} of {lines}");
 }
 
@@ -93,7 +93,7 @@ fn import(file: &[u8], options: &Options, lines: u64) {
     let file = Cursor::new(file.to_vec());
     let Ok(events) = input::open_events(file, "file", options) else { return };
     let Ok(events) = events.collect::<Result<Vec<Event>, _>>() else { return };
-    events.iter().for_each(|event| assert_is_a_line(event.place.as_ref(), lines));
+    events.iter().for_each(|event| assert_is_a_line(event.location.as_ref(), lines));
     if events.is_empty() {
         return;
     }

@@ -7,7 +7,7 @@ use crate::model::Identifier;
 
 /// An identifier, and where it stands, its `DI:` included.
 pub(super) struct Mark {
-    pub place: Range<usize>,
+    pub location: Range<usize>,
     pub identifier: Stated<Identifier>,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn marks(text: &str) -> Vec<Mark> {
             continue;
         }
         if let Some(mark) = mark_at(text, start) {
-            end = mark.place.end;
+            end = mark.location.end;
             if before == Some('#') { related.push(mark) } else { marks.push(mark) }
         }
     }
@@ -63,7 +63,7 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
     }
     let ends = !text[at..].starts_with(char::is_alphanumeric);
     if let (true, Ok(identifier)) = (ends, digits.parse::<Identifier>()) {
-        return Some(Mark { place: start..at, identifier: Stated::Read(identifier) });
+        return Some(Mark { location: start..at, identifier: Stated::Read(identifier) });
     }
     let word = &text[digits_from..];
     let word = &word[..word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len())];
@@ -74,21 +74,21 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
         return None;
     }
     let shown = format!("DI:{}", word.chars().take(40).collect::<String>());
-    let place = start..digits_from + word.len();
-    Some(Mark { place, identifier: Stated::Unreadable(shown) })
+    let location = start..digits_from + word.len();
+    Some(Mark { location, identifier: Stated::Unreadable(shown) })
 }
 
 /// Adds the last members of tuples that are an identifier without its `DI:`.
 pub(super) fn add_bare_members(marks: &mut Vec<Mark>, text: &str) {
     for bare in bare_identifiers(text) {
-        let is_last = text[bare.place.end..].trim_start().starts_with('}');
-        let is_member = text[..bare.place.start].trim_end().ends_with([',', ';']);
-        let next = marks.partition_point(|mark| mark.place.start < bare.place.start);
-        let is_apart = next == 0 || marks[next - 1].place.end <= bare.place.start;
+        let is_last = text[bare.location.end..].trim_start().starts_with('}');
+        let is_member = text[..bare.location.start].trim_end().ends_with([',', ';']);
+        let next = marks.partition_point(|mark| mark.location.start < bare.location.start);
+        let is_apart = next == 0 || marks[next - 1].location.end <= bare.location.start;
         if is_last
             && is_member
             && is_apart
-            && marks.get(next).is_none_or(|mark| mark.place != bare.place)
+            && marks.get(next).is_none_or(|mark| mark.location != bare.location)
         {
             marks.insert(next, bare);
         }
@@ -112,8 +112,8 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
         if let (32, Ok(identifier)) = (word.len(), word.parse())
             && !text[..start].ends_with([':', '#'])
         {
-            let place = start..start + word.len();
-            marks.push(Mark { place, identifier: Stated::Read(identifier) });
+            let location = start..start + word.len();
+            marks.push(Mark { location, identifier: Stated::Read(identifier) });
         }
         start += part.len();
     }

@@ -98,8 +98,8 @@ fn neighbours<'marks>(
 ) -> impl Iterator<Item = (&'marks Mark, Range<usize>)> {
     let end = text.len();
     marks.iter().enumerate().map(move |(index, mark)| {
-        let before = index.checked_sub(1).map_or(0, |before| marks[before].place.end);
-        let behind = marks.get(index + 1).map_or(end, |behind| behind.place.start);
+        let before = index.checked_sub(1).map_or(0, |before| marks[before].location.end);
+        let behind = marks.get(index + 1).map_or(end, |behind| behind.location.start);
         (mark, before..behind)
     })
 }
@@ -107,9 +107,9 @@ fn neighbours<'marks>(
 impl Mark {
     /// What stands near it, before and behind, between its neighbours.
     fn near<'text>(&self, text: &'text str, within: &Range<usize>) -> (&'text str, &'text str) {
-        let start = near_start(text, within.start.max(self.place.start.saturating_sub(NEAR)));
-        let end = near_end(text, within.end.min(self.place.end + NEAR));
-        (&text[start..self.place.start], &text[self.place.end..end])
+        let start = near_start(text, within.start.max(self.location.start.saturating_sub(NEAR)));
+        let end = near_end(text, within.end.min(self.location.end + NEAR));
+        (&text[start..self.location.start], &text[self.location.end..end])
     }
 
     /// The date that is stated right beside it.
@@ -124,7 +124,7 @@ impl Mark {
         let (mut before, whole_behind) = self.near(text, &within);
         // What stands behind the identifier before this one belongs to that, up to its full stop.
         if within.start > 0
-            && self.place.start - before.len() == within.start
+            && self.location.start - before.len() == within.start
             && let Some(end) = full_stop(before)
         {
             before = &before[end + 1..];

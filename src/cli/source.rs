@@ -9,7 +9,7 @@ use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
 use accession::minting::payment::PaymentId;
 use accession::minting::unique_granule::{CollectionId, HashLength, unique};
 use accession::mirror::manifest;
-use accession::{Entry, EventKind, GranuleId, Import, Monitor, Place, quoted};
+use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation, quoted};
 use anyhow::{Context, Result};
 
 use super::progress::Progress;
@@ -78,11 +78,11 @@ impl Source {
         }
         let mut entries = Vec::new();
         for (index, text) in self.ids.iter().enumerate() {
-            let place = Place::Argument { number: index as u64 + 1 };
+            let location = SourceLocation::Argument { number: index as u64 + 1 };
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
-                Usage::new(format!("{place}: {} is refused: {cause}", quoted(text)))
+                Usage::new(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+            entries.push(Entry { granule_id, producer_granule: None, location: Some(location) });
         }
         warn_of_edge_space(&entries, session);
         entries.extend(entries_of_files(&self.from, &self.reading, session)?);
@@ -121,8 +121,8 @@ impl Uniquify {
             let nanoseconds = self.with_time.then_some(now + number);
             let producer = entry.granule_id;
             let granule_id = unique(&producer, &self.collection, self.hash_length, nanoseconds)
-                .map_err(|cause| match &entry.place {
-                    Some(place) => Usage::new(format!("{place}: {cause}")),
+                .map_err(|cause| match &entry.location {
+                    Some(location) => Usage::new(format!("{location}: {cause}")),
                     None => Usage::new(cause.to_string()),
                 })?;
             Ok(Entry { granule_id, producer_granule: Some(producer), ..entry })
@@ -168,7 +168,7 @@ pub fn entries_of_files(
         let mut records = input::open(reader, &name, &reading.options())?;
         let mut gone = 0;
         for (index, record) in records.by_ref().enumerate() {
-            let Record { granule_id, place, is_deleted, .. } = record?;
+            let Record { granule_id, location, is_deleted, .. } = record?;
             if index.is_multiple_of(MONITORED_ROWS) {
                 progress.advance(MONITORED_ROWS as u64);
             }
@@ -176,7 +176,7 @@ pub fn entries_of_files(
                 gone += 1;
                 continue;
             }
-            entries.push(Entry { granule_id, producer_granule: None, place: Some(place) });
+            entries.push(Entry { granule_id, producer_granule: None, location: Some(location) });
         }
         pages.add(records.hits());
         if gone > 0 {
@@ -259,7 +259,7 @@ pub fn import_events(
         let event = event?;
         if event.kind == EventKind::Ingested && event.granule_id.has_edge_space() {
             match first_spaced {
-                None => first_spaced = Some((event.granule_id.clone(), event.place.clone())),
+                None => first_spaced = Some((event.granule_id.clone(), event.location.clone())),
                 Some(_) => more_spaced += 1,
             }
         }
@@ -268,8 +268,8 @@ pub fn import_events(
             progress.advance(MONITORED_ROWS as u64);
         }
     }
-    if let Some((granule_id, place)) = first_spaced {
-        warn_of_one_edge_space(&granule_id, place.as_ref(), more_spaced, session);
+    if let Some((granule_id, location)) = first_spaced {
+        warn_of_one_edge_space(&granule_id, location.as_ref(), more_spaced, session);
     }
     let mut pages = Pages::default();
     pages.add(events.hits());
@@ -323,23 +323,23 @@ fn warn_of_edge_space(entries: &[Entry], session: &Session) {
     let mut spaced = entries.iter().filter(|entry| entry.granule_id.has_edge_space());
     if let Some(first) = spaced.next() {
         let more = spaced.count();
-        warn_of_one_edge_space(&first.granule_id, first.place.as_ref(), more, session);
+        warn_of_one_edge_space(&first.granule_id, first.location.as_ref(), more, session);
     }
 }
 
 fn warn_of_one_edge_space(
     granule_id: &GranuleId,
-    place: Option<&Place>,
+    location: Option<&SourceLocation>,
     more: usize,
     session: &Session,
 ) {
-    let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+    let location = location.map(|location| format!("{location}: ")).unwrap_or_default();
     let more = match more {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
     session.warn(&format!(
-        "{place}{} has a space at an end, which belongs to the id{more}",
+        "{location}{} has a space at an end, which belongs to the id{more}",
         quoted(granule_id.as_str())
     ));
 }

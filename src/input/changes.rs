@@ -41,8 +41,8 @@ impl<R: BufRead> Changes<R> {
                 let text = String::from_utf8_lossy(granule_id).into_owned();
                 lines.fail(Fault::GranuleId { text, cause })
             })?;
-            let place = Some(lines.place());
-            return Ok(Some(Event { at, kind, granule_id, producer_granule: None, place }));
+            let location = Some(lines.location());
+            return Ok(Some(Event { at, kind, granule_id, producer_granule: None, location }));
         }
         Ok(None)
     }

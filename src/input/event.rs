@@ -60,13 +60,13 @@ impl Events {
             From::Records(reader) => reader,
         };
         let Some(record) = reader.record()? else { return Ok(None) };
-        let Record { granule_id, place, ingested, deleted, .. } = record;
+        let Record { granule_id, location, ingested, deleted, .. } = record;
         let event = |at, kind| Event {
             at,
             kind,
             granule_id: granule_id.clone(),
             producer_granule: None,
-            place: Some(place.clone()),
+            location: Some(location.clone()),
         };
         self.deletion = deleted.map(|at| event(at, EventKind::Deleted));
         Ok(ingested.map(|at| event(at, EventKind::Ingested)))

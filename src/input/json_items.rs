@@ -20,7 +20,7 @@ pub(super) struct JsonItems<R> {
     path: &'static [&'static str],
     /// How many objects of the path are open.
     depth: usize,
-    place: Position,
+    location: Position,
     /// Whether the array was there: an answer that is only an error has none.
     has_array: bool,
     /// The number at the document's key `hits`, or `numberMatched` (STAC).
@@ -42,24 +42,24 @@ enum Position {
 
 impl<R: BufRead> JsonItems<R> {
     pub fn new(file: R, name: Arc<str>, path: &'static [&'static str]) -> Self {
-        let place = Position::Start;
-        JsonItems { file, name, line: 1, path, depth: 0, place, has_array: false, hits: None }
+        let location = Position::Start;
+        JsonItems { file, name, line: 1, path, depth: 0, location, has_array: false, hits: None }
     }
 
     /// The next element, and the line on which it begins.
     pub fn next_item(&mut self) -> Result<Option<(Value, u64)>, Error> {
         loop {
-            match self.place {
+            match self.location {
                 Position::Start => {
                     self.expect(b'{')?;
                     self.depth = 1;
-                    self.place = Position::InObject { is_first: true };
+                    self.location = Position::InObject { is_first: true };
                 }
                 Position::InObject { is_first } => self.next_key(is_first)?,
                 Position::InArray { is_first } => {
                     if self.peek()? == b']' {
                         self.skip_byte();
-                        self.place = Position::InObject { is_first: false };
+                        self.location = Position::InObject { is_first: false };
                         continue;
                     }
                     if !is_first {
@@ -68,7 +68,7 @@ impl<R: BufRead> JsonItems<R> {
                     self.peek()?;
                     let line = self.line;
                     let text = self.value()?;
-                    self.place = Position::InArray { is_first: false };
+                    self.location = Position::InArray { is_first: false };
                     return Ok(Some((self.parse(&text, line)?, line)));
                 }
                 Position::End => {
@@ -90,7 +90,7 @@ impl<R: BufRead> JsonItems<R> {
             self.skip_byte();
             self.depth -= 1;
             let is_done = self.depth == 0;
-            self.place =
+            self.location =
                 if is_done { Position::End } else { Position::InObject { is_first: false } };
             return Ok(());
         }
@@ -110,13 +110,13 @@ impl<R: BufRead> JsonItems<R> {
                 b'[' if is_last => {
                     self.skip_byte();
                     self.has_array = true;
-                    self.place = Position::InArray { is_first: true };
+                    self.location = Position::InArray { is_first: true };
                     return Ok(());
                 }
                 b'{' if !is_last => {
                     self.skip_byte();
                     self.depth += 1;
-                    self.place = Position::InObject { is_first: true };
+                    self.location = Position::InObject { is_first: true };
                     return Ok(());
                 }
                 _ => return self.fail(Fault::NoList { field: self.path.join(".") }),
@@ -129,7 +129,7 @@ impl<R: BufRead> JsonItems<R> {
             serde_json::from_slice::<IgnoredAny>(&text)
                 .map_err(|_| Error::new(&self.name, line, Fault::NotJson))?;
         }
-        self.place = Position::InObject { is_first: false };
+        self.location = Position::InObject { is_first: false };
         Ok(())
     }
 

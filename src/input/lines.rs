@@ -38,7 +38,7 @@ impl<R: BufRead> Read for Lines<R> {
                 let text = String::from_utf8_lossy(text).into_owned();
                 lines.fail(Fault::GranuleId { text, cause })
             })?;
-            return Ok(Some(Record::new(granule_id, lines.place())));
+            return Ok(Some(Record::new(granule_id, lines.location())));
         }
         Ok(None)
     }
@@ -52,7 +52,7 @@ mod tests {
         let options = Options { format: Some(Format::Lines), ..Options::default() };
         let records = open(bytes, "ids.txt", &options).map_err(|error| error.to_string())?;
         records
-            .map(|record| record.map(|record| format!("{} {}", record.place, record.granule_id)))
+            .map(|record| record.map(|record| format!("{} {}", record.location, record.granule_id)))
             .collect::<Result<_, _>>()
             .map_err(|error| error.to_string())
     }

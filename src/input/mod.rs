@@ -45,7 +45,7 @@ pub use error::{Error, Fault};
 pub use event::{Events, open_events};
 pub use format::{Format, UnknownFormat};
 
-use crate::model::{Event, EventKind, GranuleId, Place, Timestamp};
+use crate::model::{Event, EventKind, GranuleId, SourceLocation, Timestamp};
 use source::Source;
 
 /// The longest row of a table or element of a document, in bytes.
@@ -57,7 +57,7 @@ pub struct Record {
     /// Its id.
     pub granule_id: GranuleId,
     /// Where it stands.
-    pub place: Place,
+    pub location: SourceLocation,
     /// When it came; only where dates were asked for.
     pub ingested: Option<Timestamp>,
     /// When it went; only where dates were asked for, and it did.
@@ -67,8 +67,8 @@ pub struct Record {
 }
 
 impl Record {
-    fn new(granule_id: GranuleId, place: Place) -> Self {
-        Record { granule_id, place, ingested: None, deleted: None, is_deleted: false }
+    fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
+        Record { granule_id, location, ingested: None, deleted: None, is_deleted: false }
     }
 }
 

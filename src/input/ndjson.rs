@@ -33,7 +33,7 @@ impl<R: BufRead> Ndjson<R> {
         let text = text.and_then(Value::as_str).ok_or_else(|| Fault::NoField { field: field() })?;
         let granule_id = GranuleId::new(text)
             .map_err(|cause| Fault::GranuleId { text: text.to_owned(), cause })?;
-        let mut record = Record::new(granule_id, self.lines.place());
+        let mut record = Record::new(granule_id, self.lines.location());
         if self.with_dates {
             let ingested = INGESTED_COLUMNS.into_iter().find_map(|field| object.get(field));
             record.ingested = Some(date(ingested)?.ok_or(Fault::NoIngestDate)?);

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use super::{Error, Fault};
-use crate::model::Place;
+use crate::model::SourceLocation;
 
 /// The lines of a file, one in memory at a time.
 pub(super) struct NumberedLines<R> {
@@ -49,8 +49,8 @@ impl<R: BufRead> NumberedLines<R> {
     }
 
     /// Where it stands.
-    pub fn place(&self) -> Place {
-        Place::Line { source: self.name.clone(), line: self.number }
+    pub fn location(&self) -> SourceLocation {
+        SourceLocation::Line { source: self.name.clone(), line: self.number }
     }
 
     /// That something is wrong with it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::numbered_lines::NumberedLines;
 use super::{Error, Fault, Read, Record};
-use crate::model::{GranuleId, Place};
+use crate::model::{GranuleId, SourceLocation};
 
 /// The longest line.
 const MAX_LINE_BYTES: u64 = 64 * 1_024;
@@ -111,8 +111,8 @@ impl<R: BufRead> Pdr<R> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::new(&self.name, *line, Fault::GranuleId { text: text.clone(), cause })
             })?;
-            let place = Place::Line { source: self.name.clone(), line: *line };
-            self.ready.push_back(Record::new(granule_id, place));
+            let location = SourceLocation::Line { source: self.name.clone(), line: *line };
+            self.ready.push_back(Record::new(granule_id, location));
         }
         Ok(())
     }

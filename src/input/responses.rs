@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::json_items::JsonItems;
 use super::{Error, Fault, Hits, Read, Record, time};
-use crate::model::{GranuleId, Place, Timestamp};
+use crate::model::{GranuleId, SourceLocation, Timestamp};
 
 /// Which catalogue's answer it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +87,9 @@ impl<R: BufRead> Response<R> {
         let text = text.and_then(Value::as_str).ok_or_else(|| no_field(field))?;
         let granule_id = GranuleId::new(text)
             .map_err(|cause| fail(Fault::GranuleId { text: text.to_owned(), cause }))?;
-        let place = Place::Line { source: self.name.clone(), line };
+        let location = SourceLocation::Line { source: self.name.clone(), line };
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
-        let mut record = Record { is_deleted, ..Record::new(granule_id, place) };
+        let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
         if self.with_dates {
             let read = |text: &Value| -> Result<Timestamp, Error> {
                 let text = text.as_str().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use csv::ByteRecord;
 
 use super::{Error, Fault, MAX_ROW_BYTES, Options, Read, Record, time};
-use crate::model::{GranuleId, Place, Timestamp};
+use crate::model::{GranuleId, SourceLocation, Timestamp};
 
 /// The columns that usually have the ids, the first of them first (cli.md).
 pub(super) const USUAL_COLUMNS: [&str; 5] =
@@ -167,13 +167,13 @@ impl<R: io::Read> Read for Table<R> {
             let text = String::from_utf8_lossy(cell).into_owned();
             Error::new(&self.name, line, Fault::GranuleId { text, cause })
         })?;
-        let place = Place::Line { source: self.name.clone(), line };
+        let location = SourceLocation::Line { source: self.name.clone(), line };
         let ingested = self.time(self.ingested, line)?;
         if self.ingested.is_some() && ingested.is_none() {
             return Err(Error::new(&self.name, line, Fault::NoIngestDate));
         }
         let deleted = self.time(self.deleted, line)?;
-        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, place) }))
+        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, location) }))
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
         let bytes = std::io::Cursor::new(bytes.to_vec());
         let records = open(bytes, "ids.csv", &options).map_err(|error| error.to_string())?;
         records
-            .map(|record| record.map(|record| format!("{} {}", record.place, record.granule_id)))
+            .map(|record| record.map(|record| format!("{} {}", record.location, record.granule_id)))
             .collect::<Result<_, _>>()
             .map_err(|error| error.to_string())
     }

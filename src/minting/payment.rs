@@ -150,11 +150,11 @@ impl Scheme {
     /// Never for a second and a counter below [`SECONDS`] and [`Layout::counters`]; these come out
     /// of [`Scheme::second_at`] and of the minter.
     pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
-        let place = match self.layout {
+        let location = match self.layout {
             Layout::Standard => worker.0 * 36 * 36 + counter,
             Layout::Wide => worker.0 * 1_024 + counter,
         };
-        let mut number = second * u64::from(PLACES) + u64::from(place);
+        let mut number = second * u64::from(PLACES) + u64::from(location);
         let mut characters = [b'0'; 9];
         for character in characters.iter_mut().rev() {
             *character = DIGITS[(number % 36) as usize];
@@ -171,10 +171,10 @@ impl Scheme {
     /// has no such worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded, PaymentError> {
         let number = id.number();
-        let (second, place) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
+        let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
         let (worker, counter) = match self.layout {
-            Layout::Standard => (place / (36 * 36), place % (36 * 36)),
-            Layout::Wide => (place / 1_024, place % 1_024),
+            Layout::Standard => (location / (36 * 36), location % (36 * 36)),
+            Layout::Wide => (location / 1_024, location % 1_024),
         };
         if worker >= self.layout.workers() {
             return Err(PaymentError::NoSuchPlace { id, worker, layout: self.layout });

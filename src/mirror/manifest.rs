@@ -49,8 +49,8 @@ use crate::Result;
 use crate::chain::Chain;
 use crate::input::{Error as InputError, Fault, MAX_ROW_BYTES};
 use crate::model::{
-    Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place,
-    Timestamp,
+    Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance,
+    SourceLocation, Timestamp,
 };
 use crate::registry::{Expected, Exported, Import, Registry};
 
@@ -299,8 +299,8 @@ impl<R: BufRead> Reader<R> {
                 return Ok(self.fail("its change brings nothing and takes nothing")?);
             }
             let identifier = self.parse(&identifier, "identifier")?;
-            let place = Some(self.place());
-            import.expect(at, Expected { identifier, note: part.note, place });
+            let location = Some(self.location());
+            import.expect(at, Expected { identifier, note: part.note, location });
             (latest, last, open) = (Some(identifier), Some(at), None);
             changes += 1;
         }
@@ -323,7 +323,7 @@ impl<R: BufRead> Reader<R> {
         producer_granule: Option<GranuleId>,
     ) -> std::result::Result<Event, InputError> {
         let granule_id = self.granule_id(granule)?;
-        Ok(Event { at, kind, granule_id, producer_granule, place: Some(self.place()) })
+        Ok(Event { at, kind, granule_id, producer_granule, location: Some(self.location()) })
     }
 
     fn granule_id(&self, text: String) -> std::result::Result<GranuleId, InputError> {
@@ -332,8 +332,8 @@ impl<R: BufRead> Reader<R> {
         })
     }
 
-    fn place(&self) -> Place {
-        Place::Line { source: self.name.clone(), line: self.line }
+    fn location(&self) -> SourceLocation {
+        SourceLocation::Line { source: self.name.clone(), line: self.line }
     }
 
     fn parse<T: std::str::FromStr>(

@@ -66,9 +66,9 @@ pub fn pull(
     let mut import = mirror.begin_import()?;
     for (kind, granule) in differences {
         let Granule { granule_id, producer_granule, .. } = granule;
-        import.add(Event { at, kind, granule_id, producer_granule, place: None })?;
+        import.add(Event { at, kind, granule_id, producer_granule, location: None })?;
     }
-    import.expect(at, Expected { identifier: there.identifier, note: None, place: None });
+    import.expect(at, Expected { identifier: there.identifier, note: None, location: None });
     let import_options = ImportOptions { create: options.create, dry_run: options.dry_run };
     let imported = import.apply(dataset, import_options, options.stamp.now.max(at))?;
     let change = imported.instances.into_iter().next();

@@ -1,6 +1,6 @@
 //! What happened to a granule.
 
-use super::{GranuleId, Place, Timestamp};
+use super::{GranuleId, SourceLocation, Timestamp};
 
 /// That a granule came or went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Event {
     /// The id its producer gave it, where that is another.
     pub producer_granule: Option<GranuleId>,
     /// Where it was read, for messages.
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
 }
 
 /// Whether a granule came or went.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::resume::{Resume, resume_before};
 use super::{ChangeError, End, Monitor, Registry, Stamp, dataset_to_change};
 use crate::chain::{Hashing, Sweep};
-use crate::model::{DatasetName, GranuleId, Identifier, Instance, Place, Timestamp};
+use crate::model::{DatasetName, GranuleId, Identifier, Instance, SourceLocation, Timestamp};
 use crate::store::{DatasetKey, Write};
 use crate::{Error, Result};
 
@@ -17,12 +17,12 @@ pub struct Entry {
     /// The id its producer gave it, where that is another.
     pub producer_granule: Option<GranuleId>,
     /// Where it was read, for messages.
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
 }
 
 impl From<GranuleId> for Entry {
     fn from(granule_id: GranuleId) -> Self {
-        Entry { granule_id, producer_granule: None, place: None }
+        Entry { granule_id, producer_granule: None, location: None }
     }
 }
 
@@ -124,8 +124,8 @@ pub(super) fn refuse_repetition(entries: &[Entry]) -> Result<(), ChangeError> {
         None => Ok(()),
         Some(pair) => Err(ChangeError::Twice {
             granule_id: pair[1].granule_id.clone(),
-            place: pair[1].place.clone(),
-            first: pair[0].place.clone(),
+            location: pair[1].location.clone(),
+            first: pair[0].location.clone(),
             producers: Box::new([1, 0].map(|index| pair[index].producer_granule.clone())),
         }),
     }
@@ -140,8 +140,8 @@ fn refuse_common(ingest: &[Entry], delete: &[Entry]) -> Result<(), ChangeError> 
             Ordering::Equal => {
                 return Err(ChangeError::Both {
                     granule_id: goes.granule_id.clone(),
-                    place: goes.place.clone(),
-                    first: comes.place.clone(),
+                    location: goes.location.clone(),
+                    first: comes.location.clone(),
                 });
             }
         }
@@ -236,7 +236,7 @@ fn new_entries<'change>(
     match first_held {
         Some((entry, since)) if !change.skip_existing => Err(ChangeError::Held {
             granule_id: entry.granule_id.clone(),
-            place: entry.place.clone(),
+            location: entry.location.clone(),
             since,
             producers: Box::new([
                 entry.producer_granule.clone(),
@@ -266,7 +266,7 @@ fn delete_all(
         None => Ok(()),
         Some(entry) => Err(ChangeError::NotHeld {
             granule_id: entry.granule_id.clone(),
-            place: entry.place.clone(),
+            location: entry.location.clone(),
             more: not_held - 1,
         })?,
     }

@@ -5,8 +5,8 @@ use super::selection::{select, selected_granules};
 use super::{End, Entry, Registry, Selected, Selection, dataset_of};
 use crate::chain::Chain;
 use crate::model::{
-    Criteria, Dataset, DatasetName, GranuleId, Identifier, Instance, Moment, Pattern,
-    SavedSelection, Timestamp,
+    Criteria, Dataset, DatasetName, GranuleId, Identifier, Instance, Moment, Pattern, Subset,
+    Timestamp,
 };
 use crate::store::{DatasetKey, Read};
 use crate::{Error, Result};
@@ -21,7 +21,7 @@ pub struct Cited {
     /// The others that were in force during the day asked for.
     pub others: Vec<Instance>,
     /// The part, and the whole that it is of.
-    pub part: Option<(SavedSelection, Instance)>,
+    pub part: Option<(Subset, Instance)>,
     /// The instance before it.
     pub previous: Option<Instance>,
     /// The instance after it.
@@ -95,7 +95,7 @@ impl Registry {
                             read.granule_held(found.dataset, &entry.granule_id, timestamp)?;
                         let missing = || Error::NotHeldThen {
                             granule_id: entry.granule_id.clone(),
-                            place: entry.place.clone(),
+                            location: entry.location.clone(),
                             dataset: dataset.clone(),
                             at: timestamp,
                         };
@@ -106,7 +106,7 @@ impl Registry {
                 None => (Identifier::EMPTY, 0),
             };
             let same = match &criteria {
-                Some(criteria) => read.saved_selection(found.dataset, set.0, criteria)?,
+                Some(criteria) => read.subset(found.dataset, set.0, criteria)?,
                 None => None,
             };
             let known = match same {
@@ -126,7 +126,7 @@ impl Registry {
         let Some(criteria) = criteria.filter(|_| granules > 0) else {
             return Err(Error::SelectsNothing { dataset: dataset.clone(), at: timestamp });
         };
-        let part = SavedSelection {
+        let part = Subset {
             dataset: dataset.clone(),
             timestamp,
             criteria,
@@ -136,13 +136,13 @@ impl Registry {
         };
         self.writing(|write, _| {
             // Another process may have been faster.
-            let saved = write.saved_selection(key, identifier, &part.criteria)?;
+            let saved = write.subset(key, identifier, &part.criteria)?;
             let (part, end) = match saved {
                 Some(saved) => (saved, End::RollBack),
                 None => {
                     let named: Vec<GranuleId> =
                         entries.iter().map(|entry| entry.granule_id.clone()).collect();
-                    write.insert_saved_selection(key, &part, &named)?;
+                    write.insert_subset(key, &part, &named)?;
                     (part, End::Commit)
                 }
             };

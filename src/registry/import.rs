@@ -7,7 +7,8 @@ use super::resume::{Resume, resume_before};
 use super::{ChangeError, End, Monitor, Registry, Work, dataset_to_change};
 use crate::chain::{Hashing, Sweep};
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Place, Timestamp,
+    Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation,
+    Timestamp,
 };
 use crate::store::{DatasetKey, Order, Staged, Stay, Stays, Write};
 use crate::{Error, Result};
@@ -54,7 +55,7 @@ pub struct Expected {
     /// The note to be kept with it.
     pub note: Option<String>,
     /// Where it was read, for messages.
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
 }
 
 /// What is known of the events that were staged.
@@ -111,13 +112,13 @@ impl Import<'_> {
     ///
     /// [`Error::Store`]: the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
-        let place = match &event.place {
-            Some(Place::Line { source, line }) => Some((self.number_of(source), *line)),
-            Some(Place::Argument { .. }) | None => None,
+        let location = match &event.location {
+            Some(SourceLocation::Line { source, line }) => Some((self.number_of(source), *line)),
+            Some(SourceLocation::Argument { .. }) | None => None,
         };
         self.staged.count += 1;
         self.staged.times.insert(event.at);
-        self.batch.push((event, place));
+        self.batch.push((event, location));
         if self.batch.len() == BATCH_EVENTS { self.stage() } else { Ok(()) }
     }
 
@@ -217,8 +218,8 @@ fn check_standing(
     if identifier == expected.identifier {
         return Ok(());
     }
-    let (place, expected) = (expected.place.clone(), expected.identifier);
-    Err(ChangeError::NotAsExpected { place, at, expected, identifier })?
+    let (location, expected) = (expected.location.clone(), expected.identifier);
+    Err(ChangeError::NotAsExpected { location, at, expected, identifier })?
 }
 
 /// How many granules come and go at one time.
@@ -348,8 +349,8 @@ impl<'write> History<'write> {
                 continue;
             }
             if event.at > self.now {
-                let place = self.place(event);
-                Err(ChangeError::Future { place, at: event.at, now: self.now })?;
+                let location = self.location(event);
+                Err(ChangeError::Future { location, at: event.at, now: self.now })?;
             }
             if self.resume.is_none() {
                 // The first in canonical order, and before any row is changed.
@@ -358,7 +359,8 @@ impl<'write> History<'write> {
                 self.resume = Some(resume);
             }
             let index = self.times.binary_search(&event.at).unwrap_or_else(|next| next);
-            let (granule_id, place, at) = (event.granule_id.clone(), self.place(event), event.at);
+            let (granule_id, location, at) =
+                (event.granule_id.clone(), self.location(event), event.at);
             match (event.kind, held) {
                 (EventKind::Ingested, None) => {
                     self.tallies[index].ingested += 1;
@@ -375,10 +377,10 @@ impl<'write> History<'write> {
                     held = None;
                 }
                 (EventKind::Ingested, Some((since, _))) => {
-                    Err(ChangeError::HeldThen { granule_id, place, at, since })?;
+                    Err(ChangeError::HeldThen { granule_id, location, at, since })?;
                 }
                 (EventKind::Deleted, None) => {
-                    Err(ChangeError::NotHeldThen { granule_id, place, at })?;
+                    Err(ChangeError::NotHeldThen { granule_id, location, at })?;
                 }
             }
         }
@@ -407,26 +409,26 @@ impl<'write> History<'write> {
             self.passed_over += 1;
             return Ok(());
         }
-        let (place, at) = (self.place(event), event.at);
+        let (location, at) = (self.location(event), event.at);
         let last = self.last().unwrap_or(at);
-        Err(ChangeError::NotAfterLast { place, at, last })?
+        Err(ChangeError::NotAfterLast { location, at, last })?
     }
 
     fn refuse_twice(&self, before: &Staged, event: &Staged) -> ChangeError {
         let granule_id = event.granule_id.clone();
-        let (first, place) = (self.place(before), self.place(event));
+        let (first, location) = (self.location(before), self.location(event));
         if before.kind == event.kind {
-            ChangeError::Twice { granule_id, place, first, producers: Box::default() }
+            ChangeError::Twice { granule_id, location, first, producers: Box::default() }
         } else {
             // Deletions are sorted first.
-            ChangeError::Both { granule_id, place: first, first: place }
+            ChangeError::Both { granule_id, location: first, first: location }
         }
     }
 
-    fn place(&self, event: &Staged) -> Option<Place> {
-        let (source, line) = event.place?;
+    fn location(&self, event: &Staged) -> Option<SourceLocation> {
+        let (source, line) = event.location?;
         let source = self.staged.sources.get(source as usize)?.clone();
-        Some(Place::Line { source, line })
+        Some(SourceLocation::Line { source, line })
     }
 
     /// The new instances that hold a granule, by their numbers.
@@ -457,7 +459,7 @@ impl<'write> History<'write> {
             let expected = self.staged.expected.get(&timestamp);
             if let Some(expected) = expected.filter(|it| it.identifier != identifier) {
                 Err(ChangeError::NotAsExpected {
-                    place: expected.place.clone(),
+                    location: expected.location.clone(),
                     at: timestamp,
                     expected: expected.identifier,
                     identifier,

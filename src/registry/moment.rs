@@ -27,15 +27,15 @@ impl Stamp {
     ) -> Result<(Timestamp, Option<i64>), ChangeError> {
         match (self.at, last) {
             (Some(at), _) if at > self.now => {
-                Err(ChangeError::Future { place: None, at, now: self.now })
+                Err(ChangeError::Future { location: None, at, now: self.now })
             }
             (Some(at), Some(last)) if at <= last => {
-                Err(ChangeError::NotAfterLast { place: None, at, last })
+                Err(ChangeError::NotAfterLast { location: None, at, last })
             }
             (Some(at), _) => Ok((at, None)),
             (None, Some(last)) if self.now <= last => {
                 let at = last.next().ok_or(ChangeError::NotAfterLast {
-                    place: None,
+                    location: None,
                     at: self.now,
                     last,
                 })?;
@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn a_change_at_or_before_the_last_or_in_the_future_is_refused() {
         for second in [3, 4] {
-            let refused = ChangeError::NotAfterLast { place: None, at: at(second), last: at(4) };
+            let refused = ChangeError::NotAfterLast { location: None, at: at(second), last: at(4) };
             assert_eq!(stamp(Some(at(second)), at(9)).after(Some(at(4))), Err(refused));
         }
-        let refused = ChangeError::Future { place: None, at: at(10), now: at(9) };
+        let refused = ChangeError::Future { location: None, at: at(10), now: at(9) };
         assert_eq!(stamp(Some(at(10)), at(9)).after(None), Err(refused));
     }
 }

@@ -1,18 +1,18 @@
 //! Why a change is refused.
 
-use crate::model::{GranuleId, Identifier, Place, Timestamp, quoted};
+use crate::model::{GranuleId, Identifier, SourceLocation, Timestamp, quoted};
 
 /// Why a change is refused; the registry is then as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
     /// A granule to ingest is held.
-    #[error("{}{} is held already, ingested {since}{}{}", before(place), quoted(granule_id.as_str()), made_of(producers), and_more(*more))]
+    #[error("{}{} is held already, ingested {since}{}{}", before(location), quoted(granule_id.as_str()), made_of(producers), and_more(*more))]
     Held {
         /// Which one.
         granule_id: GranuleId,
         /// Where it was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// Since when it is held.
         since: Timestamp,
         /// The producer ids of the one that comes and of the one that is held.
@@ -21,64 +21,64 @@ pub enum ChangeError {
         more: u64,
     },
     /// A granule of an import comes while it is held.
-    #[error("{}{} comes at {at}, but is held since {since}", before(place), quoted(granule_id.as_str()))]
+    #[error("{}{} comes at {at}, but is held since {since}", before(location), quoted(granule_id.as_str()))]
     HeldThen {
         /// Which one.
         granule_id: GranuleId,
         /// Where it was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// When it was to come.
         at: Timestamp,
         /// Since when it is held.
         since: Timestamp,
     },
     /// A granule of an import goes while it is not held.
-    #[error("{}{} goes at {at}, but is not held then", before(place), quoted(granule_id.as_str()))]
+    #[error("{}{} goes at {at}, but is not held then", before(location), quoted(granule_id.as_str()))]
     NotHeldThen {
         /// Which one.
         granule_id: GranuleId,
         /// Where it was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// When it was to go.
         at: Timestamp,
     },
     /// A granule to delete is not held.
-    #[error("{}{} is not held{}", before(place), quoted(granule_id.as_str()), and_more(*more))]
+    #[error("{}{} is not held{}", before(location), quoted(granule_id.as_str()), and_more(*more))]
     NotHeld {
         /// Which one.
         granule_id: GranuleId,
         /// Where it was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// How many more of the change are not held.
         more: u64,
     },
     /// A granule is named twice.
-    #[error("{}{} stands here twice{}{}", before(place), quoted(granule_id.as_str()), made_of(producers), first_at(first))]
+    #[error("{}{} stands here twice{}{}", before(location), quoted(granule_id.as_str()), made_of(producers), first_at(first))]
     Twice {
         /// Which one.
         granule_id: GranuleId,
         /// Where it stands again.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// Where it stands first.
-        first: Option<Place>,
+        first: Option<SourceLocation>,
         /// The producer ids of the second and of the first.
         producers: Box<[Option<GranuleId>; 2]>,
     },
     /// A granule is to be both ingested and deleted.
-    #[error("{}{} is both to be ingested and to be deleted{}", before(place), quoted(granule_id.as_str()), first_at(first))]
+    #[error("{}{} is both to be ingested and to be deleted{}", before(location), quoted(granule_id.as_str()), first_at(first))]
     Both {
         /// Which one.
         granule_id: GranuleId,
         /// Where it is to be deleted.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// Where it is to be ingested.
-        first: Option<Place>,
+        first: Option<SourceLocation>,
     },
     /// A change does not lead to the identifier that somebody says it does.
-    #[error("{}the change at {at} leads to {identifier}, and not to {expected}", before(place))]
+    #[error("{}the change at {at} leads to {identifier}, and not to {expected}", before(location))]
     NotAsExpected {
         /// Where that was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// When the change takes effect.
         at: Timestamp,
         /// What it should lead to.
@@ -92,21 +92,21 @@ pub enum ChangeError {
     /// The change would stand at or before the dataset's last one.
     #[error(
         "{}a change at {at} would not come after the last one, {last}: history is never rewritten",
-        before(place)
+        before(location)
     )]
     NotAfterLast {
         /// Where the time was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// The instant asked for.
         at: Timestamp,
         /// The last change.
         last: Timestamp,
     },
     /// The change would stand in the future.
-    #[error("{}a change at {at} would stand in the future: now it is {now}", before(place))]
+    #[error("{}a change at {at} would stand in the future: now it is {now}", before(location))]
     Future {
         /// Where the time was read.
-        place: Option<Place>,
+        location: Option<SourceLocation>,
         /// The instant asked for.
         at: Timestamp,
         /// What the clock says.
@@ -143,13 +143,13 @@ impl ChangeError {
                 "nothing was changed; another change was faster, or what was read is wrong"
             }
             ChangeError::Empty => "name granules as arguments, or a file with --from",
-            ChangeError::NotAfterLast { place: Some(_), .. } => {
+            ChangeError::NotAfterLast { location: Some(_), .. } => {
                 "nothing was changed; an import goes into an empty dataset, or behind its last change"
             }
             ChangeError::NotAfterLast { .. } => {
                 "name a later time with --at, or leave it out for now"
             }
-            ChangeError::Future { place: Some(_), .. } => {
+            ChangeError::Future { location: Some(_), .. } => {
                 "nothing was changed; mend the time, or wait until it has come"
             }
             ChangeError::Future { .. } => "name an earlier time with --at, or leave it out for now",
@@ -158,11 +158,11 @@ impl ChangeError {
     }
 }
 
-pub(crate) fn before(place: &Option<Place>) -> String {
-    place.as_ref().map_or(String::new(), |place| format!("{place}: "))
+pub(crate) fn before(location: &Option<SourceLocation>) -> String {
+    location.as_ref().map_or(String::new(), |location| format!("{location}: "))
 }
 
-fn first_at(first: &Option<Place>) -> String {
+fn first_at(first: &Option<SourceLocation>) -> String {
     first.as_ref().map_or(String::new(), |first| format!(", first at {first}"))
 }
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::selection::{part_of, select_at, selected_granules};
 use super::{Registry, dataset_of};
 use crate::chain::Chain;
-use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, SavedSelection};
-use crate::store::{Read, SelectionKey};
+use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Subset};
+use crate::store::{Read, SubsetKey};
 use crate::{Error, Result};
 
 /// An interval in which an identifier was in force.
@@ -22,7 +22,7 @@ pub struct Resolved {
     pub instance: Instance,
     /// The part of that instance that was cited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub selection: Option<SavedSelection>,
+    pub selection: Option<Subset>,
 }
 
 /// What an identifier resolved to.
@@ -68,7 +68,7 @@ impl Registry {
                 }
                 Ok::<_, Error>(())
             })?;
-            for (key, part) in read.saved_selections_with(identifier)? {
+            for (key, part) in read.subsets_with(identifier)? {
                 if !is_asked_for(&part.dataset) {
                     continue;
                 }
@@ -91,12 +91,7 @@ impl Registry {
 }
 
 /// Whether the criteria of a part select its set at some time of a moment.
-fn selects_it_during(
-    read: &Read<'_>,
-    key: SelectionKey,
-    part: &SavedSelection,
-    at: Moment,
-) -> Result<bool> {
+fn selects_it_during(read: &Read<'_>, key: SubsetKey, part: &Subset, at: Moment) -> Result<bool> {
     let (dataset, _) = dataset_of(read, &part.dataset)?;
     let selected = match select_at(read, dataset, &part.dataset, at) {
         Ok(selected) => selected,

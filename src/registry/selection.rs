@@ -4,10 +4,10 @@ use std::io;
 
 use super::{Registry, dataset_of};
 use crate::model::{
-    Criteria, DatasetName, Granule, GranuleId, Identifier, Instance, Moment, Pattern,
-    SavedSelection, Timestamp,
+    Criteria, DatasetName, Granule, GranuleId, Identifier, Instance, Moment, Pattern, Subset,
+    Timestamp,
 };
-use crate::store::{DatasetKey, Read, SelectionKey};
+use crate::store::{DatasetKey, Read, SubsetKey};
 use crate::{Error, Result};
 
 /// A set of granules, as a person names it.
@@ -37,7 +37,7 @@ pub struct Selected {
     /// The others that were in force during the day asked for, in order of time.
     pub others: Vec<Instance>,
     /// The part, where the identifier is that of one.
-    pub part: Option<SavedSelection>,
+    pub part: Option<Subset>,
 }
 
 /// An instance or a part of one, found in the store.
@@ -45,7 +45,7 @@ pub(super) struct Found {
     pub dataset: DatasetKey,
     pub selected: Selected,
     /// The row of the part.
-    part: Option<SelectionKey>,
+    part: Option<SubsetKey>,
 }
 
 impl Registry {
@@ -110,10 +110,10 @@ impl Found {
     ) -> Box<dyn Iterator<Item = Result<Granule>> + 'read> {
         let (dataset, at) = (self.dataset, self.selected.instance.timestamp);
         match (self.part, &self.selected.part) {
-            (Some(part), Some(SavedSelection { criteria: Criteria::Named, .. })) => {
+            (Some(part), Some(Subset { criteria: Criteria::Named, .. })) => {
                 named_granules(read, dataset, at, part)
             }
-            (_, Some(SavedSelection { criteria: Criteria::Patterns(patterns), .. })) => {
+            (_, Some(Subset { criteria: Criteria::Patterns(patterns), .. })) => {
                 selected_granules(read, dataset, at, patterns.clone())
             }
             _ => Box::new(read.granules_held(dataset, at).map(|granule| Ok(granule?))),
@@ -142,7 +142,7 @@ pub(super) fn named_granules<'read>(
     read: &'read Read<'_>,
     dataset: DatasetKey,
     at: Timestamp,
-    part: SelectionKey,
+    part: SubsetKey,
 ) -> Box<dyn Iterator<Item = Result<Granule>> + 'read> {
     Box::new(read.named_granules(part).map(move |named| {
         let named = named?;
@@ -185,9 +185,9 @@ pub(super) fn select(read: &Read<'_>, selection: &Selection) -> Result<Found> {
                 let selected = Selected { instance, others: Vec::new(), part: None };
                 return Ok(Found { dataset, selected, part: None });
             }
-            let parts = read.saved_selections_with(*identifier)?;
+            let parts = read.subsets_with(*identifier)?;
             let is_asked_for =
-                |part: &SavedSelection| dataset.as_ref().is_none_or(|name| *name == part.dataset);
+                |part: &Subset| dataset.as_ref().is_none_or(|name| *name == part.dataset);
             match parts.into_iter().find(|(_, part)| is_asked_for(part)) {
                 Some((key, part)) => found_part(read, key, part),
                 None => {
@@ -200,11 +200,7 @@ pub(super) fn select(read: &Read<'_>, selection: &Selection) -> Result<Found> {
 }
 
 /// A part, with the instance it was first cited of.
-pub(super) fn found_part(
-    read: &Read<'_>,
-    key: SelectionKey,
-    part: SavedSelection,
-) -> Result<Found> {
+pub(super) fn found_part(read: &Read<'_>, key: SubsetKey, part: Subset) -> Result<Found> {
     let (dataset, _) = dataset_of(read, &part.dataset)?;
     let instance = read.instance_at(dataset, part.timestamp)?;
     let instance = instance.filter(|instance| instance.timestamp == part.timestamp);
@@ -220,7 +216,7 @@ pub(super) fn found_part(
 }
 
 /// The instance as it is seen through a part: no change brought or took its granules.
-pub(super) fn part_of(instance: Instance, part: &SavedSelection) -> Instance {
+pub(super) fn part_of(instance: Instance, part: &Subset) -> Instance {
     Instance {
         identifier: part.identifier,
         granules: part.granules,

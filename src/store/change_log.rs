@@ -36,7 +36,7 @@ impl Read<'_> {
                     kind,
                     granule_id: row.get::<_, Id>(2)?.0,
                     producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
-                    place: None,
+                    location: None,
                 })
             })();
             show(event.map_err(Error::from)?)?;

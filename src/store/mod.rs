@@ -48,9 +48,9 @@ mod migrate;
 mod open;
 mod pages;
 mod payment;
-mod saved_selection;
 mod schema;
 mod staged_event;
+mod subset;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,8 @@ pub use open::{Access, BUSY_WAIT, Draft, limit_memory};
 
 pub use pages::Pages;
 pub use payment::WorkerRow;
-pub use saved_selection::SelectionKey;
 pub use staged_event::{Order, Staged};
+pub use subset::SubsetKey;
 
 use open::Unlocked;
 

@@ -21,7 +21,7 @@ pub struct Staged {
     /// The id its producer gave it.
     pub producer_granule: Option<GranuleId>,
     /// The number of its source, as it was staged, and its line there.
-    pub place: Option<(u32, u64)>,
+    pub location: Option<(u32, u64)>,
 }
 
 /// In which order events were staged.
@@ -59,14 +59,14 @@ impl Store {
             INSERT INTO staged_event (granule_id, at, is_ingest, producer_granule, source, line)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let mut insert = self.connection.prepare_cached(INSERT)?;
-        for (event, place) in events {
+        for (event, location) in events {
             insert.execute((
                 event.granule_id.as_str(),
                 Micros(event.at),
                 event.kind == EventKind::Ingested,
                 event.producer_granule.as_ref().map(GranuleId::as_str),
-                place.map(|(source, _)| source),
-                place.map(|(_, line)| line.cast_signed()),
+                location.map(|(source, _)| source),
+                location.map(|(_, line)| line.cast_signed()),
             ))?;
         }
         Ok(())
@@ -123,6 +123,6 @@ fn staged_from(row: &Row<'_>) -> rusqlite::Result<Staged> {
         at: row.get::<_, Micros>(1)?.0,
         kind: if is_ingest { EventKind::Ingested } else { EventKind::Deleted },
         producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
-        place: source.zip(line.map(i64::cast_unsigned)),
+        location: source.zip(line.map(i64::cast_unsigned)),
     })
 }

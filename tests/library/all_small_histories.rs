@@ -111,7 +111,7 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
     let mut failures: Vec<Vec<u8>> = Vec::new();
     for number in 0..15_u32.pow(4) {
         let masks: Vec<u8> =
-            (0..4).map(|place| (number / 15_u32.pow(place) % 15 + 1) as u8).collect();
+            (0..4).map(|location| (number / 15_u32.pow(location) % 15 + 1) as u8).collect();
         failures.extend(seed_fails_on(&masks));
     }
     failures.sort();

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::{
-    Criteria, Moment, Pattern, Registry, SavedSelection, Selection, Timestamp, Wanted,
-};
+use accession::{Criteria, Moment, Pattern, Registry, Selection, Subset, Timestamp, Wanted};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, id, name, now, second};
@@ -30,11 +28,11 @@ const PATTERNS: [&str; 10] =
 
 /// What was cited: how, and which granules.
 struct Cited {
-    part: SavedSelection,
+    part: Subset,
     granules: BTreeSet<String>,
 }
 
-fn granules(registry: &mut Registry, part: &SavedSelection) -> Vec<String> {
+fn granules(registry: &mut Registry, part: &Subset) -> Vec<String> {
     let selection =
         Selection::Identifier { identifier: part.identifier, dataset: Some(part.dataset.clone()) };
     let mut granules = Vec::new();

@@ -12,7 +12,7 @@ use crate::harness::history::{History, POOL, cases, change, id, name, now, secon
 use crate::harness::oracle::naive;
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
-    Event { at, kind, granule_id: id(granule_id), producer_granule: None, place: None }
+    Event { at, kind, granule_id: id(granule_id), producer_granule: None, location: None }
 }
 
 /// The ids that each change toggles, by its number.

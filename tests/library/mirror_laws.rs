@@ -170,14 +170,14 @@ fn every_line_that_is_altered_cut_or_out_of_place_is_named() {
     };
     let owned = || lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
     for at in 0..lines.len() {
-        let place = format!("us.jsonl:{}: ", at + 1);
+        let location = format!("us.jsonl:{}: ", at + 1);
         // A character of each line, whichever it is.
         for byte in (0..lines[at].len()).step_by(lines[at].len() / 37 + 1) {
             let mut altered = owned();
             let changed = if lines[at].as_bytes()[byte] == b'0' { "1" } else { "0" };
             altered[at].replace_range(byte..=byte, changed);
             let message = refused(&altered);
-            assert!(message.starts_with(&place), "{at} {byte}: {message}");
+            assert!(message.starts_with(&location), "{at} {byte}: {message}");
         }
         let mut without = owned();
         without.remove(at);

@@ -1,6 +1,6 @@
 //! What a change may not be, and that nothing is changed by trying.
 
-use accession::{Change, Entry, Place, Registry, Stamp};
+use accession::{Change, Entry, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{change, id, name, now};
 
@@ -12,8 +12,8 @@ fn registry() -> Registry {
 }
 
 fn line(granule_id: &str, line: u64) -> Entry {
-    let place = Some(Place::Line { source: "ids.txt".into(), line });
-    Entry { granule_id: id(granule_id), producer_granule: None, place }
+    let location = Some(SourceLocation::Line { source: "ids.txt".into(), line });
+    Entry { granule_id: id(granule_id), producer_granule: None, location }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Unique granule ids as Cumulus' own reference code makes them.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
-use accession::{Change, Entry, GranuleId, Place, Registry, Stamp};
+use accession::{Change, Entry, GranuleId, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{id, name, now, second};
 
@@ -28,7 +28,7 @@ fn a_clash_names_both_producer_ids() {
     let entry = |unique: &str, producer: &str, number| Entry {
         granule_id: id(unique),
         producer_granule: Some(id(producer)),
-        place: Some(Place::Argument { number }),
+        location: Some(SourceLocation::Argument { number }),
     };
     let change = |ingest| Change { ingest, create: true, ..Change::default() };
     let stamp = |seconds| Stamp { at: Some(second(seconds)), now: now() };
@@ -54,7 +54,7 @@ fn every_stay_is_found_by_the_producers_id() {
         let entry = Entry {
             granule_id: made.clone(),
             producer_granule: Some(producer.clone()),
-            place: None,
+            location: None,
         };
         let ingest = Change { ingest: vec![entry], create: true, ..Change::default() };
         let delete = Change { delete: vec![made.into()], ..Change::default() };

@@ -218,11 +218,11 @@ fn write_found(
     Ok(())
 }
 
-fn ago(place: &str, standing: Option<Standing>) -> String {
+fn ago(location: &str, standing: Option<Standing>) -> String {
     let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
     let changes = count(changes_ago, "change");
-    format!(" by {changes}: in force {place} {since} until {until}")
+    format!(" by {changes}: in force {location} {since} until {until}")
 }
 
 impl Pull {

@@ -50,13 +50,14 @@ impl Args {
                 Some(part) => writeln!(session.out(), ", {}", selected_by(&part.criteria)),
             }
         }))?;
-        let place = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
+        let location = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
         match self.at {
             _ if resolution.intervals == 0 => {
-                session.warn(&format!("{} was never in force in {place}", self.identifier));
+                session.warn(&format!("{} was never in force in {location}", self.identifier));
             }
             Some(at) if resolution.agreeing == 0 => {
-                session.warn(&format!("{} was not in force at {at} in {place}", self.identifier));
+                session
+                    .warn(&format!("{} was not in force at {at} in {location}", self.identifier));
             }
             _ => return Ok(Exit::Done),
         }

@@ -104,7 +104,7 @@ impl Registry {
             monitor.begin("verifying", "granules", stays);
             let mut rows = Rows::of(&instances);
             let mut checkpoints = Checkpoints::of(read.checkpoints(key)?);
-            let mut parts = Parts::of(read.saved_selections_of(key)?);
+            let mut parts = Parts::of(read.subsets_of(key)?);
             let issued = instances.len() as u64 + parts.count();
             let swept = std::thread::scope(|scope| {
                 let compare = |granule_id: &str, chain: Identifier| {

@@ -3,14 +3,14 @@
 use super::{Code, Findings};
 use crate::Result;
 use crate::chain::Chain;
-use crate::model::{Criteria, Pattern, SavedSelection};
-use crate::store::{DatasetKey, Read, SelectionKey, Stay};
+use crate::model::{Criteria, Pattern, Subset};
+use crate::store::{DatasetKey, Read, Stay, SubsetKey};
 
 /// The check of a dataset's parts: those of patterns beside the check of the granule rows, those
 /// that name their granules by look-ups of their own.
 pub(super) struct Parts {
-    by_pattern: Vec<(SavedSelection, Vec<Pattern>, Tally)>,
-    named: Vec<(SelectionKey, SavedSelection)>,
+    by_pattern: Vec<(Subset, Vec<Pattern>, Tally)>,
+    named: Vec<(SubsetKey, Subset)>,
 }
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Tally {
 }
 
 impl Parts {
-    pub fn of(parts: Vec<(SelectionKey, SavedSelection)>) -> Self {
+    pub fn of(parts: Vec<(SubsetKey, Subset)>) -> Self {
         let mut checks = Parts { by_pattern: Vec::new(), named: Vec::new() };
         for (key, part) in parts {
             match part.criteria.clone() {
@@ -86,7 +86,7 @@ impl Parts {
     }
 }
 
-fn compare(part: &SavedSelection, tally: &Tally, findings: &mut Findings) {
+fn compare(part: &Subset, tally: &Tally, findings: &mut Findings) {
     let at = Some(part.timestamp);
     let identifier = tally.chain.identifier();
     if identifier != part.identifier {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Where in somebody's input a value stands, as messages name it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum SourceLocation {
     /// A line of a file or stream.
     Line {
         /// The file as it was named, or `standard input`.
@@ -20,11 +20,11 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line { source, line } => write!(f, "{}:{line}", source.escape_debug()),
-            Place::Argument { number } => write!(f, "argument {number}"),
+            SourceLocation::Line { source, line } => write!(f, "{}:{line}", source.escape_debug()),
+            SourceLocation::Argument { number } => write!(f, "argument {number}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{DatasetName, Identifier, Pattern, Timestamp};
 ///
 /// What the RDA working group on data citation calls a query in the query store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SavedSelection {
+pub struct Subset {
     /// The dataset.
     pub dataset: DatasetName,
     /// When the instance that it was first cited of took effect: the granules are selected from

@@ -6,13 +6,13 @@ use rusqlite::{OptionalExtension, Row, named_params};
 use super::column::{Count, Digest, Id, Micros};
 use super::pages::{PAGE_ROWS, Pages};
 use super::{DatasetKey, Read, Result, Write, dataset};
-use crate::model::{Criteria, GranuleId, Identifier, Pattern, SavedSelection};
+use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
 
 /// Which row of `saved_selection`; meaningless outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SelectionKey(i64);
+pub struct SubsetKey(i64);
 
-/// The columns of a [`SavedSelection`], and then the rest of a query.
+/// The columns of a [`Subset`], and then the rest of a query.
 macro_rules! select_saved {
     ($rest:literal) => {
         concat!(
@@ -29,12 +29,12 @@ macro_rules! select_saved {
 
 impl Read<'_> {
     /// The selection that the same criteria made of the same set before.
-    pub fn saved_selection(
+    pub fn subset(
         &self,
         dataset: DatasetKey,
         identifier: Identifier,
         criteria: &Criteria,
-    ) -> Result<Option<SavedSelection>> {
+    ) -> Result<Option<Subset>> {
         const SAME: &str = select_saved!(
             "
             WHERE saved_selection.dataset_id = :dataset_id
@@ -52,10 +52,7 @@ impl Read<'_> {
     }
 
     /// Every selection with an identifier, by dataset and by when it was first cited.
-    pub fn saved_selections_with(
-        &self,
-        identifier: Identifier,
-    ) -> Result<Vec<(SelectionKey, SavedSelection)>> {
+    pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         const WITH_IDENTIFIER: &str = select_saved!(
             "
             WHERE saved_selection.identifier = :identifier
@@ -68,10 +65,7 @@ impl Read<'_> {
     }
 
     /// Every selection of a dataset, by identifier.
-    pub fn saved_selections_of(
-        &self,
-        dataset: DatasetKey,
-    ) -> Result<Vec<(SelectionKey, SavedSelection)>> {
+    pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         const OF_DATASET: &str = select_saved!(
             "
             WHERE saved_selection.dataset_id = :dataset_id
@@ -83,7 +77,7 @@ impl Read<'_> {
     }
 
     /// The granules that a selection names, in canonical order, a page in memory at a time.
-    pub fn named_granules(&self, selection: SelectionKey) -> Pages<'_, GranuleId> {
+    pub fn named_granules(&self, selection: SubsetKey) -> Pages<'_, GranuleId> {
         const PAGE: &str = "
             SELECT granule_id
             FROM named_granule
@@ -104,10 +98,10 @@ impl Read<'_> {
 
 impl Write<'_> {
     /// Adds a selection that is not there yet.
-    pub fn insert_saved_selection(
+    pub fn insert_subset(
         &self,
         dataset: DatasetKey,
-        saved: &SavedSelection,
+        saved: &Subset,
         named: &[GranuleId],
     ) -> Result<()> {
         const INSERT: &str = "
@@ -142,7 +136,7 @@ fn written(criteria: &Criteria) -> String {
     patterns.iter().map(Pattern::as_str).collect::<serde_json::Value>().to_string()
 }
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<(SelectionKey, SavedSelection)> {
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(SubsetKey, Subset)> {
     let wrong = |error| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, error);
     let written: Vec<String> =
         serde_json::from_str(row.get_ref(3)?.as_str()?).map_err(|error| wrong(error.into()))?;
@@ -151,7 +145,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(SelectionKey, SavedSelection)> {
         .map(|text| text.parse())
         .collect::<std::result::Result<_, crate::model::PatternError>>()
         .map_err(|error| wrong(error.into()))?;
-    let saved = SavedSelection {
+    let saved = Subset {
         dataset: dataset::name_from(row, 1)?,
         timestamp: row.get::<_, Micros>(2)?.0,
         criteria: Criteria::of_patterns(patterns).unwrap_or(Criteria::Named),
@@ -159,5 +153,5 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(SelectionKey, SavedSelection)> {
         granules: row.get::<_, Count>(5)?.0,
         cited: row.get::<_, Micros>(6)?.0,
     };
-    Ok((SelectionKey(row.get(0)?), saved))
+    Ok((SubsetKey(row.get(0)?), saved))
 }
