@@ -42,18 +42,22 @@
 //! - [`model`]: values that cannot be wrong
 
 pub mod chain;
-pub mod citation;
-mod error;
+// pub mod citation;
+
+pub mod disk;
 pub mod input;
+
 pub mod minting;
 pub mod mirror;
+
 pub mod model;
 pub mod registry;
-pub mod store;
+mod store;
 
-pub use error::Error;
-pub use model::*;
+pub use model::{
+    Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
+    Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError, Instance,
+    Moment, Orcid, OrcidError, Pattern, PatternError, Set, SourceLocation, Subset, Timestamp,
+    TimestampError, WebAddress, WebAddressError, Year, YearError, quoted,
+};
 pub use registry::*;
-
-/// The result of this library's calls.
-pub type Result<T, E = Error> = std::result::Result<T, E>;

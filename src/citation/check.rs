@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::pasted::{Pasted, Stated};
-use crate::Result;
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
-use crate::registry::{Registry, Resolved, Selection};
+use crate::registry::{Registry, Resolved, Result, Selection, Snapshot};
 
 /// What is known of some citations together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,17 +1,17 @@
-//! How a mirror stands to its primary.
+//! How a mirror compares with its primary.
 
 use serde::Serialize;
 
-use super::Primary;
-use crate::model::{DatasetName, GranuleId, Identifier, Instance, Moment, Timestamp};
-use crate::registry::{Counts, Registry, Side};
-use crate::{Difference, Result};
+use super::error::Result;
+use super::primary::Primary;
+use crate::model::{DatasetName, Granule, Identifier, Instance, Moment, Timestamp};
+use crate::registry::{Counts, Granules, Merge, Registry, Selection, Side, Snapshot};
 
-/// How a mirror stands to its primary, in one word.
+/// How a mirror compares with its primary, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The same granules.
+    /// They hold the same granules.
     Identical,
     /// What the mirror holds, the primary once held.
     Behind,
@@ -26,119 +26,166 @@ pub enum Status {
 pub struct Standing {
     /// Since when.
     pub since: Timestamp,
-    /// Until when; none: it is still.
+    /// Until when. `None`: it still is.
     pub until: Option<Timestamp>,
     /// How many changes there were since.
     pub changes_ago: u64,
 }
 
-/// What the comparison of a mirror found.
+/// A mirror and its primary, as far as their histories say: before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorComparison {
+pub struct MirrorStatus {
     /// In one word.
     pub status: Status,
-    /// What is in force here; none: nothing was ever ingested.
+    /// What is in force here. `None`: nothing was ever ingested.
     pub mirror: Option<Instance>,
-    /// What it was compared with.
+    /// What it is compared with.
     pub primary: Instance,
-    /// How many granules both have.
-    pub matched: u64,
-    /// How many the primary has and the mirror lacks.
-    pub missing: u64,
-    /// How many the mirror has and the primary does not.
-    pub unexpected: u64,
-    /// The first granule in canonical order that only one of them has.
-    pub first_difference: Option<GranuleId>,
     /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
-    /// was in force here.
+    /// was in force here. `None` otherwise.
     pub standing: Option<Standing>,
 }
 
-/// Compares what a mirror holds with its primary; shows every granule that only one of them has, in
-/// canonical order: [`Difference::OnlyLeft`] is unexpected here, [`Difference::OnlyRight`] missing.
+/// A granule that only the mirror or only the primary has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MirrorDifference {
+    /// The primary has it and the mirror has not.
+    Missing(Granule),
+    /// The mirror has it and the primary has not.
+    Unexpected(Granule),
+}
+
+/// The granules that only one of a mirror and its primary has, in canonical order.
 ///
-/// One pass over both, with a page of each in memory.
+/// The rows themselves are compared, in one pass over both with a page of each in memory. They must
+/// agree with the two identifiers, else the last item is an error
+/// ([`registry::Error::Inconsistent`](crate::Error::Inconsistent)), as it is where either side has
+/// not as many rows as its history counts.
+pub struct MirrorDifferences {
+    sides: Merge<Box<dyn Iterator<Item = crate::Result<Granule>>>, Granules>,
+    identifiers: (Identifier, Identifier),
+    counts: Counts,
+    is_over: bool,
+}
+
+/// Compares what a mirror holds with its primary as of a time (`None`: its latest change): decides
+/// on one snapshot of each what is compared, and returns the status and the differences, which can
+/// be read when both snapshots are gone. A dataset that is not here, or has no history, holds
+/// nothing.
 ///
 /// # Errors
 ///
-/// As [`Registry::select`] on the primary; what `show` returned.
+/// As [`Snapshot::select`] on the primary.
 pub fn compare(
-    mirror: &mut Registry,
+    mirror: &Registry,
     dataset: &DatasetName,
-    primary: &mut Primary,
+    primary: &Primary,
     at: Option<Moment>,
-    mut show: impl FnMut(Difference) -> Result<()>,
-) -> Result<MirrorComparison> {
-    let selection = primary.selection(at);
-    let mut first_difference = None;
-    let (here, there, counts) =
-        mirror.compare_with(dataset, primary.registry(), &selection, |side| {
-            let difference = match side {
-                Side::Left(granule) => Difference::OnlyLeft(granule.granule_id),
-                Side::Right(granule) => Difference::OnlyRight(granule.granule_id),
-            };
-            let (Difference::OnlyLeft(granule_id) | Difference::OnlyRight(granule_id)) =
-                &difference;
-            first_difference.get_or_insert_with(|| granule_id.clone());
-            show(difference)
-        })?;
-    let Counts { matched, only_left: unexpected, only_right: missing } = counts;
-    let (status, standing) = stand(mirror, &here, primary, &there)?;
-    Ok(MirrorComparison {
-        status,
-        mirror: here,
-        primary: there,
-        matched,
-        missing,
-        unexpected,
-        first_difference,
-        standing,
-    })
+) -> Result<(MirrorStatus, MirrorDifferences)> {
+    let here = mirror.snapshot()?;
+    let there = primary.registry().snapshot()?;
+    let selection = Selection::Dataset { name: primary.dataset().clone(), at };
+    let selected = there.select(&selection)?.set;
+    let latest = match here.has_dataset(dataset)? {
+        true => here.dataset(dataset)?.latest,
+        false => None,
+    };
+    let status = status(&here, latest, &there, selected.instance().clone())?;
+    let held_here: Box<dyn Iterator<Item = crate::Result<Granule>>> = match &status.mirror {
+        Some(latest) => {
+            Box::new(here.granules(&crate::model::Set::Instance(latest.clone()))?)
+        }
+        None => Box::new(std::iter::empty()),
+    };
+    let held = status.mirror.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
+    let differences = MirrorDifferences {
+        sides: Merge::of(held_here, there.granules(&selected)?),
+        identifiers: (held, status.primary.identifier),
+        counts: Counts::default(),
+        is_over: false,
+    };
+    Ok((status, differences))
 }
 
-/// Behind before ahead: where histories swing to and fro, the primary's word counts.
-fn stand(
-    mirror: &mut Registry,
-    here: &Option<Instance>,
-    primary: &mut Primary,
-    there: &Instance,
-) -> Result<(Status, Option<Standing>)> {
-    let held = here.as_ref().map_or(Identifier::EMPTY, |here| here.identifier);
-    if held == there.identifier {
-        return Ok((Status::Identical, None));
-    }
-    let name = there.dataset.clone();
-    if let Some(standing) = last_in_force(primary.registry(), &name, held, there)? {
-        return Ok((Status::Behind, Some(standing)));
-    }
-    if let Some(here) = here
-        && let Some(standing) = last_in_force(mirror, &here.dataset, there.identifier, here)?
-    {
-        return Ok((Status::Ahead, Some(standing)));
-    }
-    Ok((Status::Diverged, None))
+/// Behind takes precedence over ahead: where histories go back and forth, the primary's counts.
+fn status(
+    here: &Snapshot,
+    latest: Option<Instance>,
+    there: &Snapshot,
+    primary: Instance,
+) -> Result<MirrorStatus> {
+    let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
+    let ahead = |latest: &Instance| last_in_force(here, primary.identifier, latest);
+    let (status, standing) = if held == primary.identifier {
+        (Status::Identical, None)
+    } else if let Some(standing) = last_in_force(there, held, &primary)? {
+        (Status::Behind, Some(standing))
+    } else if let Some(standing) = latest.as_ref().map(ahead).transpose()?.flatten() {
+        (Status::Ahead, Some(standing))
+    } else {
+        (Status::Diverged, None)
+    };
+    Ok(MirrorStatus { status, mirror: latest, primary, standing })
 }
 
-/// When an identifier was last in force in a dataset, up to one of its instances.
+/// When an identifier was last in force in the dataset of an instance, up to that instance.
 fn last_in_force(
-    registry: &mut Registry,
-    dataset: &DatasetName,
+    snapshot: &Snapshot,
     identifier: Identifier,
     up_to: &Instance,
 ) -> Result<Option<Standing>> {
-    let mut standing: Option<Standing> = None;
-    registry.history(dataset, |instance| {
-        if instance.timestamp > up_to.timestamp {
-            return Ok(());
+    let found = snapshot.history_with(&up_to.dataset, identifier)?;
+    let Some(last) = found.into_iter().rfind(|it| it.timestamp <= up_to.timestamp) else {
+        return Ok(None);
+    };
+    let changes =
+        |up_to: Timestamp| snapshot.count_history(&last.dataset, Some(up_to));
+    let changes_ago = changes(up_to.timestamp)? - changes(last.timestamp)?;
+    Ok(Some(Standing { since: last.timestamp, until: last.until, changes_ago }))
+}
+
+impl MirrorDifferences {
+    /// The counts of what was read so far: of everything, once the iterator has ended. The left
+    /// side is the mirror's.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Reads what is left, and returns the counts.
+    ///
+    /// # Errors
+    ///
+    /// As the iterator.
+    pub fn finish(mut self) -> Result<Counts> {
+        self.by_ref().try_for_each(|difference| difference.map(drop))?;
+        Ok(self.counts)
+    }
+}
+
+impl Iterator for MirrorDifferences {
+    type Item = Result<MirrorDifference>;
+
+    fn next(&mut self) -> Option<Result<MirrorDifference>> {
+        while !self.is_over {
+            let side = match self.sides.next() {
+                Some(Ok(side)) => side,
+                Some(Err(error)) => {
+                    self.is_over = true;
+                    return Some(Err(error.into()));
+                }
+                None => {
+                    self.is_over = true;
+                    let (here, there) = self.identifiers;
+                    return self.counts.check(here, there).err().map(|error| Err(error.into()));
+                }
+            };
+            self.counts.count(&side);
+            match side {
+                Side::Left(granule) => return Some(Ok(MirrorDifference::Unexpected(granule))),
+                Side::Right(granule) => return Some(Ok(MirrorDifference::Missing(granule))),
+                Side::Both(..) => {}
+            }
         }
-        if let Some(standing) = &mut standing {
-            standing.changes_ago += 1;
-        }
-        if instance.identifier == identifier {
-            let Instance { timestamp: since, until, .. } = instance;
-            standing = Some(Standing { since, until, changes_ago: 0 });
-        }
-        Ok(())
-    })?;
-    Ok(standing)
+        None
+    }
 }

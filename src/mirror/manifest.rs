@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use super::error::{Error, Result};
 use crate::chain::Chain;
 use crate::input::{Error as InputError, Fault, MAX_ROW_BYTES};
 use crate::model::{
@@ -65,33 +65,43 @@ const LINE_GRANULES: usize = 1_000;
 
 const CHECK: &str = ",\"check\":\"";
 
-/// Writes the manifest of a dataset.
+/// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
+/// grows meanwhile.
 ///
 /// # Errors
 ///
-/// [`crate::Error::NoDataset`]; [`crate::Error::Output`]: what `out` returned.
-pub fn write(registry: &mut Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
-    let mut writer = Writer { out, chain: Chain::start(), part: Vec::new() };
-    registry.export(dataset, |exported| match exported {
-        Exported::Head { dataset, instances, latest } => {
-            let rule = "md5-chain";
-            Ok(writer.line(&Head {
+/// [`crate::Error::NoDataset`]; [`crate::Error::Inconsistent`]: the rows are not those that the
+/// history counts; [`Error::Output`]: what `out` returned.
+pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
+    let failed = |source| Error::Output { source };
+    let writer = std::cell::RefCell::new(Writer { out, chain: Chain::start(), part: Vec::new() });
+    registry.snapshot()?.export(
+        dataset,
+        |export| {
+            let head = Head {
                 accession_manifest: VERSION,
-                rule,
-                dataset,
-                instances,
-                latest,
-            })?)
-        }
-        Exported::Event(event) => {
-            if writer.part.len() == LINE_GRANULES {
-                writer.part(None)?;
+                rule: "md5-chain",
+                dataset: export.dataset,
+                instances: export.instances,
+                latest: export.latest,
+            };
+            writer.borrow_mut().line(&head).map_err(failed)
+        },
+        |exported| {
+            let mut writer = writer.borrow_mut();
+            match exported {
+                Exported::Event { at, kind, granule_id, producer_granule } => {
+                    if writer.part.len() == LINE_GRANULES {
+                        writer.part(None).map_err(failed)?;
+                    }
+                    let location = None;
+                    writer.part.push(Event { at, kind, granule_id, producer_granule, location });
+                    Ok(())
+                }
+                Exported::Change(instance) => writer.part(Some(&instance)).map_err(failed),
             }
-            writer.part.push(event);
-            Ok(())
-        }
-        Exported::Change(instance) => Ok(writer.part(Some(&instance))?),
-    })
+        },
+    )
 }
 
 struct Writer<'out, W> {
@@ -264,7 +274,7 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     ///
     /// [`crate::Error::Input`]: what is wrong, and in which line.
-    pub fn read_into(mut self, import: &mut Import<'_>, mut read: impl FnMut(u64)) -> Result<()> {
+    pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<()> {
         import.describe(self.dataset.clone());
         let (mut changes, mut latest) = (0, None);
         let mut open: Option<Timestamp> = None;
@@ -300,7 +310,7 @@ impl<R: BufRead> Reader<R> {
             }
             let identifier = self.parse(&identifier, "identifier")?;
             let location = Some(self.location());
-            import.expect(at, Expected { identifier, note: part.note, location });
+            import.expect(at, Expected { identifier: Some(identifier), note: part.note, location });
             (latest, last, open) = (Some(identifier), Some(at), None);
             changes += 1;
         }

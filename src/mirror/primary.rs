@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::error::{Error, Result};
 use super::manifest::Reader;
 use crate::input;
-use crate::model::{DatasetName, Moment, Timestamp};
-use crate::registry::{Access, ImportOptions, Registry, Selection};
-use crate::{Error, Result};
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::{self, Access, Import, Registry, Stamp};
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
@@ -67,45 +67,42 @@ impl Primary {
         let dataset = reader.dataset().name.clone();
         let folder = tempfile::tempdir()
             .map_err(|source| Error::File { path: std::env::temp_dir(), source })?;
-        let mut registry = Registry::create(&folder.path().join("primary.db"))?;
-        let mut import = registry.begin_import()?;
+        let registry = Registry::create(&folder.path().join("primary.db"))?;
+        let mut import = Import::new();
         reader.read_into(&mut import, |_| {})?;
-        let options = ImportOptions { create: true, dry_run: false };
-        let imported = import.apply(&dataset, options, now)?;
+        import.create_dataset();
+        let imported = registry.import(&dataset, &import, &Stamp::now(now))?;
         if imported.instances.is_empty() {
-            return Err(Error::NoHistory { name: dataset });
+            return Err(registry::Error::NoHistory { name: dataset }.into());
         }
         Primary::of(registry, Some(folder), mirror, named)
     }
 
     fn of(
-        mut registry: Registry,
+        registry: Registry,
         folder: Option<tempfile::TempDir>,
         mirror: &DatasetName,
         named: Option<&DatasetName>,
     ) -> Result<Self> {
-        let mut names: Vec<DatasetName> = Vec::new();
-        registry.each_dataset(|listed| {
-            names.push(listed.dataset.name);
-            Ok(())
-        })?;
+        let snapshot = registry.snapshot()?;
         let wanted = named.unwrap_or(mirror);
-        let dataset = match names.as_slice() {
-            names if names.contains(wanted) => wanted.clone(),
-            [only] if named.is_none() => only.clone(),
-            _ => return Err(Error::NoPrimaryDataset { name: wanted.clone(), names }),
+        let dataset = if snapshot.has_dataset(wanted)? {
+            wanted.clone()
+        } else {
+            let first = snapshot.datasets(None, LISTED_DATASETS)?.datasets;
+            let names: Vec<DatasetName> = first.into_iter().map(|it| it.dataset.name).collect();
+            match (names.as_slice(), named) {
+                ([only], None) => only.clone(),
+                _ => return Err(Error::NoPrimaryDataset { name: wanted.clone(), names }),
+            }
         };
+        drop(snapshot);
         Ok(Primary { registry, dataset, _folder: folder })
     }
 
     /// Its registry.
-    pub(super) fn registry(&mut self) -> &mut Registry {
-        &mut self.registry
-    }
-
-    /// Its dataset as of a time, or of its latest change.
-    pub(super) fn selection(&self, at: Option<Moment>) -> Selection {
-        Selection::Dataset { name: self.dataset.clone(), at }
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Its dataset.
@@ -113,3 +110,6 @@ impl Primary {
         &self.dataset
     }
 }
+
+/// Datasets of a primary that an error can list.
+const LISTED_DATASETS: u32 = 21;

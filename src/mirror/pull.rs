@@ -1,76 +1,96 @@
 //! Bringing a mirror to its primary's set, in one change that proves itself.
 
-use super::Primary;
-use crate::model::{DatasetName, Event, EventKind, Granule, Instance, Moment};
-use crate::registry::{Expected, ImportOptions, Registry, Side, Stamp, Work};
-use crate::{Error, Result};
+use super::compare::{MirrorDifference, MirrorStatus, compare};
+use super::error::Result;
+use super::primary::Primary;
+use crate::model::{DatasetName, Granule, Moment};
+use crate::registry::{self, Applied, Change, Entry, Registry, Stamp};
 
 /// How a pull is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PullOptions {
-    /// As of when at the primary; none: its latest change.
+    /// As of when at the primary. `None`: its latest change.
     pub primary_at: Option<Moment>,
-    /// When the change takes effect here.
-    pub stamp: Stamp,
-    /// Adds the dataset if it is not there.
-    pub create: bool,
-    /// Does everything, and then undoes it.
-    pub dry_run: bool,
+    /// What becomes of a mirror that is not there.
+    pub unknown: UnknownMirror,
+    /// Whether the change is kept.
+    pub run: Run,
+}
+
+/// What becomes of a pull into a dataset that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownMirror {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// The dataset is added.
+    Create,
+}
+
+/// Whether the change of a pull is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Run {
+    /// It is.
+    #[default]
+    Commit,
+    /// Everything is done, and then undone.
+    Rehearse,
 }
 
 /// What a pull did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
-    /// The change; none if the mirror was identical.
-    pub change: Option<Instance>,
-    /// What the primary holds, and the mirror now too.
-    pub primary: Instance,
-    /// What it cost.
-    pub work: Work,
+    /// How the mirror compared before.
+    pub before: MirrorStatus,
+    /// The change. `None`: the mirror was identical.
+    pub applied: Option<Applied>,
 }
 
 /// Makes a mirror hold what its primary holds: one change, committed only if the identifier that it
 /// leads to is the primary's. The mirror keeps its own timestamps and its own history.
 ///
-/// The memory is that of the differences.
+/// The differences may be any number: beyond some 16 MiB they are kept in a temporary file.
 ///
 /// # Errors
 ///
-/// [`Error::NoDataset`]: it is not there, and `create` is not asked for; as
-/// [`Registry::select`] on the primary; [`Error::Change`]: the time, or, if somebody else changed
+/// [`registry::Error::NoDataset`]: the mirror is not there, and is not to be created; as
+/// [`compare`] on the primary; [`registry::Error::Change`]: the time, or, if somebody else changed
 /// the mirror meanwhile, another identifier.
 pub fn pull(
-    mirror: &mut Registry,
+    mirror: &Registry,
     dataset: &DatasetName,
-    primary: &mut Primary,
+    primary: &Primary,
     options: PullOptions,
+    stamp: &Stamp<'_>,
 ) -> Result<Pulled> {
-    if !options.create {
-        mirror.dataset(dataset)?;
+    if options.unknown == UnknownMirror::Refuse && !mirror.snapshot()?.has_dataset(dataset)? {
+        return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
     }
-    let selection = primary.selection(options.primary_at);
-    let mut differences: Vec<(EventKind, Granule)> = Vec::new();
-    let (here, there, _) =
-        mirror.compare_with(dataset, primary.registry(), &selection, |side| {
-            differences.push(match side {
-                Side::Left(granule) => (EventKind::Deleted, granule),
-                Side::Right(granule) => (EventKind::Ingested, granule),
-            });
-            Ok(())
-        })?;
-    let unchanged = Pulled { change: None, primary: there.clone(), work: Work::default() };
-    if differences.is_empty() {
-        return Ok(unchanged);
+    let (before, differences) = compare(mirror, dataset, primary, options.primary_at)?;
+    let mut change = Change::new();
+    let mut has_differences = false;
+    for difference in differences {
+        has_differences = true;
+        match difference? {
+            MirrorDifference::Missing(granule) => change.ingest(entry(granule))?,
+            MirrorDifference::Unexpected(granule) => change.delete(entry(granule))?,
+        }
     }
-    let (at, _) = options.stamp.after(here.map(|here| here.timestamp)).map_err(Error::from)?;
-    let mut import = mirror.begin_import()?;
-    for (kind, granule) in differences {
-        let Granule { granule_id, producer_granule, .. } = granule;
-        import.add(Event { at, kind, granule_id, producer_granule, location: None })?;
+    if !has_differences {
+        return Ok(Pulled { before, applied: None });
     }
-    import.expect(at, Expected { identifier: there.identifier, note: None, location: None });
-    let import_options = ImportOptions { create: options.create, dry_run: options.dry_run };
-    let imported = import.apply(dataset, import_options, options.stamp.now.max(at))?;
-    let change = imported.instances.into_iter().next();
-    Ok(Pulled { change, work: imported.work, ..unchanged })
+    change.expect(before.primary.identifier);
+    if options.unknown == UnknownMirror::Create {
+        change.create_dataset();
+    }
+    if options.run == Run::Rehearse {
+        change.dry_run();
+    }
+    let applied = mirror.change(dataset, &change, stamp)?;
+    Ok(Pulled { before, applied: Some(applied) })
+}
+
+fn entry(granule: Granule) -> Entry {
+    let Granule { granule_id, producer_granule, .. } = granule;
+    Entry { granule_id, producer_granule, location: None }
 }

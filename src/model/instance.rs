@@ -25,6 +25,8 @@ pub struct Instance {
     pub deleted: u64,
     /// When the change was entered in the register.
     pub recorded: Timestamp,
+    /// Who entered it. `None`: not known. Kept in this registry only, like `recorded`.
+    pub recorded_by: Option<String>,
     /// What the archivist noted with the change.
     pub note: Option<String>,
 }
@@ -61,6 +63,7 @@ mod tests {
             ingested: 0,
             deleted: 0,
             recorded: at("2001-01-02T00:00:00Z"),
+            recorded_by: None,
             note: None,
         };
         let cases = [

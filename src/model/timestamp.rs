@@ -29,6 +29,12 @@ impl Timestamp {
     const FIRST_MICROS: i64 = -62_167_219_200_000_000;
     const LAST_MICROS: i64 = 253_402_300_799_999_999;
 
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Timestamp = Timestamp(0);
+
+    /// The last instant that RFC 3339 can write, in the year 9999.
+    pub const MAX: Timestamp = Timestamp(Timestamp::LAST_MICROS);
+
     /// The instant so many microseconds after 1970-01-01T00:00:00Z, if it lies in the years 0000
     /// to 9999, which RFC 3339 can write.
     pub const fn from_micros(micros: i64) -> Option<Self> {

@@ -1,11 +1,12 @@
-//! A copy of the whole registry, proved before it is given out.
+//! A copy of the whole registry, verified before it is put in place.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Access, Registry};
-use crate::{Error, Result};
+use super::error::{Error, Result};
+use super::handle::Registry;
+use crate::store::{self, Access};
 
 /// A copy that was made, and what was verified in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,59 +21,62 @@ pub struct BackedUp {
 
 impl Registry {
     /// Copies the registry as it is now to `target`, where there is no file yet, while others may
-    /// read and write it. The copy appears whole, and only once everything in it was verified.
+    /// read and write it. The copy appears whole, and only after everything in it was verified.
     ///
     /// # Errors
     ///
     /// [`Error::Store`] of kind `registry-exists`: there is a file already; of other kinds: the
-    /// registry cannot be read, or nothing written there. [`Error::Inconsistent`]: what was copied
-    /// does not verify, and was taken away again.
-    pub fn back_up(&mut self, target: &Path) -> Result<BackedUp> {
-        let draft = self.reading(|read, monitor| {
-            let mut copied = 0;
-            let draft = read.copy_beside(target, |done, all| {
-                if copied == 0 {
-                    monitor.begin("copying", "pages", all);
-                }
-                monitor.advance(done - copied);
-                copied = done;
-            });
-            monitor.end();
-            draft.map_err(|error| Error::from(error).in_file(target))
-        })?;
-        let in_target = |error: crate::store::Error| Error::from(error).in_file(target);
-        // What is wrong with the copy is wrong with the registry; the draft's name says nothing.
-        let path = self.path().to_owned();
+    /// registry cannot be read, or nothing can be written there. [`Error::Inconsistent`]: what was
+    /// copied does not verify, and was removed again.
+    pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
+        let in_target = |error: store::Error| Error::from(error).in_file(target);
+        let read = self.read()?;
+        let mut progress = self.begin("copying", "pages", None);
+        let mut copied = 0;
+        let copy = read.copy_beside(target, |done, _| {
+            let more = done - copied;
+            copied = done;
+            progress.advance_by(more).is_ok()
+        });
+        drop(progress);
+        drop(read);
+        let file = copy.map_err(in_target)?;
+        // What is wrong with the copy is wrong with the registry: the temporary file's name would
+        // say nothing.
         let of_registry = |error: Error| match error {
-            Error::Store { source, .. } => Error::from(source).in_file(&path),
+            Error::Store { source, .. } => self.named(Error::from(source)),
             other => other,
         };
-        let mut copy = Registry::open(draft.path(), Access::Read).map_err(of_registry)?;
-        std::mem::swap(&mut copy.monitor, &mut self.monitor);
-        let verified = copy.verify_all();
-        std::mem::swap(&mut copy.monitor, &mut self.monitor);
+        let copy = Registry::open(file.path(), Access::Read)
+            .map(|copy| copy.reporting_as(self))
+            .map_err(of_registry)?;
+        let (datasets, identifiers) = copy.verify_all().map_err(of_registry)?;
         drop(copy);
-        let (datasets, identifiers) = verified.map_err(of_registry)?;
-        let bytes = std::fs::metadata(draft.path())
-            .map_err(|source| Error::File { path: target.to_owned(), source })?
-            .len();
-        draft.publish_closed().map_err(in_target)?;
+        let bytes = file.bytes().map_err(in_target)?;
+        file.publish_closed().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets, identifiers })
     }
 
     /// Verifies everything; returns how many datasets and how many identifiers there are.
-    fn verify_all(&mut self) -> Result<(u64, u64)> {
+    fn verify_all(&self) -> Result<(u64, u64)> {
         self.check_file()?;
         let (mut datasets, mut identifiers) = (0, 0);
-        for listed in self.datasets()? {
-            let verification = self.verify(&listed.dataset.name)?;
-            if let Some(finding) = verification.mismatches.first() {
-                let what = format!("{}: {}", verification.dataset, finding.text);
-                return Err(Error::Inconsistent { what });
+        let mut after = None;
+        loop {
+            let page = self.snapshot()?.datasets(after.as_ref(), 1_000)?;
+            for listed in page.datasets {
+                let verification = self.verify(&listed.dataset.name)?;
+                if let Some(finding) = verification.mismatches.first() {
+                    let what = format!("{}: {}", verification.dataset, finding.text);
+                    return Err(Error::Inconsistent { what });
+                }
+                datasets += 1;
+                identifiers += verification.identifiers;
             }
-            datasets += 1;
-            identifiers += verification.identifiers;
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok((datasets, identifiers)),
+            }
         }
-        Ok((datasets, identifiers))
     }
 }

@@ -1,22 +1,19 @@
-//! Being told how work goes on.
+//! Reports on work that takes long, and a way to stop it.
 
-/// Is told how long work goes on; the library itself prints nothing.
-pub trait Monitor {
-    /// Work begins on about so many things, `"granules"` for one; 0: nobody knows how many.
-    fn begin(&mut self, what: &'static str, things: &'static str, total: u64);
+use std::ops::ControlFlow;
 
-    /// So many more are done.
-    fn advance(&mut self, more: u64);
+/// Receives reports on work that takes long, and can stop it. The library itself prints nothing.
+///
+/// Work is reported from the threads that do it.
+pub trait Monitor: Send + Sync {
+    /// Work begins: `what` is done to `things`, for instance `"hashing"` to `"granules"`. `total`
+    /// is about how many there are; `None` if that is not known.
+    fn begin(&self, what: &'static str, things: &'static str, total: Option<u64>);
 
-    /// The work has ended, well or not.
-    fn end(&mut self);
-}
+    /// So many more are done; 0 only asks whether to go on. [`ControlFlow::Break`] stops the work,
+    /// which then fails with [`Error::Interrupted`](super::Error::Interrupted) and changes nothing.
+    fn advance(&self, more: u64) -> ControlFlow<()>;
 
-/// Tells nobody.
-impl Monitor for () {
-    fn begin(&mut self, _: &'static str, _: &'static str, _: u64) {}
-
-    fn advance(&mut self, _: u64) {}
-
-    fn end(&mut self) {}
+    /// The work has ended, whether it succeeded or not.
+    fn end(&self);
 }

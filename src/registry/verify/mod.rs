@@ -6,16 +6,15 @@ mod rows;
 
 use serde::Serialize;
 
-use super::{Registry, dataset_of};
+use super::error::{Error, Result};
+use super::handle::Registry;
+use super::snapshot::dataset_of;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{DatasetName, Identifier, Timestamp};
-use crate::{Error, Result};
+use crate::store::{self, Begin};
 use checkpoints::Checkpoints;
 use parts::Parts;
 use rows::Rows;
-
-/// Rows after which the monitor is told.
-const MONITORED_ROWS: u64 = 4_096;
 
 /// What `verify` found out about a dataset.
 ///
@@ -91,73 +90,73 @@ impl Registry {
     ///
     /// [`Error::NoDataset`]; [`Error::Store`] if rows cannot be read at all. What does not agree is
     /// no error: it is found.
-    pub fn verify(&mut self, dataset: &DatasetName) -> Result<Verification> {
-        self.reading(|read, monitor| {
-            let (key, _) = dataset_of(read, dataset)?;
-            let mut instances = Vec::new();
-            read.each_instance_of(key, |instance| {
-                instances.push(instance);
+    pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
+        let verify = || {
+            let read = self.read()?;
+            let verification = self.verify_in(&read, dataset)?;
+            read.check_same_file()?;
+            Ok(verification)
+        };
+        verify().map_err(|error: Error| self.named(error))
+    }
+
+    fn verify_in(&self, read: &store::Snapshot, dataset: &DatasetName) -> Result<Verification> {
+        let (key, _) = dataset_of(read, dataset)?;
+        let instances = read.instances_after(key, None, Timestamp::MAX, u32::MAX)?;
+        let ingests = instances.iter().map(|instance| instance.ingested);
+        let rows_expected = ingests.fold(0, u64::saturating_add);
+        let mut progress = self.begin("verifying", "granules", Some(rows_expected));
+        let mut rows = Rows::of(&instances);
+        let mut checkpoints = Checkpoints::of(read.checkpoints_after(key, "", u32::MAX)?);
+        let mut subsets = Parts::of(read.subsets_of(key)?);
+        let issued = instances.len() as u64 + subsets.count();
+        let swept = std::thread::scope(|scope| {
+            let compare = |granule_id: &str, chain: Identifier| {
+                checkpoints.compare(granule_id, chain);
                 Ok::<_, Error>(())
+            };
+            let mut hashing = Hashing::of(scope, Sweep::over(instances.len()), compare);
+            read.each_period(key, Begin::Start, None, |period| {
+                progress.advance()?;
+                match rows.held(period) {
+                    Some((granule_id, span)) => {
+                        subsets.held(granule_id, period);
+                        hashing.hold(granule_id, span)
+                    }
+                    None => Ok(()),
+                }
             })?;
-            let ingests = instances.iter().map(|instance| instance.ingested);
-            let stays = ingests.fold(0, u64::saturating_add);
-            monitor.begin("verifying", "granules", stays);
-            let mut rows = Rows::of(&instances);
-            let mut checkpoints = Checkpoints::of(read.checkpoints(key)?);
-            let mut parts = Parts::of(read.subsets_of(key)?);
-            let issued = instances.len() as u64 + parts.count();
-            let swept = std::thread::scope(|scope| {
-                let compare = |granule_id: &str, chain: Identifier| {
-                    checkpoints.compare(granule_id, chain);
-                    Ok::<_, Error>(())
-                };
-                let mut hashing = Hashing::of(scope, Sweep::over(instances.len()), compare);
-                read.each_stay(key, |stay| {
-                    rows.count += 1;
-                    if rows.count.is_multiple_of(MONITORED_ROWS) {
-                        monitor.advance(MONITORED_ROWS);
-                    }
-                    match rows.held(stay) {
-                        Some((granule_id, span)) => {
-                            parts.held(granule_id, stay);
-                            hashing.hold(granule_id, span)
-                        }
-                        None => Ok(()),
-                    }
-                })?;
-                hashing.finish()
-            });
-            monitor.end();
-            let identifiers: Vec<Identifier> = swept?.identifiers().collect();
-            let mut findings = rows.compare_with(&identifiers);
-            for what in read.integrity_of_records()? {
-                findings.add(Code::Record, None, None, what);
-            }
-            findings.append(rows.findings);
-            findings.append(checkpoints.finish());
-            findings.append(parts.compare(read, key)?);
-            let mismatches = findings.into_list();
-            Ok(Verification {
-                dataset: dataset.clone(),
-                identifiers: issued,
-                ok: mismatches.is_empty(),
-                mismatches,
-            })
+            hashing.finish()
+        });
+        drop(progress);
+        let identifiers: Vec<Identifier> = swept?.identifiers().collect();
+        let mut findings = rows.compare_with(&identifiers);
+        findings.append(rows.findings);
+        findings.append(checkpoints.finish());
+        findings.append(subsets.compare(read, key)?);
+        let mismatches = findings.into_list();
+        Ok(Verification {
+            dataset: dataset.clone(),
+            identifiers: issued,
+            ok: mismatches.is_empty(),
+            mismatches,
         })
     }
 
-    /// Lets SQLite check the pages and indexes of the file.
+    /// Lets SQLite check the pages and indexes of the file, and the second copies of what nothing
+    /// else could prove. One pass over the file.
     ///
     /// # Errors
     ///
     /// [`Error::Store`] of kind `damaged`, with what it found.
-    pub fn check_file(&mut self) -> Result<()> {
-        let found = self.reading(|read, _| Ok(read.integrity()?))?;
+    pub fn check_file(&self) -> Result<()> {
+        let check = || Ok(self.read()?.integrity()?);
+        let found = check().map_err(|error: Error| self.named(error))?;
         if found.is_empty() {
             return Ok(());
         }
-        let source = crate::store::Error::Damaged { what: found.join("; ") };
-        Err(Error::from(source).in_file(self.path()))
+        let source = store::Error::Damaged { what: found.join("; ") };
+        Err(self.named(source.into()))
     }
 }
 

@@ -1,10 +1,13 @@
 //! Whether the parts that were cited are still what was cited.
 
 use super::{Code, Findings};
-use crate::Result;
+use crate::registry::error::Result;
 use crate::chain::Chain;
 use crate::model::{Criteria, Pattern, Subset};
-use crate::store::{DatasetKey, Read, Stay, SubsetKey};
+use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
+
+/// Granules that are looked up at once.
+const PAGE_ROWS: u32 = 1_024;
 
 /// The check of a dataset's parts: those of patterns beside the check of the granule rows, those
 /// that name their granules by look-ups of their own.
@@ -39,7 +42,7 @@ impl Parts {
     }
 
     /// Takes the next granule row.
-    pub fn held(&mut self, granule_id: &str, stay: Stay<'_>) {
+    pub fn held(&mut self, granule_id: &str, stay: Period<'_>) {
         for (part, patterns, tally) in &mut self.by_pattern {
             let at = part.timestamp.as_micros();
             let is_held = stay.ingested <= at && stay.deleted.is_none_or(|deleted| at < deleted);
@@ -51,22 +54,31 @@ impl Parts {
     }
 
     /// What does not agree.
-    pub fn compare(self, read: &Read<'_>, dataset: DatasetKey) -> Result<Findings> {
+    pub fn compare(self, read: &Snapshot, dataset: DatasetKey) -> Result<Findings> {
         let mut findings = Findings::default();
         for (part, _, tally) in &self.by_pattern {
             compare(part, tally, &mut findings);
         }
         for (key, part) in &self.named {
             let mut tally = Tally::default();
-            for named in read.named_granules(*key) {
-                let named = named?;
-                if read.granule_held(dataset, &named, part.timestamp)?.is_none() {
-                    let what = "is named by a citation, and was not held then".to_owned();
-                    let at = Some(part.timestamp);
-                    findings.add(Code::Selection, at, Some(named.as_str()), what);
+            let mut after = String::new();
+            loop {
+                let page =
+                    read.named_after(dataset, *key, part.timestamp, &after, PAGE_ROWS)?;
+                let is_over = page.len() < PAGE_ROWS as usize;
+                for (named, held) in &page {
+                    if held.is_none() {
+                        let what = "is named by a citation, and was not held then".to_owned();
+                        let at = Some(part.timestamp);
+                        findings.add(Code::Selection, at, Some(named.as_str()), what);
+                    }
+                    tally.chain.push(named.as_str());
+                    tally.granules += 1;
                 }
-                tally.chain.push(named.as_str());
-                tally.granules += 1;
+                match page.last() {
+                    Some((last, _)) if !is_over => after = last.to_string(),
+                    _ => break,
+                }
             }
             compare(part, &tally, &mut findings);
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Code, Findings};
 use crate::model::{GranuleId, Identifier, Instance, Timestamp};
-use crate::store::Stay;
+use crate::store::Period;
 
 /// The check of a dataset's granule rows, one by one in the order of id and time.
 pub(super) struct Rows<'history> {
@@ -39,7 +39,7 @@ impl<'history> Rows<'history> {
     }
 
     /// The granule of the next row, and the instances that hold it; none if it cannot be one.
-    pub fn held<'row>(&mut self, stay: Stay<'row>) -> Option<(&'row str, Range<usize>)> {
+    pub fn held<'row>(&mut self, stay: Period<'row>) -> Option<(&'row str, Range<usize>)> {
         match std::str::from_utf8(stay.granule_id) {
             Ok(text) if GranuleId::check(text).is_ok() => {
                 let span = self.span(text, stay);
@@ -56,7 +56,7 @@ impl<'history> Rows<'history> {
 
     /// The instances during which a row says that its granule was held; finds fault with dates at
     /// which there was no change.
-    fn span(&mut self, granule_id: &str, stay: Stay<'_>) -> Range<usize> {
+    fn span(&mut self, granule_id: &str, stay: Period<'_>) -> Range<usize> {
         let begins = self.timestamps.binary_search(&stay.ingested);
         let ends = stay.deleted.map(|deleted| self.timestamps.binary_search(&deleted));
         match begins {

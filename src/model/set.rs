@@ -1,0 +1,55 @@
+//! A set of granules that has an identifier.
+
+use super::{DatasetName, Identifier, Instance, Subset};
+
+/// A set of granules that the registry knows by an identifier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Set {
+    /// All that a dataset held from one change to the next.
+    Instance(Instance),
+    /// What was selected from an instance when it was cited.
+    Subset {
+        /// What was selected.
+        subset: Subset,
+        /// The instance that it was first selected from.
+        instance: Instance,
+    },
+}
+
+impl Set {
+    /// The identifier of the granules.
+    pub fn identifier(&self) -> Identifier {
+        match self {
+            Set::Instance(instance) => instance.identifier,
+            Set::Subset { subset, .. } => subset.identifier,
+        }
+    }
+
+    /// How many granules there are.
+    pub fn granules(&self) -> u64 {
+        match self {
+            Set::Instance(instance) => instance.granules,
+            Set::Subset { subset, .. } => subset.granules,
+        }
+    }
+
+    /// The dataset.
+    pub fn dataset(&self) -> &DatasetName {
+        &self.instance().dataset
+    }
+
+    /// The instance that this is, or that it was selected from.
+    pub fn instance(&self) -> &Instance {
+        match self {
+            Set::Instance(instance) | Set::Subset { instance, .. } => instance,
+        }
+    }
+
+    /// The subset. `None` if this is a whole instance.
+    pub fn subset(&self) -> Option<&Subset> {
+        match self {
+            Set::Instance(_) => None,
+            Set::Subset { subset, .. } => Some(subset),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The registry itself: how it is opened, and how work on it begins and ends.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::{Error, Result};
+use super::monitor::Monitor;
+use crate::store::{self, Access, NewFile, Store, Transaction, Watch};
+
+/// How long a writer waits for another before it gives up.
+const DEFAULT_BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// A registry: one file that holds the datasets of an archive.
+///
+/// Cheap to clone and to share between threads: clones use the same pool of connections. Questions
+/// are asked on a [`Snapshot`](super::Snapshot); each method that changes something is one
+/// transaction.
+///
+/// # Examples
+///
+/// ```
+/// use accession::{Change, GranuleId, Registry, Stamp};
+///
+/// let directory = tempfile::tempdir()?;
+/// let registry = Registry::create(&directory.path().join("accession.db"))?;
+/// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
+/// let mut change = Change::new();
+/// change.ingest(granule_id)?;
+/// change.create_dataset();
+/// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
+/// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
+/// let instance = applied.instance.expect("something changed");
+/// assert_eq!(instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
+/// assert_eq!(applied.work.steps, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Registry {
+    store: Arc<Store>,
+    monitor: Option<Arc<dyn Monitor>>,
+}
+
+/// How a registry is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenOptions {
+    access: Access,
+    busy_wait: Duration,
+}
+
+/// A new registry that nobody sees until it is put in place: what fails meanwhile leaves nothing.
+pub struct NewRegistry {
+    /// The registry, empty at first.
+    pub registry: Registry,
+    file: NewFile,
+    path: PathBuf,
+}
+
+/// How a transaction ends.
+pub(super) enum End {
+    Commit,
+    RollBack,
+}
+
+impl OpenOptions {
+    /// Waits ten seconds for another writer.
+    pub fn new(access: Access) -> Self {
+        OpenOptions { access, busy_wait: DEFAULT_BUSY_WAIT }
+    }
+
+    /// Waits so long for another writer before it gives up.
+    pub fn with_busy_wait(self, busy_wait: Duration) -> Self {
+        OpenOptions { busy_wait, ..self }
+    }
+
+    /// Opens a registry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: there is none (`registry-missing`), it is something else
+    /// (`not-a-registry`), damaged, of a newer version, or cannot be opened for this.
+    pub fn open(self, path: &Path) -> Result<Registry> {
+        let store = Store::open(path, self.access, self.busy_wait);
+        let store = store.map_err(|error| Error::from(error).in_file(path))?;
+        Ok(Registry { store: Arc::new(store), monitor: None })
+    }
+}
+
+impl Registry {
+    /// Opens a registry, with [`OpenOptions::new`].
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn open(path: &Path, access: Access) -> Result<Self> {
+        OpenOptions::new(access).open(path)
+    }
+
+    /// Creates an empty registry where there is no file yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: there is a file (`registry-exists`), or none can be created there.
+    pub fn create(path: &Path) -> Result<Self> {
+        Registry::prepare(path)?.put_in_place()?;
+        Registry::open(path, Access::Write)
+    }
+
+    /// Creates a registry in memory, which is gone when its last clone is dropped.
+    ///
+    /// It has one connection: while a [`Snapshot`](super::Snapshot) of it is open, every other use
+    /// waits for that one to be dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: no memory.
+    pub fn in_memory() -> Result<Self> {
+        let store = Store::in_memory(DEFAULT_BUSY_WAIT)?;
+        Ok(Registry { store: Arc::new(store), monitor: None })
+    }
+
+    /// Creates a new registry that has yet to be put in place at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: no file can be created in that directory.
+    pub fn prepare(path: &Path) -> Result<NewRegistry> {
+        let (store, file) = NewFile::beside(path, DEFAULT_BUSY_WAIT)
+            .map_err(|error| Error::from(error).in_file(path))?;
+        let registry = Registry { store: Arc::new(store), monitor: None };
+        Ok(NewRegistry { registry, file, path: path.to_owned() })
+    }
+
+    /// The same registry, whose work is reported to `monitor`, which can also stop it.
+    #[must_use]
+    pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
+        Registry { store: Arc::clone(&self.store), monitor: Some(monitor) }
+    }
+
+    /// The same registry, reported to the monitor of another.
+    pub(super) fn reporting_as(&self, other: &Registry) -> Self {
+        Registry { store: Arc::clone(&self.store), monitor: other.monitor.clone() }
+    }
+
+    /// The path that the registry was opened by. `None` in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.store.path()
+    }
+
+    /// Begins to read.
+    pub(super) fn read(&self) -> Result<store::Snapshot> {
+        self.store.snapshot(self.watch().as_ref()).map_err(|error| self.named(error.into()))
+    }
+
+    /// Does `work` as one change: all of it or, if it fails or says so, nothing.
+    ///
+    /// `work` can be run again from its start: a database may ask for that.
+    pub(super) fn write<T>(
+        &self,
+        mut work: impl FnMut(&Transaction) -> Result<(T, End)>,
+    ) -> Result<T> {
+        let mut attempt = || {
+            let transaction = self.store.transaction(self.watch().as_ref())?;
+            let (result, end) = work(&transaction)?;
+            match end {
+                End::Commit => transaction.commit()?,
+                End::RollBack => drop(transaction),
+            }
+            Ok(result)
+        };
+        attempt().map_err(|error: Error| self.named(error))
+    }
+
+    /// Names this registry in an error about a registry that is not named yet.
+    pub(super) fn named(&self, error: Error) -> Error {
+        match self.path() {
+            Some(path) => error.in_file(path),
+            None => error,
+        }
+    }
+
+    /// Reports that work begins; the guard reports that it ends.
+    pub(super) fn begin(
+        &self,
+        what: &'static str,
+        things: &'static str,
+        total: Option<u64>,
+    ) -> Work<'_> {
+        let monitor = self.monitor.as_deref();
+        if let Some(monitor) = monitor {
+            monitor.begin(what, things, total);
+        }
+        Work { monitor, unreported: 0 }
+    }
+
+    /// The monitor's question whether to stop, in the form that the store asks it.
+    fn watch(&self) -> Option<Watch> {
+        let monitor = Arc::clone(self.monitor.as_ref()?);
+        Some(Arc::new(move || monitor.advance(0).is_break()))
+    }
+}
+
+/// Work that a monitor is told of.
+pub(super) struct Work<'monitor> {
+    monitor: Option<&'monitor dyn Monitor>,
+    unreported: u64,
+}
+
+/// Things after which the monitor is told.
+const REPORTED_THINGS: u64 = 4_096;
+
+impl Work<'_> {
+    /// One more is done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`]: the monitor stopped the work.
+    pub fn advance(&mut self) -> Result<()> {
+        self.unreported += 1;
+        if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }
+    }
+
+    /// So many more are done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Work::advance`].
+    pub fn advance_by(&mut self, more: u64) -> Result<()> {
+        self.unreported += more;
+        self.report()
+    }
+
+    fn report(&mut self) -> Result<()> {
+        let more = std::mem::take(&mut self.unreported);
+        match self.monitor.map(|monitor| monitor.advance(more)) {
+            Some(ControlFlow::Break(())) => Err(Error::Interrupted),
+            Some(ControlFlow::Continue(())) | None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        if let Some(monitor) = self.monitor {
+            monitor.end();
+        }
+    }
+}
+
+impl NewRegistry {
+    /// Puts the registry in its place, whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: of kind `registry-exists` if there is a file by now, since another process
+    /// was faster; of kind `busy` if a clone of the registry is still in use.
+    pub fn put_in_place(self) -> Result<()> {
+        let NewRegistry { registry, file, path } = self;
+        let put = |registry: Registry| {
+            let Registry { store, .. } = registry;
+            let store = Arc::try_unwrap(store)
+                .map_err(|_| store::Error::Busy { waited: Duration::ZERO })?;
+            file.publish(store)
+        };
+        put(registry).map_err(|error| Error::from(error).in_file(&path))
+    }
+}

@@ -1,0 +1,158 @@
+//! The whole history of a dataset, change by change: all that is needed to rebuild it elsewhere.
+
+use std::collections::VecDeque;
+
+use super::view::{Snapshot, dataset_of};
+use crate::model::{Dataset, DatasetName, EventKind, GranuleId, Identifier, Instance, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::store::StoredEvent;
+
+/// A dataset whose history is to be exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its record.
+    pub dataset: Dataset,
+    /// How many changes it has had.
+    pub instances: u64,
+    /// The identifier in force. `None` without a change.
+    pub latest: Option<Identifier>,
+}
+
+/// A part of a history, in order of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exported {
+    /// A granule that the change that follows ingested or deleted.
+    Event {
+        /// When.
+        at: Timestamp,
+        /// Which of the two.
+        kind: EventKind,
+        /// The granule.
+        granule_id: GranuleId,
+        /// The id that its producer gave it, where that is another one.
+        producer_granule: Option<GranuleId>,
+    },
+    /// A change, after its events: what it led to.
+    Change(Instance),
+}
+
+/// Instances that are read at once.
+const PAGE_ROWS: u32 = 1_024;
+
+impl Snapshot {
+    /// Shows the history of a dataset: first `begin` is told what follows; then come, of each change,
+    /// its events, ingests first and by id, and the change itself. Memory: a page of the history.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]; what `begin` and `show` returned; [`Error::Inconsistent`]: the rows are
+    /// not those that the history counts.
+    pub fn export<E: From<Error>>(
+        &self,
+        dataset: &DatasetName,
+        begin: impl FnOnce(Export) -> std::result::Result<(), E>,
+        mut show: impl FnMut(Exported) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let named = |error: Error| E::from(self.registry.named(error));
+        let read = &self.read;
+        let (key, record) = dataset_of(read, dataset).map_err(named)?;
+        let stored = |error: crate::store::Error| named(error.into());
+        let latest = read.latest_instance(key).map_err(stored)?;
+        let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
+        let instances = read.count_instances(key, up_to).map_err(stored)?;
+        begin(Export {
+            dataset: record,
+            instances,
+            latest: latest.map(|latest| latest.identifier),
+        })?;
+        let mut changes = Changes { page: VecDeque::new(), last: None, is_over: false };
+        let mut tally = Tally::default();
+        let mut next = || -> Result<Option<Instance>> {
+            if changes.page.is_empty() && !changes.is_over {
+                let page = read.instances_after(key, changes.last, up_to, PAGE_ROWS)?;
+                changes.is_over = page.len() < PAGE_ROWS as usize;
+                changes.last = page.last().map(|last| last.timestamp).or(changes.last);
+                changes.page = page.into();
+            }
+            Ok(changes.page.pop_front())
+        };
+        let mut change = next().map_err(named)?;
+        let exported = read.each_event(key, None, Timestamp::MAX, |event: StoredEvent| {
+            while let Some(done) = change.take_if(|change| change.timestamp < event.at) {
+                tally.check(&done).map_err(|error| Stop::Named(E::from(error)))?;
+                show(Exported::Change(done)).map_err(Stop::Named)?;
+                change = next().map_err(Stop::Registry)?;
+            }
+            if change.as_ref().is_none_or(|change| change.timestamp != event.at) {
+                let what = format!(
+                    "{} was ingested or deleted at {}, when {dataset} had no change",
+                    event.granule_id, event.at
+                );
+                return Err(Stop::Registry(Error::Inconsistent { what }));
+            }
+            tally.count(event.kind);
+            let StoredEvent { at, kind, granule_id, producer_granule } = event;
+            show(Exported::Event { at, kind, granule_id, producer_granule }).map_err(Stop::Named)
+        });
+        exported.map_err(|stop| match stop {
+            Stop::Named(error) => error,
+            Stop::Registry(error) => named(error),
+        })?;
+        while let Some(done) = change {
+            tally.check(&done).map_err(named)?;
+            show(Exported::Change(done))?;
+            change = next().map_err(named)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an export ends early.
+enum Stop<E> {
+    /// What a callback returned.
+    Named(E),
+    /// What the registry returned, which is not named in it yet.
+    Registry(Error),
+}
+
+impl<E> From<crate::store::Error> for Stop<E> {
+    fn from(error: crate::store::Error) -> Self {
+        Stop::Registry(error.into())
+    }
+}
+
+/// The changes that are still to come.
+struct Changes {
+    page: VecDeque<Instance>,
+    last: Option<Timestamp>,
+    is_over: bool,
+}
+
+/// How many granules the rows say that a change ingested and deleted.
+#[derive(Default)]
+struct Tally {
+    ingested: u64,
+    deleted: u64,
+}
+
+impl Tally {
+    fn count(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Ingested => self.ingested += 1,
+            EventKind::Deleted => self.deleted += 1,
+        }
+    }
+
+    /// Compares with what the history says of a change, and begins with the next one.
+    fn check(&mut self, change: &Instance) -> Result<()> {
+        let Tally { ingested, deleted } = std::mem::take(self);
+        if (ingested, deleted) == (change.ingested, change.deleted) {
+            return Ok(());
+        }
+        let what = format!(
+            "{} has rows of {ingested} granules ingested and {deleted} deleted at {}, its history counts {} and {}",
+            change.dataset, change.timestamp, change.ingested, change.deleted
+        );
+        Err(Error::Inconsistent { what })
+    }
+}

@@ -1,0 +1,255 @@
+//! The granules of a set, in canonical order.
+
+use std::vec;
+
+use super::view::{Snapshot, dataset_of};
+use crate::chain::Chain;
+use crate::model::{Criteria, DatasetName, Granule, GranuleId, Identifier, Pattern, Set, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::Registry;
+use crate::store::{self, DatasetKey, SubsetKey};
+
+/// Granules of a page.
+const PAGE_ROWS: u32 = 4_096;
+
+impl Snapshot {
+    /// The granules of a set, in canonical order. What an instance holds never changes, so they can
+    /// be read when this snapshot is gone; `deleted` is what is known when each page is read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]; [`Error::UnknownIdentifier`]: the set is not of this registry.
+    pub fn granules(&self, set: &Set) -> Result<Granules> {
+        let pages = self.ask(|read| GranulePages::of(read, set))?;
+        Ok(Granules::of(&self.registry, pages, Some(set)))
+    }
+
+    /// Every period in which granules with this producer id were held, still or not, by id and then
+    /// by time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`].
+    pub fn granules_of_producer(
+        &self,
+        dataset: &DatasetName,
+        producer_granule: &GranuleId,
+    ) -> Result<Granules> {
+        let (key, _) = self.ask(|read| dataset_of(read, dataset))?;
+        let kind = Kind::OfProducer { producer_granule: producer_granule.clone(), ingested: None };
+        Ok(Granules::of(&self.registry, GranulePages::from_start(key, Timestamp::EPOCH, kind), None))
+    }
+}
+
+/// Granules in canonical order, with a page in memory at a time.
+///
+/// Each page is a short read of its own: a slow reader holds nothing open, and the iterator can be
+/// dropped at any time. After the last granule of a whole set their number is compared with the
+/// history's; a difference is an error, [`Error::Inconsistent`].
+pub struct Granules {
+    registry: Registry,
+    pages: GranulePages,
+    page: vec::IntoIter<Granule>,
+    /// How many the set has, and whose they are. `None`: only some of a set are read.
+    expected: Option<(u64, DatasetName)>,
+    read: u64,
+    is_over: bool,
+}
+
+impl Granules {
+    fn of(registry: &Registry, pages: GranulePages, set: Option<&Set>) -> Self {
+        Granules {
+            registry: registry.clone(),
+            pages,
+            page: Vec::new().into_iter(),
+            expected: set.map(|set| (set.granules(), set.dataset().clone())),
+            read: 0,
+            is_over: false,
+        }
+    }
+
+    /// Begins after an id instead of with the first granule. Before the first one is read.
+    #[must_use]
+    pub fn after(mut self, granule_id: &GranuleId) -> Self {
+        self.pages.after = Some(granule_id.clone());
+        self.expected = None;
+        self
+    }
+
+    fn next_page(&mut self) -> Result<Option<Granule>> {
+        let next_page = || {
+            let read = self.registry.read()?;
+            let page = self.pages.next(&read)?;
+            read.check_same_file()?;
+            Ok(page)
+        };
+        let mut load = next_page;
+        let page = load().map_err(|error: Error| self.registry.named(error))?;
+        self.page = page.unwrap_or_default().into_iter();
+        match self.page.next() {
+            Some(granule) => Ok(Some(granule)),
+            None => self.check_count().map(|()| None),
+        }
+    }
+
+    fn check_count(&self) -> Result<()> {
+        match &self.expected {
+            Some((expected, dataset)) if *expected != self.read => {
+                let read = self.read;
+                let path = self.registry.path().map_or(String::new(), |path| {
+                    format!(" of registry {}", crate::model::quoted(&path.to_string_lossy()))
+                });
+                let what = format!(
+                    "{dataset}{path} has rows of {read} granules where its history counts {expected}"
+                );
+                Err(Error::Inconsistent { what })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Iterator for Granules {
+    type Item = Result<Granule>;
+
+    fn next(&mut self) -> Option<Result<Granule>> {
+        if self.is_over {
+            return None;
+        }
+        let next = match self.page.next() {
+            Some(granule) => Ok(Some(granule)),
+            None => self.next_page(),
+        };
+        self.is_over = !matches!(next, Ok(Some(_)));
+        self.read += u64::from(!self.is_over);
+        next.transpose()
+    }
+}
+
+/// Where a list of granules goes on.
+pub(in crate::registry) struct GranulePages {
+    dataset: DatasetKey,
+    at: Timestamp,
+    kind: Kind,
+    after: Option<GranuleId>,
+    is_over: bool,
+}
+
+/// Which granules are listed.
+enum Kind {
+    Held,
+    Selected(Vec<Pattern>),
+    Named(SubsetKey),
+    OfProducer { producer_granule: GranuleId, ingested: Option<Timestamp> },
+}
+
+impl GranulePages {
+    /// The granules of a set.
+    pub fn of(read: &store::Snapshot, set: &Set) -> Result<Self> {
+        let (dataset, _) = dataset_of(read, set.dataset())?;
+        let kind = match set {
+            Set::Instance(_) => Kind::Held,
+            Set::Subset { subset, .. } => match &subset.criteria {
+                Criteria::Patterns(patterns) => Kind::Selected(patterns.clone()),
+                Criteria::Named => {
+                    let found = read.subset(dataset, subset.identifier, &subset.criteria)?;
+                    let unknown = || Error::UnknownIdentifier {
+                        identifier: subset.identifier,
+                        dataset: Some(subset.dataset.clone()),
+                    };
+                    Kind::Named(found.ok_or_else(unknown)?.0)
+                }
+            },
+        };
+        Ok(GranulePages::from_start(dataset, set.instance().timestamp, kind))
+    }
+
+    /// The granules held at an instant that one of the patterns selects.
+    pub fn selected(dataset: DatasetKey, at: Timestamp, patterns: Vec<Pattern>) -> Self {
+        GranulePages::from_start(dataset, at, Kind::Selected(patterns))
+    }
+
+    /// The granules that a subset names, as they were held at an instant.
+    pub fn named(dataset: DatasetKey, at: Timestamp, subset: SubsetKey) -> Self {
+        GranulePages::from_start(dataset, at, Kind::Named(subset))
+    }
+
+    fn from_start(dataset: DatasetKey, at: Timestamp, kind: Kind) -> Self {
+        GranulePages { dataset, at, kind, after: None, is_over: false }
+    }
+
+    /// The next page, never empty. `None` after the last one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotHeldThen`]: a granule that a subset names was not held.
+    pub fn next(&mut self, read: &store::Snapshot) -> Result<Option<Vec<Granule>>> {
+        while !self.is_over {
+            let page = self.load(read)?;
+            if !page.is_empty() {
+                return Ok(Some(page));
+            }
+        }
+        Ok(None)
+    }
+
+    fn load(&mut self, read: &store::Snapshot) -> Result<Vec<Granule>> {
+        let after = self.after.as_ref().map_or("", GranuleId::as_str);
+        let mut page = match &self.kind {
+            Kind::Held | Kind::Selected(_) => {
+                read.held_after(self.dataset, self.at, after, PAGE_ROWS)?
+            }
+            Kind::Named(subset) => {
+                let named = read.named_after(self.dataset, *subset, self.at, after, PAGE_ROWS)?;
+                let held = named.into_iter().map(|(granule_id, held)| {
+                    held.ok_or_else(|| not_held(&granule_id, self.at))
+                });
+                held.collect::<Result<_>>()?
+            }
+            Kind::OfProducer { producer_granule, ingested } => {
+                let after = self.after.as_ref().zip(*ingested);
+                read.of_producer_after(self.dataset, producer_granule, after, PAGE_ROWS)?
+            }
+        };
+        self.is_over = page.len() < PAGE_ROWS as usize;
+        if let Some(last) = page.last() {
+            self.after = Some(last.granule_id.clone());
+            if let Kind::OfProducer { ingested, .. } = &mut self.kind {
+                *ingested = Some(last.ingested);
+            }
+        }
+        if let Kind::Selected(patterns) = &self.kind {
+            page.retain(|held| patterns.iter().any(|it| it.matches(held.granule_id.as_str())));
+        }
+        Ok(page)
+    }
+
+    /// The identifier of the granules that are left, and how many they are: the rule over a set
+    /// that no sweep goes over.
+    pub fn identify(mut self, read: &store::Snapshot) -> Result<(Identifier, u64)> {
+        let (mut chain, mut count) = (Chain::start(), 0);
+        while let Some(page) = self.next(read)? {
+            page.iter().for_each(|granule| chain.push(granule.granule_id.as_str()));
+            count += page.len() as u64;
+        }
+        Ok((chain.identifier(), count))
+    }
+}
+
+fn not_held(granule_id: &GranuleId, at: Timestamp) -> Error {
+    Error::Inconsistent {
+        what: format!("{granule_id} was cited as held at {at}, and was not held then"),
+    }
+}
+
+/// The identifier of some ids in canonical order, and how many they are.
+pub(in crate::registry) fn identify(
+    granule_ids: impl Iterator<Item = Result<GranuleId>>,
+) -> Result<(Identifier, u64)> {
+    let (mut chain, mut count) = (Chain::start(), 0);
+    for granule_id in granule_ids {
+        chain.push(granule_id?.as_str());
+        count += 1;
+    }
+    Ok((chain.identifier(), count))
+}

@@ -1,0 +1,160 @@
+//! The history of a dataset, instance by instance.
+
+use std::vec;
+
+use super::view::{Snapshot, dataset_of};
+use crate::model::{DatasetName, Identifier, Instance, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::Registry;
+use crate::store::DatasetKey;
+
+/// Instances of a page.
+const PAGE_ROWS: u32 = 1_024;
+
+impl Snapshot {
+    /// The instances of a dataset in order of time, up to the latest one that this snapshot knows.
+    /// They never change, so they can be read when the snapshot is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`].
+    pub fn history(&self, dataset: &DatasetName) -> Result<History> {
+        self.ask(|read| {
+            let (key, _) = dataset_of(read, dataset)?;
+            let latest = read.latest_instance(key)?.map(|latest| latest.timestamp);
+            Ok(History {
+                registry: self.registry.clone(),
+                dataset: key,
+                latest,
+                since: None,
+                until: latest,
+                order: Order::OldestFirst,
+                position: None,
+                page: Vec::new().into_iter(),
+                is_over: latest.is_none(),
+            })
+        })
+    }
+
+    /// The instances of a dataset with this identifier, in order of time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`].
+    pub fn history_with(
+        &self,
+        dataset: &DatasetName,
+        identifier: Identifier,
+    ) -> Result<Vec<Instance>> {
+        self.ask(|read| {
+            let (key, _) = dataset_of(read, dataset)?;
+            Ok(read.instances_of_with(key, identifier)?)
+        })
+    }
+
+    /// How many instances the history of a dataset has up to a time (`None`: all).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`].
+    pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
+        self.ask(|read| {
+            let (key, _) = dataset_of(read, dataset)?;
+            Ok(read.count_instances(key, up_to.unwrap_or(Timestamp::MAX))?)
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// Instances of a dataset, with a page in memory at a time. Each page is a short read of its own.
+pub struct History {
+    registry: Registry,
+    dataset: DatasetKey,
+    /// The last change that was known when the history was asked for.
+    latest: Option<Timestamp>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    order: Order,
+    /// The timestamp of the last instance read.
+    position: Option<Timestamp>,
+    page: vec::IntoIter<Instance>,
+    is_over: bool,
+}
+
+impl History {
+    /// Only the instances whose change took effect at or after `since`. Before the first is read.
+    #[must_use]
+    pub fn since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Only the instances whose change took effect at or before `until`. Before the first is read.
+    #[must_use]
+    pub fn until(mut self, until: Timestamp) -> Self {
+        self.until = self.until.map(|latest| latest.min(until));
+        self
+    }
+
+    /// The newest instance first. Before the first is read.
+    #[must_use]
+    pub fn newest_first(mut self) -> Self {
+        self.order = Order::NewestFirst;
+        self
+    }
+
+    fn load(&mut self) -> Result<()> {
+        let load = || {
+            let read = self.registry.read()?;
+            let page = match (self.order, self.until) {
+                (_, None) => Vec::new(),
+                (Order::OldestFirst, Some(until)) => {
+                    let before = |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
+                    let after = self.position.or(self.since.and_then(before));
+                    read.instances_after(self.dataset, after, until, PAGE_ROWS)?
+                }
+                (Order::NewestFirst, Some(until)) => {
+                    let before = self.position.or(until.next()).unwrap_or(Timestamp::MAX);
+                    read.instances_before(self.dataset, before, self.since, PAGE_ROWS)?
+                }
+            };
+            read.check_same_file()?;
+            Ok(page)
+        };
+        let mut page = load().map_err(|error: Error| self.registry.named(error))?;
+        self.is_over = page.len() < PAGE_ROWS as usize;
+        for instance in &mut page {
+            // A change that came after the question does not end the instance it was asked about.
+            if Some(instance.timestamp) == self.latest {
+                instance.until = None;
+            }
+        }
+        self.position = page.last().map(|last| last.timestamp).or(self.position);
+        self.page = page.into_iter();
+        Ok(())
+    }
+}
+
+impl Iterator for History {
+    type Item = Result<Instance>;
+
+    fn next(&mut self) -> Option<Result<Instance>> {
+        loop {
+            if let Some(instance) = self.page.next() {
+                return Some(Ok(instance));
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.load() {
+                self.is_over = true;
+                return Some(Err(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! From what somebody means to the set.
+
+use super::view::{Snapshot, dataset_of};
+use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Subset};
+use crate::registry::error::{Error, Result};
+use crate::store::{self, DatasetKey};
+
+/// A set of granules, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// What a dataset held.
+    Dataset {
+        /// Which dataset.
+        name: DatasetName,
+        /// When. `None`: as of the latest change. A day means what was in force when it ended.
+        at: Option<Moment>,
+    },
+    /// The granules of an identifier: of an instance, or of a subset that was cited.
+    Identifier {
+        /// Which one.
+        identifier: Identifier,
+        /// The dataset that it must have been in force in. `None`: any, since the set is the same.
+        dataset: Option<DatasetName>,
+    },
+}
+
+/// What a [`Selection`] means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected {
+    /// The set.
+    pub set: Set,
+    /// The other instances that were in force during the day asked for, in order of time.
+    pub others: Vec<Instance>,
+}
+
+impl Selected {
+    /// The instance, or the one that the subset was selected from.
+    pub fn instance(&self) -> &Instance {
+        self.set.instance()
+    }
+}
+
+impl Snapshot {
+    /// Finds the set that is meant. Costs a few look-ups by key, whatever the history's size.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::BeforeHistory`],
+    /// [`Error::UnknownIdentifier`].
+    pub fn select(&self, selection: &Selection) -> Result<Selected> {
+        self.ask(|read| select(read, selection))
+    }
+}
+
+/// Finds the set that is meant.
+pub(in crate::registry) fn select(
+    read: &store::Snapshot,
+    selection: &Selection,
+) -> Result<Selected> {
+    match selection {
+        Selection::Dataset { name, at } => {
+            let (dataset, _) = dataset_of(read, name)?;
+            let latest = read.latest_instance(dataset)?;
+            let latest = latest.ok_or_else(|| Error::NoHistory { name: name.clone() })?;
+            match at {
+                None => Ok(Selected { set: Set::Instance(latest), others: Vec::new() }),
+                Some(at) => select_at(read, dataset, name, *at),
+            }
+        }
+        Selection::Identifier { identifier, dataset } => {
+            let set = match dataset {
+                Some(name) => of_dataset(read, *identifier, name)?,
+                None => of_any(read, *identifier)?,
+            };
+            let dataset = dataset.clone();
+            let set = set.ok_or(Error::UnknownIdentifier { identifier: *identifier, dataset })?;
+            Ok(Selected { set, others: Vec::new() })
+        }
+    }
+}
+
+/// The most recent instance with an identifier, so that granules are shown as they were seen last;
+/// else a subset.
+fn of_any(read: &store::Snapshot, identifier: Identifier) -> Result<Option<Set>> {
+    if let Some(instance) = read.latest_with(identifier)? {
+        return Ok(Some(Set::Instance(instance)));
+    }
+    let subset = read.subsets_with(identifier)?.into_iter().next();
+    subset.map(|(_, subset)| with_instance(read, subset)).transpose()
+}
+
+/// The same in one dataset.
+fn of_dataset(
+    read: &store::Snapshot,
+    identifier: Identifier,
+    name: &DatasetName,
+) -> Result<Option<Set>> {
+    let (key, _) = dataset_of(read, name)?;
+    if let Some(instance) = read.instances_of_with(key, identifier)?.pop() {
+        return Ok(Some(Set::Instance(instance)));
+    }
+    let subsets = read.subsets_with(identifier)?;
+    let subset = subsets.into_iter().find(|(_, subset)| subset.dataset == *name);
+    subset.map(|(_, subset)| with_instance(read, subset)).transpose()
+}
+
+/// A subset, with the instance that it was first selected from.
+///
+/// # Errors
+///
+/// [`Error::Inconsistent`]: the instance is missing.
+pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
+    let (dataset, _) = dataset_of(read, &subset.dataset)?;
+    let instance = read.instance_at(dataset, subset.timestamp)?;
+    let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);
+    let missing = || Error::Inconsistent {
+        what: format!(
+            "a subset of {} was cited as of {}, when the dataset had no change",
+            subset.dataset, subset.timestamp
+        ),
+    };
+    let instance = instance.ok_or_else(missing)?;
+    Ok(Set::Subset { subset, instance })
+}
+
+/// The instance in force at a moment, and the others that were in force during it.
+pub(super) fn select_at(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    name: &DatasetName,
+    at: Moment,
+) -> Result<Selected> {
+    let (first, last) = (at.first_instant(), at.last_instant());
+    let Some(instance) = read.instance_at(dataset, last)? else {
+        let begins = read.first_instance(dataset)?.map(|first| first.timestamp);
+        return Err(match begins {
+            Some(begins) => Error::BeforeHistory { name: name.clone(), at, begins },
+            None => Error::NoHistory { name: name.clone() },
+        });
+    };
+    let mut others = Vec::new();
+    if instance.timestamp > first {
+        others.extend(read.instance_at(dataset, first)?);
+        others.extend(read.instances_after(dataset, Some(first), last, u32::MAX)?);
+        others.retain(|other| other.timestamp != instance.timestamp);
+    }
+    Ok(Selected { set: Set::Instance(instance), others })
+}

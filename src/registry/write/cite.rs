@@ -1,0 +1,221 @@
+//! Citing a subset, which keeps it: its identifier must resolve for ever.
+
+use super::change::Entry;
+use super::staging::{Staged, Staging, refuse_pair};
+use crate::model::{
+    Criteria, DatasetName, EventKind, GranuleId, Identifier, Moment, Pattern, Set, Subset,
+    Timestamp,
+};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::{End, Registry};
+use crate::registry::snapshot::{
+    Cited, GranulePages, Selected, Selection, cited, dataset_of, identify, select,
+};
+use crate::store::{self, DatasetKey};
+
+/// Granules that are looked up or stored at once.
+const BATCH_GRANULES: usize = 1_024;
+
+/// Which granules somebody wants to cite of a dataset.
+#[derive(Debug)]
+pub enum Wanted {
+    /// Those whose id one of these patterns matches.
+    Patterns(Vec<Pattern>),
+    /// These.
+    Named(Named),
+}
+
+/// Granules that are named one by one, in any order. Beyond some 16 MiB they are kept in a temporary
+/// file.
+#[derive(Debug, Default)]
+pub struct Named {
+    staging: Staging,
+}
+
+impl Named {
+    /// No granules yet.
+    pub fn new() -> Self {
+        Named::default()
+    }
+
+    /// Adds a granule.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`]: it repeats one that was added shortly before; [`Error::Temporary`]: the
+    /// temporary file cannot be written.
+    pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
+        let Entry { granule_id, producer_granule, location } = entry.into();
+        let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
+        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+    }
+}
+
+impl Registry {
+    /// What a citation of a subset of a dataset is made of, as of a time; and keeps the subset, so
+    /// that its identifier resolves from now on. The same criteria over the same set are one subset,
+    /// first cited when they were first cited. What selects everything is the instance itself, and
+    /// nothing is kept.
+    ///
+    /// Costs a pass over the dataset, before anything is locked: what was held never changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::select`](crate::Snapshot::select); [`Error::SelectsNothing`];
+    /// [`Error::NotHeldThen`]: a granule that is named was not held; [`Error::Change`]: one is named
+    /// twice.
+    pub fn cite_subset(
+        &self,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        wanted: &Wanted,
+        now: Timestamp,
+    ) -> Result<Cited> {
+        let found = self.find_subset(dataset, at, wanted);
+        let (selected, identifier, granules) = match found.map_err(|error| self.named(error))? {
+            Found::Known(cited) => return Ok(cited),
+            Found::New { selected, identifier, granules } => (selected, identifier, granules),
+        };
+        let instance = selected.instance().clone();
+        let criteria = criteria_of(wanted).filter(|_| granules > 0);
+        let nothing = || Error::SelectsNothing {
+            dataset: dataset.clone(),
+            at: instance.timestamp,
+        };
+        let subset = Subset {
+            dataset: dataset.clone(),
+            timestamp: instance.timestamp,
+            criteria: criteria.ok_or_else(nothing)?,
+            identifier,
+            granules,
+            cited: now,
+        };
+        self.write(|transaction| {
+            let (key, _) = dataset_of(transaction, dataset)?;
+            // Another process may have been faster.
+            let known = transaction.subset(key, identifier, &subset.criteria)?;
+            let (subset, end) = match known {
+                Some((_, known)) => (known, End::RollBack),
+                None => {
+                    let stored = transaction.insert_subset(key, &subset)?;
+                    if let Wanted::Named(named) = wanted {
+                        for batch in batches(named)? {
+                            let ids: Vec<GranuleId> =
+                                batch?.into_iter().map(|staged| staged.granule_id).collect();
+                            transaction.insert_named(stored, &ids)?;
+                        }
+                    }
+                    (subset.clone(), End::Commit)
+                }
+            };
+            let set = Set::Subset { subset, instance: instance.clone() };
+            let selected = Selected { set, others: selected.others.clone() };
+            Ok((cited(transaction, selected, &[])?, end))
+        })
+    }
+
+    fn find_subset(
+        &self,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        wanted: &Wanted,
+    ) -> Result<Found> {
+        let read = self.read()?;
+        let selection = Selection::Dataset { name: dataset.clone(), at };
+        let selected = select(&read, &selection)?;
+        let (key, _) = dataset_of(&read, dataset)?;
+        let at = selected.instance().timestamp;
+        let (identifier, granules) = match wanted {
+            Wanted::Patterns(patterns) => {
+                GranulePages::selected(key, at, patterns.clone()).identify(&read)?
+            }
+            Wanted::Named(named) => identify_named(&read, key, dataset, at, named)?,
+        };
+        if granules > 0 && identifier == selected.set.identifier() {
+            return Ok(Found::Known(cited(&read, selected, &[])?));
+        }
+        let known = match criteria_of(wanted) {
+            Some(criteria) => read.subset(key, identifier, &criteria)?,
+            None => None,
+        };
+        match known {
+            Some((_, subset)) => {
+                let instance = selected.instance().clone();
+                let set = Set::Subset { subset, instance };
+                let selected = Selected { set, others: selected.others };
+                Ok(Found::Known(cited(&read, selected, &[])?))
+            }
+            None => Ok(Found::New { selected, identifier, granules }),
+        }
+    }
+}
+
+/// What is known of a subset before it is kept.
+enum Found {
+    /// It is kept already, or is the whole instance.
+    Known(Cited),
+    New { selected: Selected, identifier: Identifier, granules: u64 },
+}
+
+/// The criteria in their normal form. `None`: nothing can be selected.
+fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
+    match wanted {
+        Wanted::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
+        Wanted::Named(named) => (!named.staging.is_empty()).then_some(Criteria::Named),
+    }
+}
+
+/// The identifier of granules that are named, all of which must have been held.
+fn identify_named(
+    read: &store::Snapshot,
+    key: DatasetKey,
+    dataset: &DatasetName,
+    at: Timestamp,
+    named: &Named,
+) -> Result<(Identifier, u64)> {
+    let held = batches(named)?.flat_map(|batch| {
+        let check = || {
+            let batch = batch?;
+            let ids: Vec<&str> = batch.iter().map(|staged| staged.granule_id.as_str()).collect();
+            let held = read.held_among(key, at, &ids)?;
+            let mut held = held.into_iter().peekable();
+            for staged in &batch {
+                if held.next_if(|held| held.granule_id == staged.granule_id).is_none() {
+                    return Err(Error::NotHeldThen {
+                        granule_id: staged.granule_id.clone(),
+                        location: staged.location.clone(),
+                        dataset: dataset.clone(),
+                        at,
+                    });
+                }
+            }
+            Ok(batch)
+        };
+        match check() {
+            Ok(batch) => batch.into_iter().map(|staged| Ok(staged.granule_id)).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    });
+    identify(held)
+}
+
+/// The granules that are named, in canonical order, some at a time; a repetition is an error.
+fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Staged>>>> {
+    let mut sorted = named.staging.sorted()?;
+    let mut last: Option<Staged> = None;
+    Ok(std::iter::from_fn(move || {
+        let mut batch: Vec<Staged> = Vec::with_capacity(BATCH_GRANULES);
+        for staged in sorted.by_ref().take(BATCH_GRANULES) {
+            let staged = match staged {
+                Ok(staged) => staged,
+                Err(error) => return Some(Err(error)),
+            };
+            if let Some(last) = last.as_ref().filter(|last| last.granule_id == staged.granule_id) {
+                return Some(Err(refuse_pair(last, &staged).into()));
+            }
+            last = Some(staged.clone());
+            batch.push(staged);
+        }
+        (!batch.is_empty()).then_some(Ok(batch))
+    }))
+}

@@ -1,0 +1,578 @@
+//! The one way in which a history grows: granule rows, resume, sweep, checkpoints, history rows.
+//!
+//! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
+//! takes their events in canonical order, a batch of granules at a time, and costs one pass over the
+//! granules from the checkpoint before the first of them on, for all instants together ([`Sweep`]).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::refusal::ChangeError;
+use super::staging::{Staged, refuse_pair};
+use super::stamp::Stamp;
+use crate::chain::{Hashing, Sweep, stands_after};
+use crate::model::{
+    Checkpoint, DatasetName, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
+};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::{Registry, Work as Progress};
+use crate::store::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod, Transaction};
+
+/// Granules whose stored periods are looked up at once.
+const BATCH_GRANULES: usize = 1_024;
+
+/// Checkpoints that are stored at once.
+const BATCH_CHECKPOINTS: usize = 256;
+
+/// Where events are added, and from which times on.
+pub(super) struct Addition<'a> {
+    pub registry: &'a Registry,
+    pub transaction: &'a Transaction,
+    pub name: &'a DatasetName,
+    pub dataset: DatasetKey,
+    /// The last instance that is stored. `None`: the history begins here.
+    pub latest: Option<Instance>,
+    /// The distinct times of the new instances, ascending, all after the last stored one.
+    pub times: Vec<Timestamp>,
+    /// What must come true at some of them.
+    pub expected: &'a BTreeMap<Timestamp, Expected>,
+    pub conduct: Conduct,
+    /// What the clock says: no event is later.
+    pub now: Timestamp,
+    pub stamp: &'a Stamp<'a>,
+    /// About how many events there are, for the monitor.
+    pub events: u64,
+}
+
+/// What a change must lead to, and the note to keep with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// The identifier that the change must lead to. `None`: any.
+    pub identifier: Option<Identifier>,
+    /// The note to be kept with it.
+    pub note: Option<String>,
+    /// Where this was read, for messages.
+    pub location: Option<SourceLocation>,
+}
+
+/// What becomes of an event that does not fit what is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conduct {
+    /// One change: granules that are held, or not held, are skipped or refused, all counted.
+    Change { held: Misfit, missing: Misfit },
+    /// A history: events that are stored already are skipped and counted, all else is refused.
+    History,
+}
+
+/// What becomes of a granule that is held already, or not held, or listed twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Misfit {
+    /// The change is refused.
+    #[default]
+    Refuse,
+    /// The granule is skipped and counted.
+    Skip,
+}
+
+/// What was skipped: counted, so that callers can report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Skipped {
+    /// Granules to ingest that were held already; of an import, events that were stored already.
+    pub held: u64,
+    /// Granules that were listed more than once.
+    pub repeated: u64,
+    /// Granules to delete that were not held.
+    pub missing: u64,
+}
+
+/// What a change cost: counted, so that tests can hold it to its promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Work {
+    /// Steps of the chain that were hashed.
+    pub steps: u64,
+    /// Granule rows that were read for it.
+    pub rows: u64,
+    /// Checkpoints that were set.
+    pub checkpoints: u64,
+}
+
+/// What the engine added.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    /// The new rows of the history, in order of time. Empty: nothing changed.
+    pub instances: Vec<Instance>,
+    pub skipped: Skipped,
+    pub work: Work,
+}
+
+/// From where the chain is hashed forward.
+enum Resume {
+    /// From the end of the canonical order: from the latest identifier, on with this id.
+    End(Identifier, GranuleId),
+    /// From the last checkpoint before the divergence.
+    After(Checkpoint),
+    /// From the start: there is no checkpoint before the divergence.
+    Start,
+}
+
+/// How many granules are ingested and deleted at one time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    ingested: u64,
+    deleted: u64,
+}
+
+/// Adds the events, which come by granule and then by time, to the history.
+///
+/// # Errors
+///
+/// [`Error::Change`] says which event is refused; [`Error::Inconsistent`]: the rows that were read
+/// are not those that the history counts.
+pub(super) fn add(
+    addition: &Addition<'_>,
+    events: impl Iterator<Item = Result<Staged>>,
+) -> Result<Added> {
+    let mut entry = Entry::new(addition);
+    let mut progress = addition.registry.begin("entering", "granules", Some(addition.events));
+    let mut batch: Vec<Staged> = Vec::new();
+    let mut granules = 0;
+    for event in events {
+        let event = event?;
+        progress.advance()?;
+        if batch.last().is_none_or(|last| last.granule_id != event.granule_id) {
+            if granules == BATCH_GRANULES {
+                entry.enter(&batch)?;
+                batch.clear();
+                granules = 0;
+            }
+            granules += 1;
+        }
+        batch.push(event);
+    }
+    entry.enter(&batch)?;
+    drop(progress);
+    entry.finish()
+}
+
+/// The part of the work that enters granule rows.
+struct Entry<'a> {
+    addition: &'a Addition<'a>,
+    tallies: Vec<Tally>,
+    skipped: Skipped,
+    /// From where to hash. `None` as long as nothing is new.
+    resume: Option<Resume>,
+    /// The first refusal of a change that can have several, and how many there are.
+    refused: Option<(ChangeError, u64)>,
+    new: Vec<NewPeriod>,
+    ends: Vec<(GranuleId, Timestamp)>,
+}
+
+/// Since when a granule is held while its events are replayed.
+enum Held<'event> {
+    No,
+    /// Since before the events.
+    Stored(&'event StoredPeriod),
+    /// Since one of the events.
+    New(&'event Staged),
+}
+
+impl<'a> Entry<'a> {
+    fn new(addition: &'a Addition<'a>) -> Self {
+        Entry {
+            addition,
+            tallies: vec![Tally::default(); addition.times.len()],
+            skipped: Skipped::default(),
+            resume: None,
+            refused: None,
+            new: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn last(&self) -> Option<Timestamp> {
+        self.addition.latest.as_ref().map(|latest| latest.timestamp)
+    }
+
+    /// Enters the events of some granules.
+    fn enter(&mut self, events: &[Staged]) -> Result<()> {
+        let Addition { transaction, dataset, .. } = *self.addition;
+        let by_granule: Vec<&[Staged]> =
+            events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
+        let stored = match self.addition.latest {
+            None => Vec::new(),
+            Some(_) => {
+                let ids: Vec<&str> =
+                    by_granule.iter().map(|events| events[0].granule_id.as_str()).collect();
+                transaction.periods_among(dataset, &ids)?
+            }
+        };
+        let mut rest = stored.as_slice();
+        for events in by_granule {
+            let granule_id = &events[0].granule_id;
+            let count = rest.iter().take_while(|it| it.granule_id == *granule_id).count();
+            let (of_granule, after) = rest.split_at(count);
+            rest = after;
+            self.enter_granule(events, of_granule)?;
+        }
+        transaction.insert_periods(dataset, &self.new)?;
+        transaction.end_periods(dataset, &self.ends)?;
+        self.new.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    /// Replays what happens to one granule: it is ingested and deleted in turn.
+    fn enter_granule(&mut self, events: &[Staged], stored: &[StoredPeriod]) -> Result<()> {
+        let mut held = match stored.last() {
+            Some(period) if period.deleted.is_none() => Held::Stored(period),
+            _ => Held::No,
+        };
+        let mut previous: Option<&Staged> = None;
+        for event in events {
+            if let Some(previous) = previous.filter(|previous| previous.at == event.at) {
+                self.skip_repetition(previous, event)?;
+                continue;
+            }
+            previous = Some(event);
+            if self.last().is_some_and(|last| event.at <= last) {
+                self.skip_stored(event, stored)?;
+                continue;
+            }
+            let Addition { now, .. } = *self.addition;
+            if event.at > now {
+                let location = event.location.clone();
+                Err(ChangeError::Future { location, at: event.at, now })?;
+            }
+            held = match (event.kind, held) {
+                (EventKind::Ingested, Held::No) => {
+                    self.tally(event)?.ingested += 1;
+                    Held::New(event)
+                }
+                (EventKind::Deleted, Held::Stored(_)) => {
+                    self.tally(event)?.deleted += 1;
+                    self.ends.push((event.granule_id.clone(), event.at));
+                    Held::No
+                }
+                (EventKind::Deleted, Held::New(ingested)) => {
+                    self.tally(event)?.deleted += 1;
+                    self.new.push(period(ingested, Some(event.at)));
+                    Held::No
+                }
+                (EventKind::Ingested, held) => {
+                    self.refuse_held(event, &held)?;
+                    held
+                }
+                (EventKind::Deleted, Held::No) => {
+                    self.refuse_missing(event)?;
+                    Held::No
+                }
+            };
+        }
+        if let Held::New(ingested) = held {
+            self.new.push(period(ingested, None));
+        }
+        Ok(())
+    }
+
+    /// The tally of an event that changes something. The first one decides where to resume, before
+    /// any row is changed.
+    fn tally(&mut self, event: &Staged) -> Result<&mut Tally> {
+        if self.resume.is_none() {
+            self.resume = Some(resume_before(self.addition, &event.granule_id)?);
+        }
+        let index = self.addition.times.binary_search(&event.at).unwrap_or_else(|next| next);
+        Ok(&mut self.tallies[index])
+    }
+
+    /// Counts an event that repeats the one before it, where that is asked for.
+    fn skip_repetition(&mut self, previous: &Staged, event: &Staged) -> Result<()> {
+        let skips = match (self.addition.conduct, event.kind) {
+            (Conduct::Change { held, .. }, EventKind::Ingested) => held == Misfit::Skip,
+            (Conduct::Change { missing, .. }, EventKind::Deleted) => missing == Misfit::Skip,
+            (Conduct::History, _) => false,
+        };
+        if skips && previous.kind == event.kind {
+            self.skipped.repeated += 1;
+            return Ok(());
+        }
+        Err(refuse_pair(previous, event).into())
+    }
+
+    /// Counts an event that is stored already; any other at such a time would rewrite history.
+    fn skip_stored(&mut self, event: &Staged, stored: &[StoredPeriod]) -> Result<()> {
+        let is_stored = stored.iter().any(|period| match event.kind {
+            EventKind::Ingested => period.ingested == event.at,
+            EventKind::Deleted => period.deleted == Some(event.at),
+        });
+        if is_stored {
+            self.skipped.held += 1;
+            return Ok(());
+        }
+        let (location, at) = (event.location.clone(), event.at);
+        let last = self.last().unwrap_or(at);
+        Err(ChangeError::NotAfterLast { location, at, last }.into())
+    }
+
+    fn refuse_held(&mut self, event: &Staged, held: &Held<'_>) -> Result<()> {
+        let (since, producer) = match held {
+            Held::No => return Ok(()),
+            Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
+            Held::New(event) => (event.at, event.producer_granule.clone()),
+        };
+        let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
+        match self.addition.conduct {
+            Conduct::History => {
+                Err(ChangeError::HeldThen { granule_id, location, at: event.at, since }.into())
+            }
+            Conduct::Change { held: Misfit::Skip, .. } => {
+                self.skipped.held += 1;
+                Ok(())
+            }
+            Conduct::Change { held: Misfit::Refuse, .. } => {
+                let producers = Box::new([event.producer_granule.clone(), producer]);
+                self.refuse(ChangeError::Held { granule_id, location, since, producers, more: 0 })
+            }
+        }
+    }
+
+    fn refuse_missing(&mut self, event: &Staged) -> Result<()> {
+        let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
+        match self.addition.conduct {
+            Conduct::History => {
+                Err(ChangeError::NotHeldThen { granule_id, location, at: event.at }.into())
+            }
+            Conduct::Change { missing: Misfit::Skip, .. } => {
+                self.skipped.missing += 1;
+                Ok(())
+            }
+            Conduct::Change { missing: Misfit::Refuse, .. } => {
+                self.refuse(ChangeError::NotHeld { granule_id, location, more: 0 })
+            }
+        }
+    }
+
+    /// Keeps the first refusal of a change, and counts the others of its kind.
+    fn refuse(&mut self, refusal: ChangeError) -> Result<()> {
+        match &mut self.refused {
+            None => self.refused = Some((refusal, 0)),
+            Some((first, more)) if first.kind() == refusal.kind() => *more += 1,
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Hashes, and adds the rows of the history.
+    fn finish(mut self) -> Result<Added> {
+        if let Some((refusal, more)) = self.refused.take() {
+            return Err(refusal.and_more(more).into());
+        }
+        let Some(resume) = self.resume.take() else {
+            return Ok(Added { skipped: self.skipped, ..Added::default() });
+        };
+        let progress = self.addition.registry.begin("hashing", "granules", None);
+        let (sweep, work) = sweep(self.addition, &resume, progress)?;
+        let instances = self.record(sweep.identifiers())?;
+        Ok(Added { instances, skipped: self.skipped, work })
+    }
+
+    /// Adds the rows of the history.
+    fn record(&self, identifiers: impl Iterator<Item = Identifier>) -> Result<Vec<Instance>> {
+        let Addition { times, expected, name, stamp, .. } = self.addition;
+        let last = times.last().copied().unwrap_or(self.addition.now);
+        // Neither before the change took effect nor before an earlier one was recorded, even where
+        // the clock was set back.
+        let earliest = self.addition.latest.as_ref().map_or(last, |it| it.recorded.max(last));
+        let (recorded, recorded_by) = stamp.record(earliest);
+        let mut granules = self.addition.latest.as_ref().map_or(0, |latest| latest.granules);
+        let mut instances: Vec<Instance> = Vec::with_capacity(times.len());
+        for ((&timestamp, tally), identifier) in times.iter().zip(&self.tallies).zip(identifiers) {
+            granules = (granules + tally.ingested).checked_sub(tally.deleted).ok_or_else(|| {
+                let what = format!("{name} has rows of more granules than its history counts");
+                Error::Inconsistent { what }
+            })?;
+            let expected = expected.get(&timestamp);
+            if let Some(expected) = expected {
+                check_expected(expected, timestamp, identifier)?;
+            }
+            if let Some(before) = instances.last_mut() {
+                before.until = Some(timestamp);
+            }
+            instances.push(Instance {
+                dataset: (*name).clone(),
+                timestamp,
+                until: None,
+                identifier,
+                granules,
+                ingested: tally.ingested,
+                deleted: tally.deleted,
+                recorded,
+                recorded_by: recorded_by.clone(),
+                note: expected.and_then(|expected| expected.note.clone()),
+            });
+        }
+        self.addition.transaction.insert_instances(self.addition.dataset, &instances)?;
+        Ok(instances)
+    }
+}
+
+/// Refuses an identifier that is not the expected one.
+pub(super) fn check_expected(
+    expected: &Expected,
+    at: Timestamp,
+    identifier: Identifier,
+) -> Result<()> {
+    let Some(wanted) = expected.identifier.filter(|wanted| *wanted != identifier) else {
+        return Ok(());
+    };
+    let (location, expected) = (expected.location.clone(), wanted);
+    Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into())
+}
+
+fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod {
+    NewPeriod {
+        granule_id: ingested.granule_id.clone(),
+        ingested: ingested.at,
+        deleted,
+        producer_granule: ingested.producer_granule.clone(),
+    }
+}
+
+/// Decides from where to hash for events whose smallest id is `divergence`, and drops the
+/// checkpoints that they make wrong. Called before any row is changed.
+///
+/// By sort position, never by time: the seed's rule (resume from the identifier stored before the
+/// ingest of the granule just before) is wrong unless granules arrive in canonical order
+/// (identifier.md, The seed's rewind is not sound).
+fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> Result<Resume> {
+    let Addition { transaction, dataset, .. } = *addition;
+    if let Some(latest) = &addition.latest
+        && !transaction.holds_from(dataset, divergence)?
+    {
+        return Ok(Resume::End(latest.identifier, divergence.clone()));
+    }
+    transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
+    Ok(match transaction.checkpoint_before(dataset, divergence.as_str())? {
+        Some(checkpoint) => Resume::After(checkpoint),
+        None => Resume::Start,
+    })
+}
+
+impl Resume {
+    /// The chain to resume, and the id that it goes on with.
+    fn point(&self) -> (Identifier, Begin<'_>) {
+        match self {
+            Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
+            Resume::After(checkpoint) => (checkpoint.chain, Begin::After(&checkpoint.granule_id)),
+            Resume::Start => (Identifier::EMPTY, Begin::Start),
+        }
+    }
+
+    /// How many of the granules held so far come before that. `None`: an older version set the
+    /// checkpoint, and did not say.
+    fn granules_before(&self, held: u64) -> Option<u64> {
+        match self {
+            Resume::End(..) => Some(held),
+            Resume::After(checkpoint) => checkpoint.granules,
+            Resume::Start => Some(0),
+        }
+    }
+}
+
+/// Hashes forward over the granules of the new instances, and leaves checkpoints.
+///
+/// # Errors
+///
+/// [`Error::Inconsistent`]: the rows read are not as many as the history counts.
+fn sweep(
+    addition: &Addition<'_>,
+    resume: &Resume,
+    mut progress: Progress<'_>,
+) -> Result<(Sweep, Work)> {
+    let Addition { transaction, dataset, name, times, latest, .. } = addition;
+    let (chain, begin) = resume.point();
+    let last = latest.as_ref().map(|latest| latest.timestamp);
+    let held_before = latest.as_ref().map_or(0, |latest| latest.granules);
+    let before = resume.granules_before(held_before);
+    let mut rows = 0;
+    // Rows of the stored history, and granules of the newest instance, that come after the resume
+    // point.
+    let (mut stored, mut held) = (0, 0);
+    // The counts of the checkpoints that are being hashed; they come back in order.
+    let counts = std::cell::RefCell::new(VecDeque::new());
+    let mut checkpoints = Checkpoints { addition, batch: Vec::new(), stored: 0 };
+    let sweep = std::thread::scope(|scope| {
+        let leave_checkpoint = |granule_id: &str, chain: Identifier| -> Result<()> {
+            let granules = counts.borrow_mut().pop_front().flatten();
+            let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(name))?;
+            checkpoints.add(Checkpoint { granule_id, chain, granules })
+        };
+        let mut hashing = Hashing::of(scope, Sweep::resume(times.len(), chain), leave_checkpoint);
+        transaction.each_period(*dataset, begin, last, |period| {
+            rows += 1;
+            progress.advance()?;
+            let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
+            stored += u64::from(is_stored);
+            let (granule_id, span) = span(name, times, period)?;
+            if !span.is_empty() && span.end == times.len() {
+                held += 1;
+                if stands_after(granule_id) {
+                    counts.borrow_mut().push_back(before.map(|before: u64| before + held));
+                }
+            }
+            hashing.hold(granule_id, span)
+        })?;
+        hashing.finish()
+    })?;
+    checkpoints.store()?;
+    if let Some(before) = before
+        && before + stored != held_before
+    {
+        let what = format!(
+            "{name} has rows of {} granules, its history counts {held_before}",
+            before + stored
+        );
+        return Err(Error::Inconsistent { what });
+    }
+    let work = Work { steps: sweep.steps(), rows, checkpoints: checkpoints.stored };
+    Ok((sweep, work))
+}
+
+/// Checkpoints on their way into the store.
+struct Checkpoints<'a> {
+    addition: &'a Addition<'a>,
+    batch: Vec<Checkpoint>,
+    stored: u64,
+}
+
+impl Checkpoints<'_> {
+    fn add(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        self.batch.push(checkpoint);
+        if self.batch.len() == BATCH_CHECKPOINTS { self.store() } else { Ok(()) }
+    }
+
+    fn store(&mut self) -> Result<()> {
+        let Addition { transaction, dataset, .. } = *self.addition;
+        transaction.insert_checkpoints(dataset, &self.batch)?;
+        self.stored += self.batch.len() as u64;
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+/// A granule's id, and the new instances that hold it during a period, by their numbers.
+fn span<'row>(
+    name: &DatasetName,
+    times: &[Timestamp],
+    period: Period<'row>,
+) -> Result<(&'row str, std::ops::Range<usize>)> {
+    let granule_id = std::str::from_utf8(period.granule_id)
+        .ok()
+        .filter(|text| GranuleId::check(text).is_ok())
+        .ok_or_else(|| not_an_id(name))?;
+    let number = |micros: i64| times.partition_point(|time| time.as_micros() < micros);
+    let to = period.deleted.map_or(times.len(), number);
+    Ok((granule_id, number(period.ingested).min(to)..to))
+}
+
+fn not_an_id(name: &DatasetName) -> Error {
+    Error::Inconsistent { what: format!("{name} has a row whose granule id cannot be one") }
+}

@@ -1,0 +1,109 @@
+//! Payment ids that no process, crash or clock issues twice: the last one is kept in the registry.
+
+use crate::minting::payment::{
+    Decoded, MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker,
+};
+use crate::model::Timestamp;
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::{End, Registry};
+use crate::store::{Transaction, WorkerRow};
+
+/// Payment ids that nobody else has or will ever get.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lease {
+    /// The ids, ascending: at most as many as were asked for.
+    pub ids: Vec<Decoded>,
+    /// When there will be more. `None`: these are all that were asked for.
+    pub more_at: Option<Timestamp>,
+}
+
+impl Registry {
+    /// Leases ids of this second, or of the last one if the clock went back by a few seconds.
+    ///
+    /// `clock` is read when nobody else can write: a time from before a long wait would look like a
+    /// clock that went back. What is leased is stored in one transaction before anyone sees it: a
+    /// crash can waste ids but repeat none. Nothing is locked while a caller waits for
+    /// [`Lease::more_at`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Payment`]: the clock is before the epoch, after the last second, or far behind the
+    /// worker's last id; [`Error::PaymentScheme`]: the registry issues ids of another scheme.
+    pub fn lease_payment_ids(
+        &self,
+        scheme: Scheme,
+        worker: Worker,
+        count: u64,
+        clock: impl Fn() -> Timestamp,
+    ) -> Result<Lease> {
+        self.write(|transaction| {
+            let lease = lease(transaction, scheme, worker, count, clock())?;
+            Ok((lease, End::Commit))
+        })
+    }
+
+    /// Stores ids of the old scheme, which are then never issued; returns how many are new.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`].
+    pub fn take_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
+        let ids: Vec<&str> = ids.iter().map(PaymentId::as_str).collect();
+        self.write(|transaction| Ok((transaction.insert_payments_taken(&ids)?, End::Commit)))
+    }
+}
+
+fn lease(
+    transaction: &Transaction,
+    scheme: Scheme,
+    worker: Worker,
+    count: u64,
+    now: Timestamp,
+) -> Result<Lease> {
+    let rows = transaction.payment_workers()?;
+    let is_other =
+        |row: &&WorkerRow| row.layout != scheme.layout.name() || row.epoch != scheme.epoch;
+    if let Some(row) = rows.iter().find(is_other) {
+        return Err(Error::PaymentScheme { layout: row.layout.clone(), epoch: row.epoch });
+    }
+    let current = scheme.second_at(now)?;
+    let (mut second, mut counter) = (current, 0);
+    if let Some(row) = rows.iter().find(|row| row.worker == worker.number())
+        && row.last_second >= current
+    {
+        if row.last_second - current > MAX_BEHIND_SECONDS {
+            let (seconds, worker) = (row.last_second - current, worker.number());
+            Err(PaymentError::ClockBehind { seconds, worker })?;
+        }
+        (second, counter) = (row.last_second, row.next_counter);
+    }
+    if second >= SECONDS {
+        Err(PaymentError::AfterLast { now, epoch: scheme.epoch })?;
+    }
+    let last_counter = scheme.layout.counters() - 1;
+    let taken = transaction.payments_taken(
+        scheme.encode(second, worker, counter.min(last_counter)).as_str(),
+        scheme.encode(second, worker, last_counter).as_str(),
+    )?;
+    let mut lease = Lease::default();
+    while counter < scheme.layout.counters() && (lease.ids.len() as u64) < count {
+        let id = scheme.encode(second, worker, counter);
+        if taken.binary_search_by(|it| it.as_str().cmp(id.as_str())).is_err() {
+            let time = scheme.instant_of(second).unwrap_or(now);
+            let (worker, Scheme { layout, epoch }) = (worker.number(), scheme);
+            lease.ids.push(Decoded { id, time, worker, counter, layout, epoch });
+        }
+        counter += 1;
+    }
+    transaction.save_payment_worker(&WorkerRow {
+        worker: worker.number(),
+        layout: scheme.layout.name().to_owned(),
+        epoch: scheme.epoch,
+        last_second: second,
+        next_counter: counter,
+    })?;
+    if (lease.ids.len() as u64) < count {
+        lease.more_at = scheme.instant_of(second + 1);
+    }
+    Ok(lease)
+}

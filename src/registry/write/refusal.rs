@@ -1,0 +1,164 @@
+//! Why a change is refused.
+
+use crate::model::{GranuleId, Identifier, SourceLocation, Timestamp, quoted};
+
+/// Why a change is refused. The registry is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// A granule that is to be ingested is held already.
+    #[error("{}{} is already held, ingested {since}{}{}", before(location), quoted(granule_id.as_str()), made_of(producers), and_more(*more))]
+    Held {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it was read.
+        location: Option<SourceLocation>,
+        /// Since when it has been held.
+        since: Timestamp,
+        /// The producer's ids of the one that is to be ingested and of the one that is held.
+        producers: Box<[Option<GranuleId>; 2]>,
+        /// How many more granules of the change are held.
+        more: u64,
+    },
+    /// An import ingests a granule while it is held.
+    #[error("{}{} is ingested at {at}, but has been held since {since}", before(location), quoted(granule_id.as_str()))]
+    HeldThen {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it was read.
+        location: Option<SourceLocation>,
+        /// When it was to be ingested.
+        at: Timestamp,
+        /// Since when it has been held.
+        since: Timestamp,
+    },
+    /// An import deletes a granule while it is not held.
+    #[error("{}{} is deleted at {at}, but is not held then", before(location), quoted(granule_id.as_str()))]
+    NotHeldThen {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it was read.
+        location: Option<SourceLocation>,
+        /// When it was to be deleted.
+        at: Timestamp,
+    },
+    /// A granule that is to be deleted is not held.
+    #[error("{}{} is not held{}", before(location), quoted(granule_id.as_str()), and_more(*more))]
+    NotHeld {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it was read.
+        location: Option<SourceLocation>,
+        /// How many more granules of the change are not held.
+        more: u64,
+    },
+    /// A granule is listed twice.
+    #[error("{}{} is listed twice{}{}", before(location), quoted(granule_id.as_str()), made_of(producers), first_at(first))]
+    Twice {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it is listed the second time.
+        location: Option<SourceLocation>,
+        /// Where it is listed the first time.
+        first: Option<SourceLocation>,
+        /// The producer's ids of the second and of the first.
+        producers: Box<[Option<GranuleId>; 2]>,
+    },
+    /// A granule is to be both ingested and deleted.
+    #[error("{}{} is to be both ingested and deleted{}", before(location), quoted(granule_id.as_str()), first_at(first))]
+    Both {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it is to be deleted.
+        location: Option<SourceLocation>,
+        /// Where it is to be ingested.
+        first: Option<SourceLocation>,
+    },
+    /// A change does not lead to the identifier that it should lead to.
+    #[error("{}the change at {at} leads to {identifier}, not to {expected}", before(location))]
+    NotAsExpected {
+        /// Where the expected identifier was read.
+        location: Option<SourceLocation>,
+        /// When the change takes effect.
+        at: Timestamp,
+        /// What it should lead to.
+        expected: Identifier,
+        /// What it leads to.
+        identifier: Identifier,
+    },
+    /// There is nothing to ingest and nothing to delete.
+    #[error("the change is empty: no granule to ingest and none to delete")]
+    Empty,
+    /// The change would take effect at or before the dataset's last one.
+    #[error(
+        "{}a change at {at} would not be after the last one, {last}: history is never rewritten",
+        before(location)
+    )]
+    NotAfterLast {
+        /// Where the time was read.
+        location: Option<SourceLocation>,
+        /// The instant asked for.
+        at: Timestamp,
+        /// The last change.
+        last: Timestamp,
+    },
+    /// The change would take effect in the future.
+    #[error("{}a change at {at} would be in the future: it is {now} now", before(location))]
+    Future {
+        /// Where the time was read.
+        location: Option<SourceLocation>,
+        /// The instant asked for.
+        at: Timestamp,
+        /// What the clock says.
+        now: Timestamp,
+    },
+}
+
+impl ChangeError {
+    /// The same refusal, of so many more granules of the change.
+    pub(super) fn and_more(mut self, others: u64) -> Self {
+        if let ChangeError::Held { more, .. } | ChangeError::NotHeld { more, .. } = &mut self {
+            *more = others;
+        }
+        self
+    }
+
+    pub(in crate::registry) fn kind(&self) -> &'static str {
+        match self {
+            ChangeError::Held { .. } | ChangeError::HeldThen { .. } => "held",
+            ChangeError::NotHeld { .. } | ChangeError::NotHeldThen { .. } => "not-held",
+            ChangeError::Twice { .. } => "twice",
+            ChangeError::Both { .. } => "both",
+            ChangeError::NotAsExpected { .. } => "not-as-expected",
+            ChangeError::Empty => "empty",
+            ChangeError::NotAfterLast { .. } => "not-after-last",
+            ChangeError::Future { .. } => "future",
+        }
+    }
+}
+
+pub(in crate::registry) fn before(location: &Option<SourceLocation>) -> String {
+    location.as_ref().map_or(String::new(), |location| format!("{location}: "))
+}
+
+fn first_at(first: &Option<SourceLocation>) -> String {
+    first.as_ref().map_or(String::new(), |first| format!(", the first time at {first}"))
+}
+
+/// The producer's ids of two granules with the same id, where they have any.
+fn made_of(producers: &[Option<GranuleId>; 2]) -> String {
+    let named = |producer: &Option<GranuleId>| match producer {
+        Some(producer) => quoted(producer.as_str()).to_string(),
+        None => "none".to_owned(),
+    };
+    match producers {
+        [None, None] => String::new(),
+        [this, other] => {
+            format!(" (producer's ids: {} and {})", named(this), named(other))
+        }
+    }
+}
+
+fn and_more(more: u64) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more of this change") }
+}

@@ -1,0 +1,554 @@
+//! Events on their way into the registry: in memory while they are few, sorted on disk beyond.
+//!
+//! An external merge sort. Events are encoded into a buffer; a full buffer is sorted and appended
+//! to an unlinked temporary file as a *run*. Reading merges the runs with what is still in the
+//! buffer. Events that already come in order make a single run, whatever their number, so the file
+//! is then written and read once and nothing is sorted.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::refusal::ChangeError;
+use crate::disk::scratch;
+use crate::model::{EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::registry::error::{Error, Result};
+
+/// Bytes of encoded events that are kept in memory before they are written as a run.
+const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
+
+/// Bytes that are read ahead in each run.
+const READ_AHEAD_BYTES: usize = 32 * 1_024;
+
+/// A granule is ingested or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::registry) struct Staged {
+    pub granule_id: GranuleId,
+    pub at: Timestamp,
+    pub kind: EventKind,
+    pub producer_granule: Option<GranuleId>,
+    pub location: Option<SourceLocation>,
+}
+
+/// What happens to an event that repeats another: one of the same granule, time and kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::registry) enum Repeats {
+    /// It is refused as soon as it is seen.
+    #[default]
+    Refuse,
+    /// It is kept, for the reader to count.
+    Keep,
+}
+
+/// Events, in any order, that can be read in order of granule, time and kind, again and again.
+#[derive(Debug)]
+pub(in crate::registry) struct Staging {
+    sources: Vec<Arc<str>>,
+    buffer: Buffer,
+    spilled: Option<Spilled>,
+    events: u64,
+    repeats: Repeats,
+    buffer_bytes: usize,
+}
+
+/// Encoded events, and where each begins.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+    is_out_of_order: bool,
+}
+
+/// The runs on disk.
+#[derive(Debug)]
+struct Spilled {
+    file: File,
+    runs: Vec<Range<u64>>,
+    /// The last event of the last run: a buffer that begins after it continues that run.
+    last: Vec<u8>,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Staging::with_buffer(BUFFER_BYTES)
+    }
+}
+
+impl Staging {
+    fn with_buffer(buffer_bytes: usize) -> Self {
+        Staging {
+            sources: Vec::new(),
+            buffer: Buffer::default(),
+            spilled: None,
+            events: 0,
+            repeats: Repeats::default(),
+            buffer_bytes,
+        }
+    }
+
+    /// What happens to repeated events that are added from now on.
+    pub fn set_repeats(&mut self, repeats: Repeats) {
+        self.repeats = repeats;
+    }
+
+    /// How many events there are.
+    pub fn count(&self) -> u64 {
+        self.events
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`]: it repeats or contradicts the event before it, or, where a buffer is full,
+    /// any event in that; what is left is found by whoever reads. [`Error::Temporary`]: the
+    /// temporary file cannot be written.
+    pub fn add(&mut self, event: &Staged) -> Result<()> {
+        let location = self.encode_location(event.location.as_ref());
+        let start = self.buffer.bytes.len();
+        encode(&mut self.buffer.bytes, event, location);
+        self.events += 1;
+        if let Some(&previous) = self.buffer.starts.last() {
+            let (previous, next) =
+                (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));
+            if let Some(refusal) = self.refusal(previous, next) {
+                return Err(refusal.into());
+            }
+            self.buffer.is_out_of_order |= next.key() < previous.key();
+        }
+        self.buffer.starts.push(start);
+        if self.buffer.bytes.len() >= self.buffer_bytes { self.spill() } else { Ok(()) }
+    }
+
+    /// The events in order of granule, time and kind (deletions first). Of equal ones, the first
+    /// that was added comes first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`]: the temporary file cannot be read.
+    pub fn sorted(&self) -> Result<Sorted<'_>> {
+        let mut sorted = Sorted { staging: self, runs: Vec::new(), heads: BinaryHeap::new() };
+        if let Some(spilled) = &self.spilled {
+            for run in &spilled.runs {
+                let file = Section { file: &spilled.file, rest: run.clone() };
+                sorted.runs.push(Run::Spilled(BufReader::with_capacity(READ_AHEAD_BYTES, file)));
+            }
+        }
+        sorted.runs.push(Run::Buffered(self.buffer.order().into_iter()));
+        for run in 0..sorted.runs.len() {
+            sorted.advance(run)?;
+        }
+        Ok(sorted)
+    }
+
+    /// Appends the buffer to the file, as a run of its own or as the rest of the last one.
+    fn spill(&mut self) -> Result<()> {
+        let order = self.buffer.order();
+        let record = |start: usize| Record(&self.buffer.bytes[start..]).whole();
+        for pair in order.windows(2) {
+            if let Some(refusal) = self.refusal(record(pair[0]), record(pair[1])) {
+                return Err(refusal.into());
+            }
+        }
+        let (Some(&first), Some(&last)) = (order.first(), order.last()) else { return Ok(()) };
+        let spilled = match &mut self.spilled {
+            Some(spilled) => spilled,
+            none => none.insert(Spilled {
+                file: scratch::file()?,
+                runs: Vec::new(),
+                last: Vec::new(),
+            }),
+        };
+        let write = |file: &mut File| {
+            let begin = file.seek(SeekFrom::End(0))?;
+            let mut writer = BufWriter::with_capacity(READ_AHEAD_BYTES, file);
+            order.iter().try_for_each(|&start| writer.write_all(record(start).0))?;
+            writer.flush()?;
+            drop(writer);
+            Ok(begin)
+        };
+        let begin = write(&mut spilled.file).map_err(|source| scratch::unusable("write", source))?;
+        let bytes = self.buffer.bytes.len() as u64;
+        let continues = |run: &&mut Range<u64>| {
+            run.end == begin && Record(&spilled.last).key() <= record(first).key()
+        };
+        match spilled.runs.last_mut().filter(continues) {
+            Some(run) => run.end += bytes,
+            None => spilled.runs.push(begin..begin + bytes),
+        }
+        spilled.last = record(last).0.to_vec();
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Why two events, in order, cannot both be in one staging. `None` if they can.
+    fn refusal(&self, first: Record<'_>, second: Record<'_>) -> Option<ChangeError> {
+        if first.granule_id() != second.granule_id() || first.at() != second.at() {
+            return None;
+        }
+        if first.kind() == second.kind() && self.repeats == Repeats::Keep {
+            return None;
+        }
+        let decode = |record: Record<'_>| record.decode(&self.sources).ok();
+        Some(refuse_pair(&decode(first)?, &decode(second)?))
+    }
+
+    fn encode_location(&mut self, location: Option<&SourceLocation>) -> (u32, u64) {
+        match location {
+            None => (NOWHERE, 0),
+            Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
+            Some(SourceLocation::Line { source, line }) => {
+                // Events of one source mostly come one after the other.
+                let known = self.sources.iter().rposition(|known| known == source);
+                let index = known.unwrap_or_else(|| {
+                    self.sources.push(Arc::clone(source));
+                    self.sources.len() - 1
+                });
+                (u32::try_from(index).unwrap_or(NOWHERE), *line)
+            }
+        }
+    }
+}
+
+/// Why two events of one granule and one time cannot both happen.
+pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> ChangeError {
+    let granule_id = second.granule_id.clone();
+    if first.kind == second.kind {
+        let producers = [&second.producer_granule, &first.producer_granule].map(Option::clone);
+        return ChangeError::Twice {
+            granule_id,
+            location: second.location.clone(),
+            first: first.location.clone(),
+            producers: Box::new(producers),
+        };
+    }
+    let (deleted, ingested) =
+        if first.kind == EventKind::Deleted { (first, second) } else { (second, first) };
+    ChangeError::Both {
+        granule_id,
+        location: deleted.location.clone(),
+        first: ingested.location.clone(),
+    }
+}
+
+impl Buffer {
+    /// Where the events begin, in order.
+    fn order(&self) -> Vec<usize> {
+        let mut order = self.starts.clone();
+        if self.is_out_of_order {
+            order.sort_by(|&a, &b| self.record(a).key().cmp(&self.record(b).key()));
+        }
+        order
+    }
+
+    fn record(&self, start: usize) -> Record<'_> {
+        Record(&self.bytes[start..])
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+        self.is_out_of_order = false;
+    }
+}
+
+/// No source location.
+const NOWHERE: u32 = u32::MAX;
+
+/// A source location that is an argument of the command line.
+const ARGUMENT: u32 = u32::MAX - 1;
+
+/// Bytes before the ids: kind, time, source, line, and the lengths of the two ids.
+const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
+
+fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
+    let granule_id = event.granule_id.as_str();
+    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
+    bytes.push(u8::from(event.kind == EventKind::Ingested));
+    bytes.extend(event.at.as_micros().to_le_bytes());
+    bytes.extend(source.to_le_bytes());
+    bytes.extend(line.to_le_bytes());
+    // An id has at most 1,024 bytes, so both lengths fit.
+    bytes.extend((granule_id.len() as u16).to_le_bytes());
+    bytes.extend((producer.len() as u16).to_le_bytes());
+    bytes.extend(granule_id.as_bytes());
+    bytes.extend(producer.as_bytes());
+}
+
+/// An encoded event, and perhaps more after it.
+#[derive(Debug, Clone, Copy)]
+struct Record<'a>(&'a [u8]);
+
+impl<'a> Record<'a> {
+    fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
+        bytes.unwrap_or([0; N])
+    }
+
+    fn kind(self) -> EventKind {
+        if self.array::<1>(0) == [1] { EventKind::Ingested } else { EventKind::Deleted }
+    }
+
+    fn at(self) -> i64 {
+        i64::from_le_bytes(self.array(1))
+    }
+
+    fn lengths(self) -> (usize, usize) {
+        let length = |at| usize::from(u16::from_le_bytes(self.array(at)));
+        (length(21), length(23))
+    }
+
+    fn granule_id(self) -> &'a [u8] {
+        self.0.get(HEADER_BYTES..HEADER_BYTES + self.lengths().0).unwrap_or_default()
+    }
+
+    fn producer(self) -> &'a [u8] {
+        let (granule_id, producer) = self.lengths();
+        let start = HEADER_BYTES + granule_id;
+        self.0.get(start..start + producer).unwrap_or_default()
+    }
+
+    /// What events are sorted by.
+    fn key(self) -> (&'a [u8], i64, EventKind) {
+        (self.granule_id(), self.at(), self.kind())
+    }
+
+    /// The same without what comes after it.
+    fn whole(self) -> Self {
+        let (granule_id, producer) = self.lengths();
+        Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
+    }
+
+    fn decode(self, sources: &[Arc<str>]) -> Result<Staged> {
+        let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
+        let producer = self.producer();
+        let line = u64::from_le_bytes(self.array(13));
+        let location = match u32::from_le_bytes(self.array(9)) {
+            NOWHERE => None,
+            ARGUMENT => Some(SourceLocation::Argument { number: line }),
+            source => {
+                let source = sources.get(source as usize).ok_or_else(unreadable)?;
+                Some(SourceLocation::Line { source: Arc::clone(source), line })
+            }
+        };
+        Ok(Staged {
+            granule_id: id(self.granule_id())?,
+            at: Timestamp::from_micros(self.at()).ok_or_else(unreadable)?,
+            kind: self.kind(),
+            producer_granule: (!producer.is_empty()).then(|| id(producer)).transpose()?,
+            location,
+        })
+    }
+}
+
+/// The temporary file does not hold what was written to it.
+fn unreadable() -> Error {
+    scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
+}
+
+/// The events of a [`Staging`], in order.
+pub(in crate::registry) struct Sorted<'staging> {
+    staging: &'staging Staging,
+    runs: Vec<Run<'staging>>,
+    /// The next event of each run that has one.
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+enum Run<'staging> {
+    Spilled(BufReader<Section<'staging>>),
+    Buffered(std::vec::IntoIter<usize>),
+}
+
+/// The next event of a run. Compared by its key, and then by its run: equal events stay in the order
+/// in which they were added.
+struct Head {
+    bytes: Vec<u8>,
+    run: usize,
+}
+
+impl Head {
+    fn order(&self) -> ((&[u8], i64, EventKind), usize) {
+        (Record(&self.bytes).key(), self.run)
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Head {}
+
+impl Sorted<'_> {
+    /// Puts the next event of a run, if it has one, among the heads.
+    fn advance(&mut self, run: usize) -> Result<()> {
+        let bytes = match &mut self.runs[run] {
+            Run::Buffered(starts) => {
+                starts.next().map(|start| self.staging.buffer.record(start).whole().0.to_vec())
+            }
+            Run::Spilled(file) => read_record(file).map_err(|source| scratch::unusable("read", source))?,
+        };
+        self.heads.extend(bytes.map(|bytes| Reverse(Head { bytes, run })));
+        Ok(())
+    }
+}
+
+impl Iterator for Sorted<'_> {
+    type Item = Result<Staged>;
+
+    fn next(&mut self) -> Option<Result<Staged>> {
+        let Reverse(head) = self.heads.pop()?;
+        let event = Record(&head.bytes).decode(&self.staging.sources);
+        Some(self.advance(head.run).and(event))
+    }
+}
+
+fn read_record(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    let read = file.read(&mut bytes[..1])?;
+    if read == 0 {
+        return Ok(None);
+    }
+    file.read_exact(&mut bytes[1..])?;
+    let (granule_id, producer) = Record(&bytes).lengths();
+    bytes.resize(HEADER_BYTES + granule_id + producer, 0);
+    file.read_exact(&mut bytes[HEADER_BYTES..])?;
+    Ok(Some(bytes))
+}
+
+/// A part of a file, read at positions of its own: several can be read side by side.
+struct Section<'file> {
+    file: &'file File,
+    rest: Range<u64>,
+}
+
+impl Read for Section<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let read = read_at(self.file, &mut buffer[..wanted], self.rest.start)?;
+        if read == 0 && wanted > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.rest.start += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Staged {
+        Staged {
+            granule_id: granule_id.parse().unwrap(),
+            at: Timestamp::from_micros(second * 1_000_000).unwrap(),
+            kind,
+            producer_granule: (line % 3 == 0).then(|| "producer".parse().unwrap()),
+            location: match line % 4 {
+                0 => None,
+                1 => Some(SourceLocation::Argument { number: line }),
+                _ => Some(SourceLocation::Line { source: format!("{}", line % 5).into(), line }),
+            },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn events_are_read_as_a_stable_sort_of_what_was_added(
+            events in prop::collection::vec(("[a-d]{1,3}", 0_i64..4, any::<bool>()), 0..300),
+            buffer_bytes in 1_usize..2_000,
+            is_sorted in any::<bool>(),
+        ) {
+            let mut events: Vec<Staged> = (1..).zip(events).map(|(line, (id, second, ingested))| {
+                let kind = if ingested { EventKind::Ingested } else { EventKind::Deleted };
+                event(&id, second, kind, line)
+            }).collect();
+            let key = |event: &Staged| (event.granule_id.clone(), event.at, event.kind);
+            // Two kinds at one time contradict each other; repetitions are kept.
+            let mut kinds = std::collections::BTreeMap::new();
+            events.retain(|event| {
+                *kinds.entry((event.granule_id.clone(), event.at)).or_insert(event.kind) == event.kind
+            });
+            let mut sorted = events.clone();
+            sorted.sort_by_key(key);
+            if is_sorted {
+                events = sorted.clone();
+            }
+            let mut staging = Staging::with_buffer(buffer_bytes);
+            staging.set_repeats(Repeats::Keep);
+            for event in &events {
+                staging.add(event).unwrap();
+            }
+            prop_assert_eq!(staging.count(), events.len() as u64);
+            for _ in 0..2 {
+                let read: Vec<Staged> = staging.sorted().unwrap().map(Result::unwrap).collect();
+                prop_assert_eq!(&read, &sorted);
+            }
+            if is_sorted {
+                let runs = staging.spilled.as_ref().map_or(0, |spilled| spilled.runs.len());
+                prop_assert!(runs <= 1, "{} runs", runs);
+            }
+        }
+    }
+
+    #[test]
+    fn a_repetition_is_refused_at_once_where_it_follows_and_with_its_buffer_elsewhere() {
+        let of = |staging: &mut Staging, ids: &[&str]| {
+            (1..).zip(ids).find_map(|(line, id)| {
+                let added = staging.add(&event(id, 0, EventKind::Ingested, line * 4 + 2));
+                added.err().map(|error| (line, error.kind()))
+            })
+        };
+        let mut staging = Staging::default();
+        assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
+        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
+        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), Some((4, "twice")));
+        // In two buffers: whoever reads them finds it.
+        let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1));
+        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
+        assert_eq!(staging.sorted().unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_granule_that_is_both_ingested_and_deleted_at_one_time_is_refused() {
+        let mut staging = Staging::default();
+        staging.add(&event("a", 0, EventKind::Ingested, 2)).unwrap();
+        let error = staging.add(&event("a", 0, EventKind::Deleted, 3)).unwrap_err();
+        assert_eq!(error.kind(), "both");
+        staging.add(&event("a", 1, EventKind::Deleted, 3)).unwrap();
+    }
+}

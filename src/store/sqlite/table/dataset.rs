@@ -1,0 +1,152 @@
+//! The table `dataset`.
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, named_params};
+
+use crate::store::Result;
+use crate::store::sqlite::session::{Snapshot, Transaction};
+use super::column::Count;
+use crate::model::{Creator, Dataset, DatasetName, Doi};
+
+/// Which row of `dataset`. Means nothing outside its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DatasetKey(pub(super) i64);
+
+impl Snapshot {
+    /// The dataset of that name, and its key. `None` if there is none.
+    pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
+        const DATASET: &str = "
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
+            FROM dataset
+            WHERE name = :name";
+        let mut statement = self.connection().prepare_cached(DATASET)?;
+        Ok(statement.query_row(named_params! { ":name": name.as_str() }, from_row).optional()?)
+    }
+
+    /// The datasets after a name (`None`: from the first), by name, at most `limit` of them.
+    pub fn datasets_after(
+        &self,
+        after: Option<&DatasetName>,
+        limit: u32,
+    ) -> Result<Vec<(DatasetKey, Dataset)>> {
+        const PAGE: &str = "
+            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
+            FROM dataset
+            WHERE name > :after
+            ORDER BY name
+            LIMIT :limit";
+        let params =
+            named_params! { ":after": after.map_or("", DatasetName::as_str), ":limit": limit };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The datasets that have a DOI, whatever its case, by name: it is looked up in a pass over the
+    /// records, none of which is large.
+    pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
+        const WITH_DOI: &str = "
+            SELECT name, doi
+            FROM dataset
+            WHERE doi IS NOT NULL AND lower(doi) = lower(:doi)
+            ORDER BY name";
+        let mut statement = self.connection().prepare_cached(WITH_DOI)?;
+        let rows = statement
+            .query_map(named_params! { ":doi": doi.as_str() }, |row| name_from(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// How many datasets there are.
+    pub fn count_datasets(&self) -> Result<u64> {
+        const COUNT: &str = "
+            SELECT count(*)
+            FROM dataset";
+        Ok(self.connection().query_row(COUNT, [], |row| row.get::<_, Count>(0))?.0)
+    }
+}
+
+impl Transaction {
+    /// Adds a dataset whose name is not taken.
+    pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
+        const INSERT: &str = "
+            INSERT INTO dataset
+                (name, doi, title, creators, publisher, version, year, url, archive, licence)
+            VALUES
+                (:name, :doi, :title, :creators, :publisher, :version, :year, :url, :archive, :licence)";
+        self.put_dataset(INSERT, dataset)?;
+        Ok(DatasetKey(self.connection().last_insert_rowid()))
+    }
+
+    /// Replaces the record of the dataset of that name.
+    pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
+        const UPDATE: &str = "
+            UPDATE dataset
+            SET doi = :doi, title = :title, creators = :creators, publisher = :publisher,
+                version = :version, year = :year, url = :url, archive = :archive,
+                licence = :licence
+            WHERE name = :name";
+        self.put_dataset(UPDATE, dataset)
+    }
+
+    fn put_dataset(&self, sql: &str, dataset: &Dataset) -> Result<()> {
+        self.connection().prepare_cached(sql)?.execute(named_params! {
+            ":name": dataset.name.as_str(),
+            ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
+            ":title": dataset.title,
+            ":creators": creators(dataset),
+            ":publisher": dataset.publisher,
+            ":version": dataset.version,
+            ":year": dataset.year.map(|year| year.as_number()),
+            ":url": dataset.url,
+            ":archive": dataset.archive,
+            ":licence": dataset.licence,
+        })?;
+        Ok(())
+    }
+}
+
+/// The creators in their column: a JSON array, each as it is written.
+fn creators(dataset: &Dataset) -> String {
+    let written = dataset.creators.iter().map(ToString::to_string);
+    written.collect::<serde_json::Value>().to_string()
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
+    let wrong = |index, kind, error| rusqlite::Error::FromSqlConversionFailure(index, kind, error);
+    let text = |index| row.get::<_, Option<String>>(index);
+    let written: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?)
+        .map_err(|error| wrong(4, Type::Text, error.into()))?;
+    let creators = written
+        .iter()
+        // Before schema 4 any string was a creator: what cannot be read as a person is taken as it is.
+        .map(|text| text.parse().or_else(|_| Creator::organisation(text)))
+        .collect::<std::result::Result<_, crate::model::CreatorError>>()
+        .map_err(|error| wrong(4, Type::Text, error.into()))?;
+    let dataset = Dataset {
+        name: name_from(row, 1)?,
+        doi: text(2)?
+            .map(|doi| doi.parse())
+            .transpose()
+            .map_err(|error: crate::model::DoiError| wrong(2, Type::Text, error.into()))?,
+        title: text(3)?,
+        creators,
+        publisher: text(5)?,
+        version: text(6)?,
+        year: row
+            .get::<_, Option<u16>>(7)?
+            .map(|year| year.try_into())
+            .transpose()
+            .map_err(|error: crate::model::YearError| wrong(7, Type::Integer, error.into()))?,
+        url: text(8)?,
+        archive: text(9)?,
+        licence: text(10)?,
+    };
+    Ok((DatasetKey(row.get(0)?), dataset))
+}
+
+/// The dataset name in a column.
+pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
+    let name = row.get_ref(index)?.as_str()?;
+    name.parse().map_err(|error: crate::model::DatasetNameError| {
+        rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
+    })
+}

@@ -1,0 +1,175 @@
+//! The table `granule`, as readers see it: which granules were held, and when.
+
+use std::rc::Rc;
+
+use rusqlite::types::Value;
+use rusqlite::{Row, named_params};
+
+use super::column::{Id, Micros};
+use super::dataset::DatasetKey;
+use super::subset::SubsetKey;
+use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
+use crate::store::Result;
+use crate::store::sqlite::session::Snapshot;
+
+impl Snapshot {
+    /// The granules held at an instant, after an id (`""`: from the first), in canonical order, at
+    /// most `limit` of them.
+    pub fn held_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :after
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id
+            LIMIT :limit";
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":after": after, ":at": Micros(at), ":limit": limit,
+        };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Which of some ids were held at an instant, in canonical order.
+    pub fn held_among(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        granule_ids: &[&str],
+    ) -> Result<Vec<Granule>> {
+        const AMONG: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM rarray(:granule_ids) AS wanted
+            JOIN granule ON granule.granule_id = wanted.value
+            WHERE dataset_id = :dataset_id
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id";
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":at": Micros(at), ":granule_ids": array(granule_ids),
+        };
+        let mut statement = self.connection().prepare_cached(AMONG)?;
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The granules that a subset names, as they were held at an instant, after an id, in canonical
+    /// order, at most `limit` of them. The second value is `None` where one was not held then.
+    pub fn named_after(
+        &self,
+        dataset: DatasetKey,
+        subset: SubsetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(GranuleId, Option<Granule>)>> {
+        const PAGE: &str = "
+            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule,
+                named_granule.granule_id
+            FROM named_granule
+            LEFT JOIN granule
+              ON granule.dataset_id = :dataset_id
+              AND granule.granule_id = named_granule.granule_id
+              AND granule.ingested <= :at AND (granule.deleted IS NULL OR granule.deleted > :at)
+            WHERE named_granule.selection_id = :subset_id AND named_granule.granule_id > :after
+            ORDER BY named_granule.granule_id
+            LIMIT :limit";
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":subset_id": subset.0, ":at": Micros(at), ":after": after,
+            ":limit": limit,
+        };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        let rows = statement.query_map(params, |row| {
+            let held = match row.get_ref(0)? {
+                rusqlite::types::ValueRef::Null => None,
+                _ => Some(granule_from(row)?),
+            };
+            Ok((row.get::<_, Id>(4)?.0, held))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The holding periods of the granules with a producer's id, after an id and the start of one of
+    /// its periods, by id and then by time, at most `limit` of them.
+    pub fn of_producer_after(
+        &self,
+        dataset: DatasetKey,
+        producer_granule: &GranuleId,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND producer_granule = :producer_granule
+              AND (granule_id, ingested) > (:after, :ingested)
+            ORDER BY granule_id, ingested
+            LIMIT :limit";
+        let params = named_params! {
+            ":dataset_id": dataset.0,
+            ":producer_granule": producer_granule.as_str(),
+            ":after": after.map_or("", |(granule_id, _)| granule_id.as_str()),
+            ":ingested": after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros()),
+            ":limit": limit,
+        };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Every period in which a granule was held in one dataset, in order of time.
+    pub fn periods_of_one(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<Granule>> {
+        const PERIODS: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id = :granule_id
+            ORDER BY ingested";
+        let params =
+            named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() };
+        let mut statement = self.connection().prepare_cached(PERIODS)?;
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Every period in which a granule was held in any dataset, by dataset and time.
+    ///
+    /// Costs a look-up for each dataset of the registry: the table is in order of dataset.
+    pub fn periods_everywhere(
+        &self,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<(DatasetName, Granule)>> {
+        const PERIODS: &str = "
+            SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name
+            FROM dataset
+            CROSS JOIN granule
+              ON granule.dataset_id = dataset.id AND granule.granule_id = :granule_id
+            ORDER BY dataset.name, granule.ingested";
+        let mut statement = self.connection().prepare_cached(PERIODS)?;
+        let rows = statement
+            .query_map(named_params! { ":granule_id": granule_id.as_str() }, |row| {
+                Ok((super::dataset::name_from(row, 4)?, granule_from(row)?))
+            })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// Ids as a parameter for `rarray`.
+pub(super) fn array(granule_ids: &[&str]) -> Rc<Vec<Value>> {
+    Rc::new(granule_ids.iter().map(|&granule_id| Value::from(granule_id.to_owned())).collect())
+}
+
+pub(super) fn granule_from(row: &Row<'_>) -> rusqlite::Result<Granule> {
+    Ok(Granule {
+        granule_id: row.get::<_, Id>(0)?.0,
+        ingested: row.get::<_, Micros>(1)?.0,
+        deleted: row.get::<_, Option<Micros>>(2)?.map(|deleted| deleted.0),
+        producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
+    })
+}

@@ -1,0 +1,98 @@
+//! The tables `payment_worker` and `payment_taken`: what must never be issued again.
+
+use rusqlite::named_params;
+
+use super::column::{Count, Micros};
+use super::integrity::integrity_check;
+use crate::store::sqlite::session::{Snapshot, Transaction};
+use crate::store::{Error, Result};
+use crate::model::Timestamp;
+
+/// The last id that a worker issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkerRow {
+    /// The worker.
+    pub worker: u32,
+    /// The name of its layout.
+    pub layout: String,
+    /// The instant of second 0.
+    pub epoch: Timestamp,
+    /// The last second of which it issued ids.
+    pub last_second: u64,
+    /// The next counter in that second.
+    pub next_counter: u32,
+}
+
+impl Snapshot {
+    /// The last id that each worker issued, by number: 45 rows at most.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
+    pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
+        const WORKERS: &str = "
+            SELECT worker, layout, epoch, last_second, next_counter
+            FROM payment_worker
+            ORDER BY worker";
+        if let Some(what) = integrity_check(self.connection(), "payment_worker")?.into_iter().next() {
+            return Err(Error::Damaged { what });
+        }
+        let mut statement = self.connection().prepare_cached(WORKERS)?;
+        let rows = statement.query_map([], |row| {
+            Ok(WorkerRow {
+                worker: row.get(0)?,
+                layout: row.get(1)?,
+                epoch: row.get::<_, Micros>(2)?.0,
+                last_second: row.get::<_, Count>(3)?.0,
+                next_counter: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Which ids of the old scheme lie between two ids (inclusive), ascending.
+    pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
+        const TAKEN: &str = "
+            SELECT id
+            FROM payment_taken
+            WHERE id >= :first AND id <= :last
+            ORDER BY id";
+        let mut statement = self.connection().prepare_cached(TAKEN)?;
+        let rows = statement
+            .query_map(named_params! { ":first": first, ":last": last }, |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Transaction {
+    /// Stores the last id that a worker issued.
+    pub fn save_payment_worker(&self, row: &WorkerRow) -> Result<()> {
+        const SAVE: &str = "
+            INSERT INTO payment_worker (worker, layout, epoch, last_second, next_counter)
+            VALUES (:worker, :layout, :epoch, :last_second, :next_counter)
+            ON CONFLICT (worker) DO UPDATE
+            SET last_second = excluded.last_second, next_counter = excluded.next_counter";
+        self.connection().prepare_cached(SAVE)?.execute(named_params! {
+            ":worker": row.worker,
+            ":layout": row.layout,
+            ":epoch": Micros(row.epoch),
+            ":last_second": Count(row.last_second),
+            ":next_counter": row.next_counter,
+        })?;
+        Ok(())
+    }
+
+    /// Stores ids of the old scheme; returns how many are new.
+    pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
+        const INSERT: &str = "
+            INSERT INTO payment_taken (id)
+            VALUES (?1)
+            ON CONFLICT (id) DO NOTHING";
+        let mut insert = self.connection().prepare_cached(INSERT)?;
+        let mut taken = 0;
+        for id in ids {
+            taken += insert.execute((id,))? as u64;
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,137 @@
+//! The tables `saved_selection` and `named_granule`: the subsets of datasets that were cited.
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, named_params};
+
+use super::column::{Count, Digest, Micros};
+use super::dataset::{self, DatasetKey};
+use crate::store::Result;
+use crate::store::sqlite::session::{Snapshot, Transaction};
+use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
+
+/// Which row of `saved_selection`. Means nothing outside its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SubsetKey(pub(super) i64);
+
+/// The columns of a [`Subset`], and then the rest of a query.
+macro_rules! select_saved {
+    ($rest:literal) => {
+        concat!(
+            "
+            SELECT saved_selection.id, dataset.name, saved_selection.timestamp,
+                saved_selection.patterns, saved_selection.identifier, saved_selection.granules,
+                saved_selection.cited
+            FROM saved_selection
+            JOIN dataset ON dataset.id = saved_selection.dataset_id",
+            $rest
+        )
+    };
+}
+
+impl Snapshot {
+    /// The subset that the same criteria selected from the same dataset. `None` if it was not cited.
+    pub fn subset(
+        &self,
+        dataset: DatasetKey,
+        identifier: Identifier,
+        criteria: &Criteria,
+    ) -> Result<Option<(SubsetKey, Subset)>> {
+        const SAME: &str = select_saved!(
+            "
+            WHERE saved_selection.dataset_id = :dataset_id
+              AND saved_selection.identifier = :identifier
+              AND saved_selection.patterns = :patterns"
+        );
+        let params = named_params! {
+            ":dataset_id": dataset.0,
+            ":identifier": Digest(identifier),
+            ":patterns": written(criteria),
+        };
+        Ok(self.connection().prepare_cached(SAME)?.query_row(params, from_row).optional()?)
+    }
+
+    /// Every subset with an identifier, by dataset and by when it was first cited.
+    pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
+        const WITH_IDENTIFIER: &str = select_saved!(
+            "
+            WHERE saved_selection.identifier = :identifier
+            ORDER BY dataset.name, saved_selection.id"
+        );
+        let mut statement = self.connection().prepare_cached(WITH_IDENTIFIER)?;
+        let rows =
+            statement.query_map(named_params! { ":identifier": Digest(identifier) }, from_row)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Every subset of a dataset, by identifier.
+    pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
+        const OF_DATASET: &str = select_saved!(
+            "
+            WHERE saved_selection.dataset_id = :dataset_id
+            ORDER BY saved_selection.identifier, saved_selection.patterns"
+        );
+        let mut statement = self.connection().prepare_cached(OF_DATASET)?;
+        let rows = statement.query_map(named_params! { ":dataset_id": dataset.0 }, from_row)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl Transaction {
+    /// Adds a subset that is not stored yet.
+    pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
+        const INSERT: &str = "
+            INSERT INTO saved_selection
+                (dataset_id, timestamp, patterns, identifier, granules, cited)
+            VALUES (:dataset_id, :timestamp, :patterns, :identifier, :granules, :cited)";
+        self.connection().prepare_cached(INSERT)?.execute(named_params! {
+            ":dataset_id": dataset.0,
+            ":timestamp": Micros(subset.timestamp),
+            ":patterns": written(&subset.criteria),
+            ":identifier": Digest(subset.identifier),
+            ":granules": Count(subset.granules),
+            ":cited": Micros(subset.cited),
+        })?;
+        Ok(SubsetKey(self.connection().last_insert_rowid()))
+    }
+
+    /// Adds the granules that a new subset names.
+    pub fn insert_named(&self, subset: SubsetKey, granule_ids: &[GranuleId]) -> Result<()> {
+        const INSERT: &str = "
+            INSERT INTO named_granule (selection_id, granule_id)
+            VALUES (?1, ?2)";
+        let mut insert = self.connection().prepare_cached(INSERT)?;
+        for granule_id in granule_ids {
+            insert.execute((subset.0, granule_id.as_str()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The criteria in their column: a JSON array of patterns, empty where granules are named one by one.
+fn written(criteria: &Criteria) -> String {
+    let patterns = match criteria {
+        Criteria::Patterns(patterns) => patterns.as_slice(),
+        Criteria::Named => &[],
+    };
+    patterns.iter().map(Pattern::as_str).collect::<serde_json::Value>().to_string()
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(SubsetKey, Subset)> {
+    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, error);
+    let written: Vec<String> =
+        serde_json::from_str(row.get_ref(3)?.as_str()?).map_err(|error| wrong(error.into()))?;
+    let patterns = written
+        .iter()
+        .map(|text| text.parse())
+        .collect::<std::result::Result<_, crate::model::PatternError>>()
+        .map_err(|error| wrong(error.into()))?;
+    let saved = Subset {
+        dataset: dataset::name_from(row, 1)?,
+        timestamp: row.get::<_, Micros>(2)?.0,
+        criteria: Criteria::of_patterns(patterns).unwrap_or(Criteria::Named),
+        identifier: row.get::<_, Digest>(4)?.0,
+        granules: row.get::<_, Count>(5)?.0,
+        cited: row.get::<_, Micros>(6)?.0,
+    };
+    Ok((SubsetKey(row.get(0)?), saved))
+}
