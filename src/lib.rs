@@ -56,8 +56,8 @@ mod store;
 
 pub use model::{
     Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
-    Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError, Instance,
-    Moment, Orcid, OrcidError, Pattern, PatternError, Set, SourceLocation, Subset, Timestamp,
-    TimestampError, WebAddress, WebAddressError, Year, YearError, quoted,
+    Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError,
+    Instance, Moment, Orcid, OrcidError, Pattern, PatternError, Set, SourceLocation, Subset,
+    Timestamp, TimestampError, WebAddress, WebAddressError, Year, YearError, quoted,
 };
 pub use registry::*;

@@ -92,9 +92,7 @@ pub fn compare(
     };
     let status = status(&here, latest, &there, selected.instance().clone())?;
     let held_here: Box<dyn Iterator<Item = crate::Result<Granule>>> = match &status.mirror {
-        Some(latest) => {
-            Box::new(here.granules(&crate::model::Set::Instance(latest.clone()))?)
-        }
+        Some(latest) => Box::new(here.granules(&crate::model::Set::Instance(latest.clone()))?),
         None => Box::new(std::iter::empty()),
     };
     let held = status.mirror.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
@@ -138,8 +136,7 @@ fn last_in_force(
     let Some(last) = found.into_iter().rfind(|it| it.timestamp <= up_to.timestamp) else {
         return Ok(None);
     };
-    let changes =
-        |up_to: Timestamp| snapshot.count_history(&last.dataset, Some(up_to));
+    let changes = |up_to: Timestamp| snapshot.count_history(&last.dataset, Some(up_to));
     let changes_ago = changes(up_to.timestamp)? - changes(last.timestamp)?;
     Ok(Some(Standing { since: last.timestamp, until: last.until, changes_ago }))
 }

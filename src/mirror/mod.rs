@@ -14,9 +14,7 @@ pub mod manifest;
 mod primary;
 mod pull;
 
-pub use compare::{
-    MirrorDifference, MirrorDifferences, MirrorStatus, Standing, Status, compare,
-};
+pub use compare::{MirrorDifference, MirrorDifferences, MirrorStatus, Standing, Status, compare};
 pub use error::{Error, Result};
 pub use primary::Primary;
 pub use pull::{PullOptions, Pulled, Run, UnknownMirror, pull};

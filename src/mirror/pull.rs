@@ -3,8 +3,8 @@
 use super::compare::{MirrorDifference, MirrorStatus, compare};
 use super::error::Result;
 use super::primary::Primary;
-use crate::model::{DatasetName, Granule, Moment};
-use crate::registry::{self, Applied, Change, Entry, Registry, Stamp};
+use crate::model::{DatasetName, Entry, Granule, Moment};
+use crate::registry::{self, Applied, Change, Registry, Stamp};
 
 /// How a pull is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::write::refusal::{ChangeError, before};
+use super::refusal::{ChangeError, before};
 use crate::minting::payment::PaymentError;
 use crate::model::{DatasetName, GranuleId, Identifier, Moment, SourceLocation, Timestamp, quoted};
 use crate::store;

@@ -11,25 +11,29 @@
 mod backup;
 mod error;
 mod handle;
+mod listing;
 mod monitor;
+mod refusal;
 mod snapshot;
+mod staging;
 mod verify;
 mod write;
 
 pub use backup::BackedUp;
 pub use error::{Error, Result};
 pub use handle::{NewRegistry, OpenOptions, Registry};
+pub use listing::{Identified, Listing};
 pub use monitor::Monitor;
+pub use refusal::ChangeError;
 pub use snapshot::{
-    Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, Granules, History,
-    Listed, Resolution, Resolved, Selected, Selection, Snapshot,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, Granules,
+    History, Listed, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification};
-pub use write::refusal::ChangeError;
 pub use write::{
-    Applied, Change, DatasetEdit, Edit, Entry, Expected, Import, Imported, Lease, Named, Skipped,
-    Stamp, Wanted, Work,
+    Applied, Change, DatasetEdit, Edit, Expected, Import, Imported, Lease, MaxDelete, Named,
+    Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
 pub use crate::store::{Access, Error as StoreError};

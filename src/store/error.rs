@@ -114,7 +114,9 @@ impl From<rusqlite::Error> for Error {
             _ => {}
         }
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { waited: std::time::Duration::from_secs(10) },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Error::Busy { waited: std::time::Duration::from_secs(10) }
+            }
             Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
             Some(ErrorCode::DiskFull) => Error::Full,
             Some(ErrorCode::ReadOnly) => Error::ReadOnly,
@@ -145,7 +147,6 @@ impl Error {
         }
     }
 }
-
 
 impl Error {
     /// A stable name of what went wrong, for scripts.

@@ -48,8 +48,8 @@ mod sqlite;
 pub use error::Error;
 pub use sqlite::Access;
 pub(crate) use sqlite::{
-    Begin, DatasetKey, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent,
-    StoredPeriod, SubsetKey, Transaction, Watch, WorkerRow, limit_memory,
+    Begin, DatasetKey, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent, StoredPeriod,
+    SubsetKey, Transaction, Watch, WorkerRow, limit_memory,
 };
 
 type Result<T> = std::result::Result<T, Error>;

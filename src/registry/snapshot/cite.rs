@@ -53,8 +53,10 @@ pub(in crate::registry) fn cited(
         Some(until) => read.instance_at(dataset, until)?,
         None => None,
     };
-    let mirrors =
-        mirrors.iter().map(|name| mirror_of(read, name, set.identifier())).collect::<Result<_>>()?;
+    let mirrors = mirrors
+        .iter()
+        .map(|name| mirror_of(read, name, set.identifier()))
+        .collect::<Result<_>>()?;
     Ok(Cited { record, set, others, previous, next, mirrors })
 }
 

@@ -129,7 +129,8 @@ impl Iterator for Differences {
                 }
                 None => {
                     self.is_over = true;
-                    let checked = self.counts.check(self.left.identifier(), self.right.identifier());
+                    let checked =
+                        self.counts.check(self.left.identifier(), self.right.identifier());
                     return checked.err().map(Err);
                 }
             };

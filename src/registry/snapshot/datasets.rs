@@ -69,11 +69,8 @@ impl Snapshot {
             for (key, dataset) in found {
                 page.datasets.push(Listed { dataset, latest: read.latest_instance(key)? });
             }
-            page.next = page
-                .datasets
-                .last()
-                .filter(|_| is_full)
-                .map(|listed| listed.dataset.name.clone());
+            page.next =
+                page.datasets.last().filter(|_| is_full).map(|listed| listed.dataset.name.clone());
             Ok(page)
         })
     }

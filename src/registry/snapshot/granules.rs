@@ -4,7 +4,9 @@ use std::vec;
 
 use super::view::{Snapshot, dataset_of};
 use crate::chain::Chain;
-use crate::model::{Criteria, DatasetName, Granule, GranuleId, Identifier, Pattern, Set, Timestamp};
+use crate::model::{
+    Criteria, DatasetName, Granule, GranuleId, Identifier, Pattern, Set, Timestamp,
+};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey, SubsetKey};
@@ -37,7 +39,11 @@ impl Snapshot {
     ) -> Result<Granules> {
         let (key, _) = self.ask(|read| dataset_of(read, dataset))?;
         let kind = Kind::OfProducer { producer_granule: producer_granule.clone(), ingested: None };
-        Ok(Granules::of(&self.registry, GranulePages::from_start(key, Timestamp::EPOCH, kind), None))
+        Ok(Granules::of(
+            &self.registry,
+            GranulePages::from_start(key, Timestamp::EPOCH, kind),
+            None,
+        ))
     }
 }
 
@@ -201,9 +207,9 @@ impl GranulePages {
             }
             Kind::Named(subset) => {
                 let named = read.named_after(self.dataset, *subset, self.at, after, PAGE_ROWS)?;
-                let held = named.into_iter().map(|(granule_id, held)| {
-                    held.ok_or_else(|| not_held(&granule_id, self.at))
-                });
+                let held = named
+                    .into_iter()
+                    .map(|(granule_id, held)| held.ok_or_else(|| not_held(&granule_id, self.at)));
                 held.collect::<Result<_>>()?
             }
             Kind::OfProducer { producer_granule, ingested } => {
@@ -233,6 +239,33 @@ impl GranulePages {
             count += page.len() as u64;
         }
         Ok((chain.identifier(), count))
+    }
+}
+
+/// Granules of pages that are read within a snapshot or a transaction.
+pub(in crate::registry) struct GranulesWithin<'read> {
+    read: &'read store::Snapshot,
+    pages: GranulePages,
+    page: vec::IntoIter<Granule>,
+}
+
+impl<'read> GranulesWithin<'read> {
+    pub fn of(read: &'read store::Snapshot, pages: GranulePages) -> Self {
+        GranulesWithin { read, pages, page: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for GranulesWithin<'_> {
+    type Item = Result<Granule>;
+
+    fn next(&mut self) -> Option<Result<Granule>> {
+        if self.page.len() == 0 {
+            match self.pages.next(self.read) {
+                Ok(page) => self.page = page?.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.page.next().map(Ok)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use super::view::{Snapshot, dataset_of};
+use super::view::{Snapshot, dataset_of, latest_known};
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -21,7 +21,7 @@ impl Snapshot {
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask(|read| {
             let (key, _) = dataset_of(read, dataset)?;
-            let latest = read.latest_instance(key)?.map(|latest| latest.timestamp);
+            let latest = latest_known(read, key, self.known)?.map(|latest| latest.timestamp);
             Ok(History {
                 registry: self.registry.clone(),
                 dataset: key,

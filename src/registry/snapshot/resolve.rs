@@ -5,11 +5,9 @@ use serde::{Serialize, Serializer};
 use super::granules::GranulePages;
 use super::select::{select_at, with_instance};
 use super::view::{Snapshot, dataset_of};
-use crate::model::{
-    Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp,
-};
+use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::store::{self, SubsetKey};
+use crate::store::{self, DatasetKey, SubsetKey};
 
 /// Instances that are read at once.
 const PAGE_ROWS: u32 = 1_024;
@@ -57,6 +55,16 @@ impl Serialize for Resolved {
     }
 }
 
+/// Why an identifier agrees with a time (identifier.md, Time).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Agreement {
+    /// It was in force then, as the registry stood then: a change that was recorded later says
+    /// otherwise now.
+    AsKnownThen,
+    /// It was in force then, as the registry stands now.
+    AsKnownNow,
+}
+
 /// What an identifier resolved to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolution {
@@ -64,6 +72,8 @@ pub struct Resolution {
     pub rows: Vec<Resolved>,
     /// How many of them agree with the time asked for; all, where none was.
     pub agreeing: u64,
+    /// Why it agrees: as known now, if any row does. `None`: no row does.
+    pub agreement: Option<Agreement>,
 }
 
 impl Snapshot {
@@ -71,8 +81,10 @@ impl Snapshot {
     /// that it was cited for; those of one dataset, if one is named.
     ///
     /// A day agrees with each identifier that was in force during it: a citation that morning was
-    /// true, whatever changed in the afternoon. A subset agrees wherever the same criteria select
-    /// the same set: outside the interval of its first citation that costs a pass over the dataset.
+    /// true, whatever changed in the afternoon. So does a time at which the identifier was in force
+    /// as the registry stood then, whatever was recorded later. A subset agrees wherever the same
+    /// criteria select the same set: outside the interval of its first citation that costs a pass
+    /// over the dataset.
     ///
     /// # Errors
     ///
@@ -87,24 +99,25 @@ impl Snapshot {
         self.ask(|read| {
             let mut resolution = Resolution::default();
             for instance in instances(read, identifier, dataset)? {
-                let agrees = at.is_none_or(|at| instance.is_in_force_during(at));
-                resolution.agreeing += u64::from(agrees);
-                resolution.rows.push(Resolved { set: Set::Instance(instance) });
+                let agreement = match at {
+                    None => Some(Agreement::AsKnownNow),
+                    Some(at) => agreement(read, &instance, at)?,
+                };
+                resolution.add(Set::Instance(instance), agreement);
             }
             for (key, subset) in read.subsets_with(identifier)? {
                 if dataset.is_some_and(|dataset| *dataset != subset.dataset) {
                     continue;
                 }
-                let set = with_instance(read, subset.clone())?;
-                let agrees = match at {
-                    None => true,
-                    Some(at) => {
-                        set.instance().is_in_force_during(at)
-                            || selects_it_during(read, key, &subset, at)?
-                    }
+                let set = with_instance(read, subset)?;
+                let agreement = match at {
+                    None => Some(Agreement::AsKnownNow),
+                    Some(at) => match agreement(read, set.instance(), at)? {
+                        Some(agreement) => Some(agreement),
+                        None => selects_it_during(read, key, &set, at)?,
+                    },
                 };
-                resolution.agreeing += u64::from(agrees);
-                resolution.rows.push(Resolved { set });
+                resolution.add(set, agreement);
             }
             Ok(resolution)
         })
@@ -141,32 +154,80 @@ fn instances(
     }
 }
 
+impl Resolution {
+    fn add(&mut self, set: Set, agreement: Option<Agreement>) {
+        self.agreeing += u64::from(agreement.is_some());
+        self.agreement = self.agreement.max(agreement);
+        self.rows.push(Resolved { set });
+    }
+}
+
+/// Whether an instance was in force at some time of a moment, and why it is said so.
+fn agreement(read: &store::Snapshot, instance: &Instance, at: Moment) -> Result<Option<Agreement>> {
+    if instance.is_in_force_during(at) {
+        return Ok(Some(Agreement::AsKnownNow));
+    }
+    // As the registry stood then, it was in force from when its change was recorded until the next
+    // one was. Neither is earlier than when the change took effect.
+    let known_from = instance.timestamp.max(instance.recorded);
+    let Some(until) = instance.until else { return Ok(None) };
+    let (dataset, _) = dataset_of(read, &instance.dataset)?;
+    let next = read.instance_at(dataset, until)?;
+    let known_until = next.map_or(until, |next| next.timestamp.max(next.recorded));
+    let was_known = known_from <= at.last_instant() && at.first_instant() < known_until;
+    Ok((was_known && known_from < known_until).then_some(Agreement::AsKnownThen))
+}
+
 /// Whether the criteria of a subset select its set at some time of a moment.
 fn selects_it_during(
     read: &store::Snapshot,
     key: SubsetKey,
-    subset: &Subset,
+    set: &Set,
     at: Moment,
-) -> Result<bool> {
+) -> Result<Option<Agreement>> {
+    let Set::Subset { subset, .. } = set else { return Ok(None) };
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
-    let selected = match select_at(read, dataset, &subset.dataset, at) {
-        Ok(selected) => selected,
-        Err(Error::BeforeHistory { .. }) => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    let instances = [selected.instance().clone()].into_iter().chain(selected.others);
-    for instance in instances {
+    for (instance, agreement) in instances_during(read, dataset, at)? {
         let at = instance.timestamp;
         let pages = match &subset.criteria {
             Criteria::Patterns(patterns) => GranulePages::selected(dataset, at, patterns.clone()),
             Criteria::Named => GranulePages::named(dataset, at, key),
         };
         match pages.identify(read) {
-            Ok((identifier, _)) if identifier == subset.identifier => return Ok(true),
+            Ok((identifier, _)) if identifier == subset.identifier => return Ok(Some(agreement)),
             // One that is named was not held then.
             Ok(_) | Err(Error::Inconsistent { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(false)
+    Ok(None)
+}
+
+/// The instances that were in force at some time of a moment: as known now, then as known then.
+fn instances_during(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    at: Moment,
+) -> Result<Vec<(Instance, Agreement)>> {
+    let Some(latest) = read.latest_instance(dataset)? else { return Ok(Vec::new()) };
+    let mut instances: Vec<(Instance, Agreement)> = match select_at(read, dataset, &latest, at) {
+        Ok(selected) => {
+            let first = selected.instance().clone();
+            [first]
+                .into_iter()
+                .chain(selected.others)
+                .map(|it| (it, Agreement::AsKnownNow))
+                .collect()
+        }
+        Err(Error::BeforeHistory { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let (first, last) = (at.first_instant(), at.last_instant());
+    let known = read.instance_known_at(dataset, first)?.into_iter();
+    for instance in known.chain(read.instances_known_between(dataset, first, last)?) {
+        if instances.iter().all(|(it, _)| it.timestamp != instance.timestamp) {
+            instances.push((instance, Agreement::AsKnownThen));
+        }
+    }
+    Ok(instances)
 }

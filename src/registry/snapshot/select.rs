@@ -1,6 +1,6 @@
 //! From what somebody means to the set.
 
-use super::view::{Snapshot, dataset_of};
+use super::view::{Known, Snapshot, dataset_of, latest_known};
 use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Subset};
 use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey};
@@ -48,7 +48,7 @@ impl Snapshot {
     /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::BeforeHistory`],
     /// [`Error::UnknownIdentifier`].
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
-        self.ask(|read| select(read, selection))
+        self.ask(|read| select_known(read, selection, self.known))
     }
 }
 
@@ -57,14 +57,18 @@ pub(in crate::registry) fn select(
     read: &store::Snapshot,
     selection: &Selection,
 ) -> Result<Selected> {
+    select_known(read, selection, Known::Now)
+}
+
+fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> Result<Selected> {
     match selection {
         Selection::Dataset { name, at } => {
             let (dataset, _) = dataset_of(read, name)?;
-            let latest = read.latest_instance(dataset)?;
+            let latest = latest_known(read, dataset, known)?;
             let latest = latest.ok_or_else(|| Error::NoHistory { name: name.clone() })?;
             match at {
                 None => Ok(Selected { set: Set::Instance(latest), others: Vec::new() }),
-                Some(at) => select_at(read, dataset, name, *at),
+                Some(at) => select_at(read, dataset, &latest, *at),
             }
         }
         Selection::Identifier { identifier, dataset } => {
@@ -123,19 +127,26 @@ pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Se
     Ok(Set::Subset { subset, instance })
 }
 
-/// The instance in force at a moment, and the others that were in force during it.
+/// The instance in force at a moment, and the others that were in force during it. `latest` is the
+/// latest instance that is known.
 pub(super) fn select_at(
     read: &store::Snapshot,
     dataset: DatasetKey,
-    name: &DatasetName,
+    latest: &Instance,
     at: Moment,
 ) -> Result<Selected> {
-    let (first, last) = (at.first_instant(), at.last_instant());
-    let Some(instance) = read.instance_at(dataset, last)? else {
+    let first = at.first_instant();
+    let last = at.last_instant().min(latest.timestamp);
+    let ended = |instance: Instance| match instance.timestamp == latest.timestamp {
+        true => latest.clone(),
+        false => instance,
+    };
+    let Some(instance) = read.instance_at(dataset, last)?.map(ended) else {
+        let name = latest.dataset.clone();
         let begins = read.first_instance(dataset)?.map(|first| first.timestamp);
         return Err(match begins {
-            Some(begins) => Error::BeforeHistory { name: name.clone(), at, begins },
-            None => Error::NoHistory { name: name.clone() },
+            Some(begins) => Error::BeforeHistory { name, at, begins },
+            None => Error::NoHistory { name },
         });
     };
     let mut others = Vec::new();

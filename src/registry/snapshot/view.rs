@@ -1,6 +1,6 @@
 //! One consistent state of a registry.
 
-use crate::model::{Dataset, DatasetName};
+use crate::model::{Dataset, DatasetName, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
@@ -36,6 +36,17 @@ use crate::store::{self, DatasetKey};
 pub struct Snapshot {
     pub(super) registry: Registry,
     pub(super) read: store::Snapshot,
+    pub(super) known: Known,
+}
+
+/// Which changes are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::registry) enum Known {
+    /// All that are recorded now.
+    #[default]
+    Now,
+    /// Those that were recorded by then.
+    At(Timestamp),
 }
 
 impl Registry {
@@ -45,11 +56,19 @@ impl Registry {
     ///
     /// [`Error::Store`]: it cannot be read, or was replaced by another file (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { registry: self.clone(), read: self.read()? })
+        Ok(Snapshot { registry: self.clone(), read: self.read()?, known: Known::Now })
     }
 }
 
 impl Snapshot {
+    /// The registry as it stood then: only changes that were recorded by `recorded` are known to
+    /// [`Snapshot::select`] and [`Snapshot::history`], whenever they took effect.
+    #[must_use]
+    pub fn known_at(mut self, recorded: Timestamp) -> Self {
+        self.known = Known::At(recorded);
+        self
+    }
+
     /// Asks the store; names the registry in what fails, and refuses the response if the file
     /// changed meanwhile where it is read without locks.
     pub(super) fn ask<T>(&self, question: impl FnOnce(&store::Snapshot) -> Result<T>) -> Result<T> {
@@ -68,4 +87,18 @@ pub(in crate::registry) fn dataset_of(
     name: &DatasetName,
 ) -> Result<(DatasetKey, Dataset)> {
     read.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
+}
+
+/// The latest instance of a dataset that is known. `None`: none is.
+pub(in crate::registry) fn latest_known(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    known: Known,
+) -> Result<Option<Instance>> {
+    let latest = match known {
+        Known::Now => read.latest_instance(dataset)?,
+        Known::At(recorded) => read.latest_recorded_by(dataset, recorded)?,
+    };
+    // A change that was not known yet did not end it.
+    Ok(latest.map(|latest| Instance { until: None, ..latest }))
 }

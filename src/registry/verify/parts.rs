@@ -1,9 +1,9 @@
 //! Whether the parts that were cited are still what was cited.
 
 use super::{Code, Findings};
-use crate::registry::error::Result;
 use crate::chain::Chain;
 use crate::model::{Criteria, Pattern, Subset};
+use crate::registry::error::Result;
 use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
 
 /// Granules that are looked up at once.
@@ -63,8 +63,7 @@ impl Parts {
             let mut tally = Tally::default();
             let mut after = String::new();
             loop {
-                let page =
-                    read.named_after(dataset, *key, part.timestamp, &after, PAGE_ROWS)?;
+                let page = read.named_after(dataset, *key, part.timestamp, &after, PAGE_ROWS)?;
                 let is_over = page.len() < PAGE_ROWS as usize;
                 for (named, held) in &page {
                     if held.is_none() {

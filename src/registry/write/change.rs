@@ -1,35 +1,15 @@
 //! One change: granules are ingested and deleted, all at once or not at all.
 
-use std::collections::BTreeMap;
-
-use super::engine::{self, Addition, Conduct, Expected, Misfit, Skipped, Work};
-use super::lookup::{Unknown, find_or_insert};
-use super::refusal::ChangeError;
-use super::staging::{Repeats, Staged, Staging};
+use super::engine::{Conduct, Expected, Misfit};
+use super::lookup::Unknown;
+use super::single::{Applied, Target};
 use super::stamp::Stamp;
-use crate::model::{
-    Dataset, DatasetName, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
-};
+use crate::model::{Dataset, DatasetName, Entry, EventKind, Identifier, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
+use crate::registry::refusal::ChangeError;
+use crate::registry::staging::{Repeats, Staged, Staging};
 use crate::store::Transaction;
-
-/// A granule in a change, and where in somebody's input it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The granule's id.
-    pub granule_id: GranuleId,
-    /// The id that its producer gave it, where that is another one.
-    pub producer_granule: Option<GranuleId>,
-    /// Where it was read, for messages.
-    pub location: Option<SourceLocation>,
-}
-
-impl From<GranuleId> for Entry {
-    fn from(granule_id: GranuleId) -> Self {
-        Entry { granule_id, producer_granule: None, location: None }
-    }
-}
 
 /// What a change ingests and deletes, and how it is made.
 ///
@@ -43,24 +23,6 @@ pub struct Change {
     missing: Misfit,
     unknown: Unknown,
     is_dry_run: bool,
-}
-
-/// What a change did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// The new row of the history. `None`: nothing was left to change.
-    pub instance: Option<Instance>,
-    /// The instance that is in force afterwards. `None`: the dataset has no history.
-    pub in_force: Option<Instance>,
-    /// What was skipped.
-    pub skipped: Skipped,
-    /// Whether the dataset was added.
-    pub created_dataset: bool,
-    /// By how many microseconds the clock was behind the last change. `None`: not by more than a
-    /// second.
-    pub clock_behind_micros: Option<i64>,
-    /// What it cost.
-    pub work: Work,
 }
 
 impl Change {
@@ -179,33 +141,7 @@ fn apply(
     change: &Change,
     stamp: &Stamp<'_>,
 ) -> Result<Applied> {
-    let (dataset, created) = find_or_insert(transaction, name, &change.unknown)?;
-    let latest = transaction.latest_instance(dataset)?;
-    let (at, clock_behind_micros) = stamp.after(latest.as_ref().map(|it| it.timestamp))?;
-    let expected = BTreeMap::from([(at, change.expected.clone())]);
-    let addition = Addition {
-        registry,
-        transaction,
-        name,
-        dataset,
-        latest,
-        times: vec![at],
-        expected: &expected,
-        conduct: Conduct::Change { held: change.held, missing: change.missing },
-        now: at,
-        stamp,
-        events: change.staging.count(),
-    };
-    let events = change.staging.sorted()?.map(|event| Ok(Staged { at, ..event? }));
-    let added = engine::add(&addition, events)?;
-    let instance = added.instances.into_iter().next();
-    Ok(Applied {
-        in_force: instance.clone().or(addition.latest),
-        created_dataset: created && instance.is_some(),
-        // Where nothing is stamped, the clock does not matter.
-        clock_behind_micros: clock_behind_micros.filter(|_| instance.is_some()),
-        instance,
-        skipped: added.skipped,
-        work: added.work,
-    })
+    let target = Target::find(registry, transaction, name, &change.unknown)?;
+    let conduct = Conduct::Change { held: change.held, missing: change.missing };
+    target.apply(&change.staging, conduct, &change.expected, stamp)
 }

@@ -1,9 +1,7 @@
 //! Citing a subset, which keeps it: its identifier must resolve for ever.
 
-use super::change::Entry;
-use super::staging::{Staged, Staging, refuse_pair};
 use crate::model::{
-    Criteria, DatasetName, EventKind, GranuleId, Identifier, Moment, Pattern, Set, Subset,
+    Criteria, DatasetName, Entry, EventKind, GranuleId, Identifier, Moment, Pattern, Set, Subset,
     Timestamp,
 };
 use crate::registry::error::{Error, Result};
@@ -11,6 +9,7 @@ use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{
     Cited, GranulePages, Selected, Selection, cited, dataset_of, identify, select,
 };
+use crate::registry::staging::{Staged, Staging, refuse_pair};
 use crate::store::{self, DatasetKey};
 
 /// Granules that are looked up or stored at once.
@@ -78,10 +77,7 @@ impl Registry {
         };
         let instance = selected.instance().clone();
         let criteria = criteria_of(wanted).filter(|_| granules > 0);
-        let nothing = || Error::SelectsNothing {
-            dataset: dataset.clone(),
-            at: instance.timestamp,
-        };
+        let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: instance.timestamp };
         let subset = Subset {
             dataset: dataset.clone(),
             timestamp: instance.timestamp,
@@ -154,7 +150,11 @@ impl Registry {
 enum Found {
     /// It is kept already, or is the whole instance.
     Known(Cited),
-    New { selected: Selected, identifier: Identifier, granules: u64 },
+    New {
+        selected: Selected,
+        identifier: Identifier,
+        granules: u64,
+    },
 }
 
 /// The criteria in their normal form. `None`: nothing can be selected.

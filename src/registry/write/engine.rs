@@ -6,8 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::refusal::ChangeError;
-use super::staging::{Staged, refuse_pair};
 use super::stamp::Stamp;
 use crate::chain::{Hashing, Sweep, stands_after};
 use crate::model::{
@@ -15,6 +13,8 @@ use crate::model::{
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{Registry, Work as Progress};
+use crate::registry::refusal::ChangeError;
+use crate::registry::staging::{Staged, refuse_pair};
 use crate::store::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod, Transaction};
 
 /// Granules whose stored periods are looked up at once.
@@ -36,6 +36,8 @@ pub(super) struct Addition<'a> {
     /// What must come true at some of them.
     pub expected: &'a BTreeMap<Timestamp, Expected>,
     pub conduct: Conduct,
+    /// Why nothing may change at these times. It matters only if something does.
+    pub refusal: Option<ChangeError>,
     /// What the clock says: no event is later.
     pub now: Timestamp,
     pub stamp: &'a Stamp<'a>,
@@ -276,6 +278,9 @@ impl<'a> Entry<'a> {
     /// The tally of an event that changes something. The first one decides where to resume, before
     /// any row is changed.
     fn tally(&mut self, event: &Staged) -> Result<&mut Tally> {
+        if let Some(refusal) = &self.addition.refusal {
+            return Err(refusal.clone().into());
+        }
         if self.resume.is_none() {
             self.resume = Some(resume_before(self.addition, &event.granule_id)?);
         }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::engine::{self, Addition, Conduct, Expected, Skipped, Work, check_expected};
 use super::lookup::{Unknown, find_or_insert};
-use super::staging::{Staged, Staging};
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
+use crate::registry::staging::{Staged, Staging};
 use crate::store::Transaction;
 
 /// A history to be added to a dataset: events in any order.
@@ -169,6 +169,7 @@ fn apply(
         latest,
         expected: &import.expected,
         conduct: Conduct::History,
+        refusal: None,
         now: stamp.read_clock(),
         stamp,
         events: import.staging.count(),

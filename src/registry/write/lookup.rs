@@ -35,9 +35,6 @@ pub(super) fn find_or_insert(
 }
 
 /// The key and the record of a dataset that must be there.
-pub(super) fn find(
-    transaction: &Transaction,
-    name: &DatasetName,
-) -> Result<(DatasetKey, Dataset)> {
+pub(super) fn find(transaction: &Transaction, name: &DatasetName) -> Result<(DatasetKey, Dataset)> {
     transaction.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
 }

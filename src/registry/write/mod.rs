@@ -10,14 +10,21 @@ mod engine;
 mod import;
 mod lookup;
 mod payment;
-pub(super) mod refusal;
-mod staging;
-mod stamp;
 
-pub use change::{Applied, Change, Entry};
+mod replace;
+mod revert;
+mod single;
+mod stamp;
+mod sync;
+
+pub use change::Change;
 pub use cite::{Named, Wanted};
 pub use dataset::{DatasetEdit, Edit};
 pub use engine::{Expected, Skipped, Work};
 pub use import::{Import, Imported};
 pub use payment::Lease;
+pub use replace::MaxDelete;
+pub use revert::Revert;
+pub use single::Applied;
 pub use stamp::Stamp;
+pub use sync::Sync;

@@ -1,7 +1,7 @@
 //! When a change takes effect, and who enters it.
 
-use super::refusal::ChangeError;
 use crate::model::Timestamp;
+use crate::registry::refusal::ChangeError;
 
 /// When a change takes effect, what the clock says, and who enters the change.
 pub struct Stamp<'clock> {
@@ -106,8 +106,7 @@ mod tests {
     #[test]
     fn a_change_at_or_before_the_last_or_in_the_future_is_refused() {
         for second in [3, 4] {
-            let refused =
-                ChangeError::NotAfterLast { location: None, at: at(second), last: at(4) };
+            let refused = ChangeError::NotAfterLast { location: None, at: at(second), last: at(4) };
             assert_eq!(Stamp::at(at(second), at(9)).after(Some(at(4))), Err(refused));
         }
         let refused = ChangeError::Future { location: None, at: at(10), now: at(9) };

@@ -26,7 +26,11 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`Error::Exists`], [`Error::Full`], and what reading may give.
-    pub fn copy_beside(&self, target: &Path, progress: impl FnMut(u64, u64) -> bool) -> Result<NewFile> {
+    pub fn copy_beside(
+        &self,
+        target: &Path,
+        progress: impl FnMut(u64, u64) -> bool,
+    ) -> Result<NewFile> {
         // So that the transaction, which is deferred, begins.
         self.connection().pragma_query(None, "schema_version", |_| Ok(()))?;
         copy_beside(self.connection(), target, progress)
@@ -69,4 +73,3 @@ pub(super) fn copy_beside(
     copy.close().map_err(|(_, error)| error)?;
     Ok(draft)
 }
-

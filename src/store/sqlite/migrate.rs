@@ -29,8 +29,14 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         rewrites_rows: false,
     },
     Migration { sql: include_str!("../../../migrations/V4__citations.sql"), rewrites_rows: false },
-    Migration { sql: include_str!("../../../migrations/V5__second_copies.sql"), rewrites_rows: false },
-    Migration { sql: include_str!("../../../migrations/V6__recorded_by.sql"), rewrites_rows: false },
+    Migration {
+        sql: include_str!("../../../migrations/V5__second_copies.sql"),
+        rewrites_rows: false,
+    },
+    Migration {
+        sql: include_str!("../../../migrations/V6__recorded_by.sql"),
+        rewrites_rows: false,
+    },
 ];
 
 /// The schema of this version.
@@ -92,7 +98,6 @@ fn pragma(connection: &Connection, name: &str) -> Result<u32> {
     // SQLite keeps both as signed 32 bits; a negative version is one we do not know either.
     Ok(value as u32)
 }
-
 
 /// Refuses a registry whose schema is no longer the one it was opened with.
 pub(super) fn check_unchanged(connection: &Connection) -> Result<()> {

@@ -128,7 +128,11 @@ pub(super) fn in_memory(_busy_wait: Duration) -> Result<Connection> {
 /// Reading, too, opens the file for writing where it can, with writes switched off: the last
 /// reader then takes the `-wal` and `-shm` files away again, which a read-only connection
 /// would leave behind (seen with SQLite 3.40 to 3.54).
-pub(super) fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<(Connection, Source)> {
+pub(super) fn open(
+    path: &Path,
+    access: Access,
+    busy_wait: Duration,
+) -> Result<(Connection, Source)> {
     let Some(metadata) = metadata(path)? else {
         return Err(match path.symlink_metadata() {
             Ok(_) => Error::NotARegistry { what: "it is a link that leads nowhere".to_owned() },
@@ -147,7 +151,14 @@ pub(super) fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<(
         result => result?,
     };
     let connection = prepare(connection, access)?;
-    let source = Source { path: path.to_owned(), access, busy_wait, unlocked, #[cfg(unix)] inode: inode_of(path)? };
+    let source = Source {
+        path: path.to_owned(),
+        access,
+        busy_wait,
+        unlocked,
+        #[cfg(unix)]
+        inode: inode_of(path)?,
+    };
     Ok((connection, source))
 }
 
@@ -398,4 +409,3 @@ fn immutable_uri(path: &Path) -> String {
     uri.push_str("?immutable=1");
     uri
 }
-

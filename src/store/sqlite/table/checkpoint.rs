@@ -40,8 +40,7 @@ impl Snapshot {
             WHERE dataset_id = :dataset_id AND granule_id > :after
             ORDER BY granule_id
             LIMIT :limit";
-        let params =
-            named_params! { ":dataset_id": dataset.0, ":after": after, ":limit": limit };
+        let params = named_params! { ":dataset_id": dataset.0, ":after": after, ":limit": limit };
         let mut statement = self.connection().prepare_cached(PAGE)?;
         Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
     }

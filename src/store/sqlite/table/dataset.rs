@@ -3,10 +3,10 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
-use crate::store::Result;
-use crate::store::sqlite::session::{Snapshot, Transaction};
 use super::column::Count;
 use crate::model::{Creator, Dataset, DatasetName, Doi};
+use crate::store::Result;
+use crate::store::sqlite::session::{Snapshot, Transaction};
 
 /// Which row of `dataset`. Means nothing outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Snapshot {
             WHERE doi IS NOT NULL AND lower(doi) = lower(:doi)
             ORDER BY name";
         let mut statement = self.connection().prepare_cached(WITH_DOI)?;
-        let rows = statement
-            .query_map(named_params! { ":doi": doi.as_str() }, |row| name_from(row, 0))?;
+        let rows =
+            statement.query_map(named_params! { ":doi": doi.as_str() }, |row| name_from(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

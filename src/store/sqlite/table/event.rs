@@ -5,8 +5,8 @@ use rusqlite::{Row, named_params};
 use super::column::{Id, Micros};
 use super::dataset::DatasetKey;
 use crate::model::{EventKind, GranuleId, Timestamp};
-use crate::store::sqlite::session::Snapshot;
 use crate::store::Error;
+use crate::store::sqlite::session::Snapshot;
 
 /// A granule was ingested or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -131,8 +131,7 @@ impl Snapshot {
             FROM granule
             WHERE dataset_id = :dataset_id AND granule_id = :granule_id
             ORDER BY ingested";
-        let params =
-            named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() };
+        let params = named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() };
         let mut statement = self.connection().prepare_cached(PERIODS)?;
         Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
     }

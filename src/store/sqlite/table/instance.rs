@@ -39,6 +39,60 @@ impl Snapshot {
         self.instance(LATEST, named_params! { ":dataset_id": dataset.0 })
     }
 
+    /// The latest instance that was recorded at or before a time. `None` if there is none. Costs a
+    /// row for each change that was recorded later.
+    pub fn latest_recorded_by(
+        &self,
+        dataset: DatasetKey,
+        recorded: Timestamp,
+    ) -> Result<Option<Instance>> {
+        const LATEST: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = :dataset_id AND instance.recorded <= :recorded
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        let params = named_params! { ":dataset_id": dataset.0, ":recorded": Micros(recorded) };
+        self.instance(LATEST, params)
+    }
+
+    /// The instances that came into force between two instants (inclusive) as the registry stood
+    /// then: when both the change had taken effect and it was recorded. In order of time. Costs a
+    /// pass over the history.
+    pub fn instances_known_between(
+        &self,
+        dataset: DatasetKey,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<Vec<Instance>> {
+        const BETWEEN: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = :dataset_id
+              AND max(instance.timestamp, instance.recorded) BETWEEN :first AND :last
+            ORDER BY instance.timestamp"
+        );
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":first": Micros(first), ":last": Micros(last),
+        };
+        self.instances(BETWEEN, params)
+    }
+
+    /// The instance in force at an instant as the registry stood then. `None`: none was known.
+    pub fn instance_known_at(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+    ) -> Result<Option<Instance>> {
+        const KNOWN: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = :dataset_id
+              AND instance.timestamp <= :at AND instance.recorded <= :at
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(KNOWN, named_params! { ":dataset_id": dataset.0, ":at": Micros(at) })
+    }
+
     /// The first instance of the history. `None` before the first change.
     pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         const FIRST: &str = select_instance!(
@@ -146,8 +200,7 @@ impl Snapshot {
             WHERE instance.identifier = :identifier AND instance.dataset_id = :dataset_id
             ORDER BY instance.timestamp"
         );
-        let params =
-            named_params! { ":identifier": Digest(identifier), ":dataset_id": dataset.0 };
+        let params = named_params! { ":identifier": Digest(identifier), ":dataset_id": dataset.0 };
         self.instances(WITH, params)
     }
 

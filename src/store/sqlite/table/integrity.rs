@@ -35,7 +35,8 @@ impl Snapshot {
                 Ok(())
             })?;
             if rows > 0 {
-                findings.push(format!("{rows} rows of {table} belong to a {parent} that is missing"));
+                findings
+                    .push(format!("{rows} rows of {table} belong to a {parent} that is missing"));
             }
         }
         Ok(findings)

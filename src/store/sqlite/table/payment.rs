@@ -4,9 +4,9 @@ use rusqlite::named_params;
 
 use super::column::{Count, Micros};
 use super::integrity::integrity_check;
+use crate::model::Timestamp;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 use crate::store::{Error, Result};
-use crate::model::Timestamp;
 
 /// The last id that a worker issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,8 @@ impl Snapshot {
             SELECT worker, layout, epoch, last_second, next_counter
             FROM payment_worker
             ORDER BY worker";
-        if let Some(what) = integrity_check(self.connection(), "payment_worker")?.into_iter().next() {
+        if let Some(what) = integrity_check(self.connection(), "payment_worker")?.into_iter().next()
+        {
             return Err(Error::Damaged { what });
         }
         let mut statement = self.connection().prepare_cached(WORKERS)?;

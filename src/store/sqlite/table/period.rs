@@ -81,8 +81,7 @@ impl Snapshot {
         if !self.has_granules_between(dataset, first, last)? {
             return Ok(Vec::new());
         }
-        let params =
-            named_params! { ":dataset_id": dataset.0, ":granule_ids": array(granule_ids) };
+        let params = named_params! { ":dataset_id": dataset.0, ":granule_ids": array(granule_ids) };
         let mut statement = self.connection().prepare_cached(AMONG)?;
         Ok(statement.query_map(params, stored_from)?.collect::<rusqlite::Result<_>>()?)
     }
@@ -106,8 +105,7 @@ impl Snapshot {
                 SELECT 1
                 FROM granule
                 WHERE dataset_id = :dataset_id AND granule_id >= :granule_id AND deleted IS NULL)";
-        let params =
-            named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() };
+        let params = named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id.as_str() };
         Ok(self.connection().prepare_cached(HOLDS_FROM)?.query_row(params, |row| row.get(0))?)
     }
 
@@ -172,11 +170,7 @@ impl Transaction {
     /// # Errors
     ///
     /// [`Error::Damaged`]: one is not held, though it was read as held in this transaction.
-    pub fn end_periods(
-        &self,
-        dataset: DatasetKey,
-        ends: &[(GranuleId, Timestamp)],
-    ) -> Result<()> {
+    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()> {
         const END: &str = "
             UPDATE granule
             SET deleted = ?3

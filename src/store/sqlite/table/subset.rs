@@ -5,9 +5,9 @@ use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::{Count, Digest, Micros};
 use super::dataset::{self, DatasetKey};
+use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
-use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
 
 /// Which row of `saved_selection`. Means nothing outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::error::{Error, Result};
 use super::refusal::ChangeError;
 use crate::disk::scratch;
 use crate::model::{EventKind, GranuleId, SourceLocation, Timestamp};
-use crate::registry::error::{Error, Result};
 
 /// Bytes of encoded events that are kept in memory before they are written as a run.
 const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
@@ -161,11 +161,9 @@ impl Staging {
         let (Some(&first), Some(&last)) = (order.first(), order.last()) else { return Ok(()) };
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
-            none => none.insert(Spilled {
-                file: scratch::file()?,
-                runs: Vec::new(),
-                last: Vec::new(),
-            }),
+            none => {
+                none.insert(Spilled { file: scratch::file()?, runs: Vec::new(), last: Vec::new() })
+            }
         };
         let write = |file: &mut File| {
             let begin = file.seek(SeekFrom::End(0))?;
@@ -175,7 +173,8 @@ impl Staging {
             drop(writer);
             Ok(begin)
         };
-        let begin = write(&mut spilled.file).map_err(|source| scratch::unusable("write", source))?;
+        let begin =
+            write(&mut spilled.file).map_err(|source| scratch::unusable("write", source))?;
         let bytes = self.buffer.bytes.len() as u64;
         let continues = |run: &&mut Range<u64>| {
             run.end == begin && Record(&spilled.last).key() <= record(first).key()
@@ -407,7 +406,9 @@ impl Sorted<'_> {
             Run::Buffered(starts) => {
                 starts.next().map(|start| self.staging.buffer.record(start).whole().0.to_vec())
             }
-            Run::Spilled(file) => read_record(file).map_err(|source| scratch::unusable("read", source))?,
+            Run::Spilled(file) => {
+                read_record(file).map_err(|source| scratch::unusable("read", source))?
+            }
         };
         self.heads.extend(bytes.map(|bytes| Reverse(Head { bytes, run })));
         Ok(())

@@ -1,6 +1,6 @@
 //! Why a change is refused.
 
-use crate::model::{GranuleId, Identifier, SourceLocation, Timestamp, quoted};
+use crate::model::{DatasetName, GranuleId, Identifier, SourceLocation, Timestamp, quoted};
 
 /// Why a change is refused. The registry is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +89,28 @@ pub enum ChangeError {
     /// There is nothing to ingest and nothing to delete.
     #[error("the change is empty: no granule to ingest and none to delete")]
     Empty,
+    /// The listing that a dataset should become is empty.
+    #[error("the listing is empty: {dataset} would lose all of its {held} granules")]
+    EmptyListing {
+        /// The dataset.
+        dataset: DatasetName,
+        /// How many granules it holds.
+        held: u64,
+    },
+    /// The change would delete more granules than it may.
+    #[error(
+        "{deleted} of the {held} granules of {dataset} would be deleted, more than the {most} that are allowed"
+    )]
+    TooManyDeletions {
+        /// The dataset.
+        dataset: DatasetName,
+        /// How many would be deleted.
+        deleted: u64,
+        /// How many granules it holds.
+        held: u64,
+        /// How many may be deleted.
+        most: u64,
+    },
     /// The change would take effect at or before the dataset's last one.
     #[error(
         "{}a change at {at} would not be after the last one, {last}: history is never rewritten",
@@ -116,7 +138,7 @@ pub enum ChangeError {
 
 impl ChangeError {
     /// The same refusal, of so many more granules of the change.
-    pub(super) fn and_more(mut self, others: u64) -> Self {
+    pub(in crate::registry) fn and_more(mut self, others: u64) -> Self {
         if let ChangeError::Held { more, .. } | ChangeError::NotHeld { more, .. } = &mut self {
             *more = others;
         }
@@ -131,6 +153,8 @@ impl ChangeError {
             ChangeError::Both { .. } => "both",
             ChangeError::NotAsExpected { .. } => "not-as-expected",
             ChangeError::Empty => "empty",
+            ChangeError::EmptyListing { .. } => "empty-listing",
+            ChangeError::TooManyDeletions { .. } => "too-many-deletions",
             ChangeError::NotAfterLast { .. } => "not-after-last",
             ChangeError::Future { .. } => "future",
         }

@@ -1,0 +1,20 @@
+//! A granule that somebody names.
+
+use super::{GranuleId, SourceLocation};
+
+/// A granule that somebody names, in a change or a list, and where it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The granule's id.
+    pub granule_id: GranuleId,
+    /// The id that its producer gave it. `None`: it has only the one.
+    pub producer_granule: Option<GranuleId>,
+    /// Where it was read, for messages. `None`: not known.
+    pub location: Option<SourceLocation>,
+}
+
+impl From<GranuleId> for Entry {
+    fn from(granule_id: GranuleId) -> Self {
+        Entry { granule_id, producer_granule: None, location: None }
+    }
+}

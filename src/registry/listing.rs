@@ -1,0 +1,123 @@
+//! A list of granules that somebody holds, in any order and of any length.
+
+use super::error::Result;
+use super::staging::{Repeats, Sorted, Staged, Staging};
+use crate::chain::Chain;
+use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
+
+/// A list of granules that somebody holds, in any order and of any length: what a disk, a bucket or a
+/// catalogue contains.
+///
+/// Beyond some 16 MiB it is kept in a temporary file. An id that is listed more than once counts
+/// once.
+///
+/// # Examples
+///
+/// ```
+/// use accession::{GranuleId, Listing};
+///
+/// let mut listing = Listing::new();
+/// for text in ["B", "A", "B"] {
+///     listing.add(text.parse::<GranuleId>()?)?;
+/// }
+/// let identified = listing.identify()?;
+/// assert_eq!(identified.identifier.to_string(), "dc0e94afe2c3c5ad1cc5b9bd76e9f0c1");
+/// assert_eq!((identified.granules, identified.repeated), (2, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Listing {
+    staging: Staging,
+}
+
+/// The identifier of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identified {
+    /// The identifier of the listed granules, each taken once.
+    pub identifier: Identifier,
+    /// How many there are.
+    pub granules: u64,
+    /// How many times an id was listed again.
+    pub repeated: u64,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        let mut staging = Staging::default();
+        staging.set_repeats(Repeats::Keep);
+        Listing { staging }
+    }
+}
+
+impl Listing {
+    /// A list of nothing yet.
+    pub fn new() -> Self {
+        Listing::default()
+    }
+
+    /// Adds a granule.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`](super::Error::Temporary): the temporary file cannot be written.
+    pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
+        let Entry { granule_id, producer_granule, location } = entry.into();
+        let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
+        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+    }
+
+    /// Whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.staging.is_empty()
+    }
+
+    /// How many ids were added, repeated ones included.
+    pub fn count(&self) -> u64 {
+        self.staging.count()
+    }
+
+    /// The identifier of the listed granules (identifier.md, Rule): the one that a dataset has that
+    /// holds exactly these.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`](super::Error::Temporary): the temporary file cannot be read.
+    pub fn identify(&self) -> Result<Identified> {
+        let mut chain = Chain::start();
+        let mut granules = 0;
+        for staged in self.distinct()? {
+            chain.push(staged?.granule_id.as_str());
+            granules += 1;
+        }
+        let repeated = self.count() - granules;
+        Ok(Identified { identifier: chain.identifier(), granules, repeated })
+    }
+
+    /// The listed granules in canonical order, each once.
+    pub(super) fn distinct(&self) -> Result<Distinct<'_>> {
+        Ok(Distinct { sorted: self.staging.sorted()?, last: None })
+    }
+}
+
+/// The granules of a [`Listing`] in canonical order, each once, as it was listed first.
+pub(super) struct Distinct<'listing> {
+    sorted: Sorted<'listing>,
+    last: Option<GranuleId>,
+}
+
+impl Iterator for Distinct<'_> {
+    type Item = Result<Staged>;
+
+    fn next(&mut self) -> Option<Result<Staged>> {
+        loop {
+            let staged = match self.sorted.next()? {
+                Ok(staged) => staged,
+                Err(error) => return Some(Err(error)),
+            };
+            if self.last.as_ref() != Some(&staged.granule_id) {
+                self.last = Some(staged.granule_id.clone());
+                return Some(Ok(staged));
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! From what a dataset holds and what it should hold to the events of a change.
+
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use super::single::Target;
+use crate::model::{EventKind, Granule, GranuleId, Set, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::registry::refusal::ChangeError;
+use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Merge, Side};
+use crate::registry::staging::{Staged, Staging};
+
+/// The most granules that a change may delete that makes a dataset what somebody lists: a listing
+/// that is broken would delete all that it lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MaxDelete {
+    /// The larger of 10 granules and 10 % of those held, and never more than half.
+    #[default]
+    Default,
+    /// So many.
+    Granules(u64),
+    /// So many percent of those held, rounded down.
+    Percent(u8),
+}
+
+/// Why a string does not limit deletions.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MaxDeleteError {
+    /// It is not a number.
+    #[error("it is neither a number of granules nor a percentage such as 25%")]
+    Number(#[from] ParseIntError),
+    /// It is more than all.
+    #[error("it is more than 100%")]
+    Percent,
+}
+
+impl FromStr for MaxDelete {
+    type Err = MaxDeleteError;
+
+    fn from_str(text: &str) -> Result<Self, MaxDeleteError> {
+        match text.strip_suffix('%') {
+            None => Ok(MaxDelete::Granules(text.parse()?)),
+            Some(percent) => match percent.parse()? {
+                percent @ 0..=100 => Ok(MaxDelete::Percent(percent)),
+                _ => Err(MaxDeleteError::Percent),
+            },
+        }
+    }
+}
+
+impl MaxDelete {
+    /// How many of so many granules may be deleted.
+    pub fn of(self, held: u64) -> u64 {
+        match self {
+            MaxDelete::Default => (held / 10).max(10).min(held / 2),
+            MaxDelete::Granules(most) => most,
+            MaxDelete::Percent(percent) => {
+                let most = u128::from(held) * u128::from(percent) / 100;
+                u64::try_from(most).unwrap_or(held)
+            }
+        }
+    }
+
+    /// Refuses to delete more of so many granules.
+    pub(super) fn check(self, target: &Target<'_>, deleted: u64) -> Result<()> {
+        let held = target.latest.as_ref().map_or(0, |latest| latest.granules);
+        let most = self.of(held);
+        if deleted <= most {
+            return Ok(());
+        }
+        let dataset = target.name.clone();
+        Err(ChangeError::TooManyDeletions { dataset, deleted, held, most }.into())
+    }
+}
+
+/// The events that make a dataset what is wanted, and how many of them delete.
+///
+/// One pass over what is held and what is wanted; nothing is hashed.
+///
+/// # Errors
+///
+/// [`Error::Inconsistent`]: the dataset has not as many rows as its history counts.
+pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
+    target: &Target<'_>,
+    wanted: impl Iterator<Item = Result<W>>,
+) -> Result<(Staging, u64)> {
+    let held: Box<dyn Iterator<Item = Result<Granule>>> = match &target.latest {
+        None => Box::new(std::iter::empty()),
+        Some(latest) => {
+            let set = Set::Instance(latest.clone());
+            let pages = GranulePages::of(target.transaction, &set)?;
+            Box::new(GranulesWithin::of(target.transaction, pages))
+        }
+    };
+    let mut events = Staging::default();
+    let (mut read, mut deleted) = (0, 0);
+    let mut progress = target.registry.begin("comparing", "granules", None);
+    for side in Merge::of(held, wanted) {
+        progress.advance()?;
+        match side? {
+            Side::Both(..) => read += 1,
+            Side::Left(granule) => {
+                read += 1;
+                deleted += 1;
+                let event = Staged::from(granule);
+                events.add(&Staged { kind: EventKind::Deleted, ..event })?;
+            }
+            Side::Right(granule) => events.add(&granule.into())?,
+        }
+    }
+    let counted = target.latest.as_ref().map_or(0, |latest| latest.granules);
+    if read != counted {
+        let what =
+            format!("{} has rows of {read} granules, its history counts {counted}", target.name);
+        return Err(Error::Inconsistent { what });
+    }
+    Ok((events, deleted))
+}
+
+impl From<Granule> for Staged {
+    /// The ingest of a granule. Its time is not known yet.
+    fn from(granule: Granule) -> Self {
+        let Granule { granule_id, producer_granule, .. } = granule;
+        let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
+        Staged { granule_id, at, kind, producer_granule, location: None }
+    }
+}
+
+impl HasGranuleId for Staged {
+    fn granule_id(&self) -> &GranuleId {
+        &self.granule_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_may_be_deleted_but_ten_of_few_and_never_more_than_half() {
+        let cases = [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (99, 10), (935, 93)];
+        for (held, most) in cases {
+            assert_eq!(MaxDelete::Default.of(held), most, "{held}");
+        }
+        assert_eq!(MaxDelete::Granules(7).of(3), 7);
+        assert_eq!(MaxDelete::Percent(25).of(7), 1);
+        assert_eq!(MaxDelete::Percent(100).of(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn it_is_written_as_a_number_or_a_percentage() {
+        assert_eq!("12".parse(), Ok(MaxDelete::Granules(12)));
+        assert_eq!("100%".parse(), Ok(MaxDelete::Percent(100)));
+        assert_eq!("101%".parse::<MaxDelete>(), Err(MaxDeleteError::Percent));
+        for text in ["", "%", "-1", "1.5%", "all", "300%"] {
+            assert!(text.parse::<MaxDelete>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Making a dataset what it was.
+
+use super::engine::{Conduct, Expected, Misfit};
+use super::lookup::Unknown;
+use super::replace::difference;
+use super::single::{Applied, Target};
+use super::stamp::Stamp;
+use crate::model::{DatasetName, Identifier, Moment};
+use crate::registry::error::Result;
+use crate::registry::handle::{End, Registry};
+use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
+use crate::registry::staging::Staged;
+
+/// What a dataset becomes again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revert {
+    selection: To,
+    note: Option<String>,
+    is_dry_run: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum To {
+    At(Moment),
+    Identifier(Identifier),
+}
+
+impl Revert {
+    /// What it was at a time; a day means its end.
+    pub fn to(at: Moment) -> Self {
+        Revert { selection: To::At(at), note: None, is_dry_run: false }
+    }
+
+    /// What it was when this identifier was in force in it.
+    pub fn to_identifier(identifier: Identifier) -> Self {
+        Revert { selection: To::Identifier(identifier), note: None, is_dry_run: false }
+    }
+
+    /// Keeps a note with the change.
+    pub fn note(&mut self, note: Option<String>) {
+        self.note = note;
+    }
+
+    /// Does everything, and then undoes it.
+    pub fn dry_run(&mut self) {
+        self.is_dry_run = true;
+    }
+}
+
+impl Registry {
+    /// Makes a dataset hold what it held before, in one new change: the history keeps both, and the
+    /// identifier is the earlier one. With nothing to do, nothing is changed, which is not an error.
+    ///
+    /// Costs one pass over both sets, and what [`Registry::change`] costs with the difference.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::select`](crate::Snapshot::select) in this dataset;
+    /// [`Error::Inconsistent`](crate::Error::Inconsistent).
+    pub fn revert(
+        &self,
+        dataset: &DatasetName,
+        revert: &Revert,
+        stamp: &Stamp<'_>,
+    ) -> Result<Applied> {
+        self.write(|transaction| {
+            let target = Target::find(self, transaction, dataset, &Unknown::Refuse)?;
+            let selection = match &revert.selection {
+                To::At(at) => Selection::Dataset { name: dataset.clone(), at: Some(*at) },
+                To::Identifier(identifier) => Selection::Identifier {
+                    identifier: *identifier,
+                    dataset: Some(dataset.clone()),
+                },
+            };
+            let set = select(transaction, &selection)?.set;
+            let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
+            let (events, _) = difference(&target, wanted.map(|granule| granule.map(Staged::from)))?;
+            let conduct = Conduct::Change { held: Misfit::Refuse, missing: Misfit::Refuse };
+            let expected = Expected {
+                identifier: (!events.is_empty()).then(|| set.identifier()),
+                note: revert.note.clone(),
+                location: None,
+            };
+            let applied = target.apply(&events, conduct, &expected, stamp)?;
+            let is_kept = applied.instance.is_some() && !revert.is_dry_run;
+            Ok((applied, if is_kept { End::Commit } else { End::RollBack }))
+        })
+    }
+}

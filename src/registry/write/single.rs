@@ -1,0 +1,103 @@
+//! A history of one instant: what a change, a sync, a revert and a pull have in common.
+
+use std::collections::BTreeMap;
+
+use super::engine::{self, Addition, Conduct, Expected, Skipped, Work};
+use super::lookup::{Unknown, find_or_insert};
+use super::stamp::Stamp;
+use crate::model::{DatasetName, Instance, Timestamp};
+use crate::registry::error::Result;
+use crate::registry::handle::Registry;
+use crate::registry::staging::{Staged, Staging};
+use crate::store::{DatasetKey, Transaction};
+
+/// What a change did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The new row of the history. `None`: nothing was left to change.
+    pub instance: Option<Instance>,
+    /// The instance that is in force afterwards. `None`: the dataset has no history.
+    pub in_force: Option<Instance>,
+    /// What was skipped.
+    pub skipped: Skipped,
+    /// Whether the dataset was added.
+    pub created_dataset: bool,
+    /// By how many microseconds the clock was behind the last change. `None`: not by more than a
+    /// second.
+    pub clock_behind_micros: Option<i64>,
+    /// What it cost.
+    pub work: Work,
+}
+
+/// The dataset that is changed.
+pub(super) struct Target<'a> {
+    pub registry: &'a Registry,
+    pub transaction: &'a Transaction,
+    pub name: &'a DatasetName,
+    pub dataset: DatasetKey,
+    /// The instance in force before. `None`: the dataset has no history.
+    pub latest: Option<Instance>,
+    /// Whether the dataset was added for the change.
+    pub created: bool,
+}
+
+impl<'a> Target<'a> {
+    /// Finds the dataset to change, or adds it.
+    pub fn find(
+        registry: &'a Registry,
+        transaction: &'a Transaction,
+        name: &'a DatasetName,
+        unknown: &Unknown,
+    ) -> Result<Self> {
+        let (dataset, created) = find_or_insert(transaction, name, unknown)?;
+        let latest = transaction.latest_instance(dataset)?;
+        Ok(Target { registry, transaction, name, dataset, latest, created })
+    }
+
+    /// Adds the events, at one instant, to the history. The times that they were staged with do not
+    /// matter.
+    pub fn apply(
+        self,
+        events: &Staging,
+        conduct: Conduct,
+        expected: &Expected,
+        stamp: &Stamp<'_>,
+    ) -> Result<Applied> {
+        let Target { registry, transaction, name, dataset, latest, created } = self;
+        let last = latest.as_ref().map(|latest| latest.timestamp);
+        let (at, clock_behind_micros, refusal) = match stamp.after(last) {
+            Ok((at, behind)) => (at, behind, None),
+            // Any time after the last: the change is refused, unless nothing is left to change.
+            Err(refusal) => {
+                (last.and_then(Timestamp::next).unwrap_or(Timestamp::MAX), None, Some(refusal))
+            }
+        };
+        let expected = BTreeMap::from([(at, expected.clone())]);
+        let addition = Addition {
+            registry,
+            transaction,
+            name,
+            dataset,
+            latest,
+            times: vec![at],
+            expected: &expected,
+            conduct,
+            refusal,
+            now: at,
+            stamp,
+            events: events.count(),
+        };
+        let events = events.sorted()?.map(|event| Ok(Staged { at, ..event? }));
+        let added = engine::add(&addition, events)?;
+        let instance = added.instances.into_iter().next();
+        Ok(Applied {
+            in_force: instance.clone().or(addition.latest),
+            created_dataset: created && instance.is_some(),
+            // Where nothing is stamped, the clock does not matter.
+            clock_behind_micros: clock_behind_micros.filter(|_| instance.is_some()),
+            instance,
+            skipped: added.skipped,
+            work: added.work,
+        })
+    }
+}
