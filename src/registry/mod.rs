@@ -26,7 +26,7 @@ pub use listing::{Identified, Listing};
 pub use monitor::Monitor;
 pub use refusal::ChangeError;
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, Granules,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod, Granules,
     History, Listed, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};

@@ -223,8 +223,18 @@ fn instances_during(
         Err(error) => return Err(error),
     };
     let (first, last) = (at.first_instant(), at.last_instant());
-    let known = read.instance_known_at(dataset, first)?.into_iter();
-    for instance in known.chain(read.instances_known_between(dataset, first, last)?) {
+    let since = |instance: &Instance| instance.timestamp.max(instance.recorded);
+    let mut known = read.instances_known_between(dataset, first, last)?;
+    // Of changes that were recorded together only the last was ever in force as known.
+    known.dedup_by(|next, kept| {
+        let is_together = since(next) == since(kept);
+        if is_together {
+            std::mem::swap(next, kept);
+        }
+        is_together
+    });
+    known.extend(read.instance_known_at(dataset, first)?);
+    for instance in known {
         if instances.iter().all(|(it, _)| it.timestamp != instance.timestamp) {
             instances.push((instance, Agreement::AsKnownThen));
         }

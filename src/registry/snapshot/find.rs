@@ -1,0 +1,89 @@
+//! Where and when one granule was held.
+
+use serde::Serialize;
+
+use super::view::{Snapshot, dataset_of};
+use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
+use crate::registry::error::Result;
+use crate::store::{self, DatasetKey};
+
+/// A period in which a granule was held in a dataset.
+///
+/// Its fields are those of `find` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundPeriod {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// The granule.
+    pub granule: GranuleId,
+    /// From when on it was held.
+    pub ingested: Timestamp,
+    /// Until when, the first instant at which it was not. `None`: it is still held.
+    pub deleted: Option<Timestamp>,
+}
+
+/// A period in which a granule was held, with the notes of the changes that began and ended it.
+///
+/// Its fields are those of `history --granule` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotedPeriod {
+    /// The period.
+    #[serde(flatten)]
+    pub period: Granule,
+    /// The note of the change that ingested it. `None`: it has none.
+    pub ingest_note: Option<String>,
+    /// The note of the change that deleted it. `None`: it has none, or the granule is still held.
+    pub delete_note: Option<String>,
+}
+
+impl Snapshot {
+    /// Every dataset and period in which a granule was held, by dataset and time. Costs a look-up
+    /// for each dataset of the registry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store). A granule that never was is not an error.
+    pub fn find(&self, granule_id: &GranuleId) -> Result<Vec<FoundPeriod>> {
+        self.ask(|read| {
+            let found = read.periods_everywhere(granule_id)?;
+            let periods = found.into_iter().map(|(dataset, period)| FoundPeriod {
+                dataset,
+                granule: period.granule_id,
+                ingested: period.ingested,
+                deleted: period.deleted,
+            });
+            Ok(periods.collect())
+        })
+    }
+
+    /// Every period in which a granule was held in one dataset, in order of time, with the notes of
+    /// the changes that began and ended it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`](crate::Error::NoDataset).
+    pub fn history_of_granule(
+        &self,
+        dataset: &DatasetName,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<NotedPeriod>> {
+        self.ask(|read| {
+            let (key, _) = dataset_of(read, dataset)?;
+            let noted = |period: Granule| {
+                let ingest_note = note_at(read, key, Some(period.ingested))?;
+                let delete_note = note_at(read, key, period.deleted)?;
+                Ok(NotedPeriod { period, ingest_note, delete_note })
+            };
+            read.periods_of_one(key, granule_id)?.into_iter().map(noted).collect()
+        })
+    }
+}
+
+fn note_at(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    at: Option<Timestamp>,
+) -> Result<Option<String>> {
+    let Some(at) = at else { return Ok(None) };
+    Ok(read.instance_at(dataset, at)?.and_then(|instance| instance.note))
+}
