@@ -162,16 +162,20 @@ impl Error {
                 Store::Exists => "registry-exists",
                 Store::NotARegistry { .. } => "not-a-registry",
                 Store::Newer { .. } => "newer",
-                Store::Older { .. } => "older",
                 Store::Busy => "busy",
                 Store::Orphaned { .. } => "orphaned",
                 Store::Full => "full",
                 Store::ReadOnly => "read-only",
                 Store::CannotOpen => "cannot-open",
                 Store::Changed => "changed",
+                Store::Replaced => "replaced",
+                Store::PathTooLong { .. } => "path-too-long",
+                Store::ReservedName => "reserved-name",
+                Store::Temporary { .. } => "temporary",
+                Store::Interrupted => "interrupted",
                 Store::Damaged { .. } => "damaged",
-                Store::TooLong => "too-long",
-                Store::Memory => "memory",
+                Store::TooLong { .. } => "too-long",
+                Store::Memory { .. } => "memory",
                 Store::Disk(_) | Store::Io { .. } => "io",
                 Store::Database(_) => "database",
             },
@@ -204,7 +208,6 @@ impl Error {
                 }
                 Store::NotARegistry { .. } => "name another file with --registry",
                 Store::Newer { .. } => "use the version of accession that wrote it, or a newer one",
-                Store::Older { .. } => "run any command once where the file can be written",
                 Store::Busy => "wait for it to finish, and try again",
                 Store::Full => "nothing was changed; free some space, and try again",
                 Store::Disk(_) => {
@@ -216,11 +219,19 @@ impl Error {
                 Store::ReadOnly => "nothing was changed; see who may write to the file",
                 Store::CannotOpen => "see who may read the file, and write to its folder",
                 Store::Changed => "try again",
+                Store::Replaced => {
+                    "nothing was changed; see where the registry is now, and try again"
+                }
+                Store::PathTooLong { .. } => "use a shorter path, or work in another directory",
+                Store::ReservedName => "name another file",
+                Store::Temporary { .. } => {
+                    "nothing was changed; set TMPDIR to a directory with enough space"
+                }
                 Store::Damaged { .. } => {
                     "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
                 }
-                Store::TooLong => "a note or a title this long is no note and no title",
-                Store::Exists | Store::Memory | Store::Io { .. } | Store::Database(_) => {
+                Store::TooLong { .. } => "a note or a title this long is no note and no title",
+                Store::Exists | Store::Interrupted | Store::Memory { .. } | Store::Io { .. } | Store::Database(_) => {
                     return None;
                 }
             },

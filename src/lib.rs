@@ -43,6 +43,8 @@
 
 pub mod chain;
 pub mod citation;
+#[doc(hidden)]
+pub mod disk;
 mod error;
 pub mod input;
 pub mod minting;

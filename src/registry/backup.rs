@@ -56,7 +56,7 @@ impl Registry {
         let bytes = std::fs::metadata(draft.path())
             .map_err(|source| Error::File { path: target.to_owned(), source })?
             .len();
-        draft.publish_closed().map_err(in_target)?;
+        draft.put_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets, identifiers })
     }
 

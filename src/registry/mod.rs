@@ -46,7 +46,7 @@ pub use verify::{Code, Finding, Verification};
 pub use crate::store::Access;
 
 use crate::model::{Dataset, DatasetName};
-use crate::store::{DatasetKey, Draft, Read, Store, Write};
+use crate::store::{DatasetKey, Read, Store, TemporaryRegistry, Write};
 use crate::{Error, Result};
 
 /// A registry: one file that holds the datasets of an archive.
@@ -81,7 +81,7 @@ pub struct Registry {
 pub struct NewRegistry {
     /// The registry, empty at first.
     pub registry: Registry,
-    draft: Draft,
+    draft: TemporaryRegistry,
 }
 
 /// How a piece of work on the registry ends.
@@ -128,7 +128,7 @@ impl Registry {
     /// [`Error::Store`]: no file can be made in that folder.
     pub fn draft(path: &Path) -> Result<NewRegistry> {
         let (store, draft) =
-            Draft::beside(path).map_err(|error| Error::from(error).in_file(path))?;
+            Store::create(path).map_err(|error| Error::from(error).in_file(path))?;
         Ok(NewRegistry { registry: Registry::over(store), draft })
     }
 
@@ -191,7 +191,7 @@ impl NewRegistry {
     pub fn publish(self) -> Result<()> {
         let NewRegistry { registry, draft } = self;
         let path = registry.path().to_owned();
-        draft.publish(registry.store).map_err(|error| Error::from(error).in_file(&path))
+        registry.store.put_in_place(draft).map_err(|error| Error::from(error).in_file(&path))
     }
 }
 

@@ -36,7 +36,6 @@
 //! without locks as long as no `-wal` file stands beside it, and the read is refused if the file
 //! changed meanwhile.
 
-mod backup;
 mod change_log;
 mod checkpoint;
 mod column;
@@ -44,15 +43,13 @@ mod dataset;
 mod error;
 mod granule;
 mod instance;
-mod migrate;
-mod open;
 mod pages;
 mod payment;
-mod schema;
+mod sqlite;
 mod staged_event;
 mod subset;
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior};
@@ -60,14 +57,14 @@ use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior};
 pub use dataset::DatasetKey;
 pub use error::Error;
 pub use granule::{Begin, Stay, Stays};
-pub use open::{Access, BUSY_WAIT, Draft, limit_memory};
+pub use sqlite::{Access, BUSY_WAIT, TemporaryRegistry, limit_memory};
 
 pub use pages::Pages;
 pub use payment::WorkerRow;
 pub use staged_event::{Order, Staged};
 pub use subset::SubsetKey;
 
-use open::Unlocked;
+use sqlite::{Identity, Opened, backup, open, schema};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -75,14 +72,13 @@ type Result<T> = std::result::Result<T, Error>;
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    /// How the file looked when it was opened without locks.
-    unlocked: Option<Unlocked>,
+    identity: Identity,
 }
 
 /// One consistent state of the registry, for as long as this lives.
 pub struct Read<'store> {
     transaction: Transaction<'store>,
-    unlocked: Option<&'store Unlocked>,
+    identity: &'store Identity,
 }
 
 /// A change of the registry: nothing of it is there until [`Write::commit`], all of it after.
@@ -91,6 +87,33 @@ pub struct Write<'store> {
 }
 
 impl Store {
+    /// Opens the registry at `path`.
+    pub fn open(path: &Path, access: Access) -> Result<Self> {
+        Ok(Store::over(open::open(path, access, BUSY_WAIT)?, path))
+    }
+
+    /// Creates a registry in memory.
+    pub fn in_memory() -> Result<Self> {
+        Ok(Store::over(open::in_memory()?, Path::new(":memory:")))
+    }
+
+    /// Creates an empty registry in a temporary file beside `target`.
+    pub fn create(target: &Path) -> Result<(Self, TemporaryRegistry)> {
+        let (connection, temporary) = TemporaryRegistry::create(target, BUSY_WAIT)?;
+        let identity = Identity::of_connection(Access::Write, BUSY_WAIT);
+        Ok((Store::over(Opened { connection, identity }, target), temporary))
+    }
+
+    /// Puts a new registry in the place of its target.
+    pub fn put_in_place(self, temporary: TemporaryRegistry) -> Result<()> {
+        temporary.close(self.connection)?;
+        temporary.put_in_place()
+    }
+
+    fn over(opened: Opened, path: &Path) -> Self {
+        Store { connection: opened.connection, path: path.to_owned(), identity: opened.identity }
+    }
+
     /// The path the registry was opened by.
     pub fn path(&self) -> &Path {
         &self.path
@@ -101,7 +124,7 @@ impl Store {
         self.give_up_staging()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
-        Ok(Read { transaction, unlocked: self.unlocked.as_ref() })
+        Ok(Read { transaction, identity: &self.identity })
     }
 
     /// Begins to write: waits up to [`BUSY_WAIT`] for another writer.
@@ -109,7 +132,7 @@ impl Store {
         self.give_up_staging()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        Ok(Write { read: Read { transaction, unlocked: None } })
+        Ok(Write { read: Read { transaction, identity: &self.identity } })
     }
 }
 
@@ -117,16 +140,27 @@ impl Read<'_> {
     /// Ends the read; refuses what was read if the file changed meanwhile, where there are no
     /// locks to prevent that.
     pub fn finish(self) -> Result<()> {
-        match self.unlocked {
-            Some(unlocked) => unlocked.check(),
-            None => Ok(()),
-        }
+        self.identity.check()
+    }
+
+    /// Copies the state that this read sees into a temporary file beside `target`.
+    pub fn copy_beside(
+        &self,
+        target: &Path,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<TemporaryRegistry> {
+        // So that the transaction, which is deferred, begins.
+        self.transaction.pragma_query(None, "schema_version", |_| Ok(()))?;
+        backup::copy_beside(&self.transaction, target, BUSY_WAIT, |done, all| {
+            progress(done, all);
+            ControlFlow::Continue(())
+        })
     }
 
     /// What SQLite's check finds wrong in the tables that are not checked by recomputing: where the
     /// two copies of a row differ (V5). Costs a pass over them; none has a row a granule.
     pub fn integrity_of_records(&self) -> Result<Vec<String>> {
-        self.integrity_of(["dataset", "instance", "saved_selection"])
+        self.integrity_of(["dataset", "instance", "saved_selection", "dataset_name", "record_version"])
     }
 
     /// What SQLite's own check of the file's pages and indexes finds wrong, and which rows belong to
@@ -183,6 +217,7 @@ impl Read<'_> {
 impl Write<'_> {
     /// Makes the change lasting.
     pub fn commit(self) -> Result<()> {
+        self.read.identity.check()?;
         Ok(self.read.transaction.commit()?)
     }
 }

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
 
-/// The texts of the migrations, in their order.
+/// The SQL of the migrations, in their order.
 fn migrations() -> Vec<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let version = |path: &PathBuf| -> u32 {
@@ -32,9 +32,10 @@ fn registry_of(version: usize, path: &Path) {
     let at = second(0).as_micros();
     let rows = format!(
         "INSERT INTO dataset (id, name) VALUES (1, 'dataset');
-         INSERT INTO instance VALUES
-             (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, NULL);
-         INSERT INTO granule VALUES (1, 'A', {at}, NULL, NULL);"
+         INSERT INTO instance
+             (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded)
+         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at});
+         INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();
 }

@@ -1,0 +1,363 @@
+//! The one way to open a registry, and what a file must be before anything is read from it.
+
+use std::fs::Metadata;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::connection::{self, Access};
+use super::identity::{FileId, Identity, Place, Unlocked};
+use super::schema::{self, Age};
+use super::{Result, backup, files, migrate};
+use crate::store::Error;
+
+/// An open registry.
+pub struct Opened {
+    /// The first connection to it.
+    pub connection: Connection,
+    /// Which file it is, to check it and to open it again.
+    pub identity: Identity,
+}
+
+/// Opens the registry at `path`. A writer waits for another for `busy_wait`.
+///
+/// A registry of an older schema is migrated if it is opened for writing. Opened for reading,
+/// its file is left as it is: a copy of it, in a temporary file without a name, is migrated and read.
+/// That costs a pass over the file at each open, until somebody opens it for writing.
+///
+/// Reading, too, opens the file for writing where it can, with writes switched off: the last reader
+/// then removes the `-wal` and `-shm` files, which a read-only connection would leave (seen with
+/// SQLite 3.40 to 3.54).
+///
+/// # Errors
+///
+/// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Damaged`]: there is no
+/// registry that this version can read. [`Error::PathTooLong`], [`Error::CannotOpen`],
+/// [`Error::ReadOnly`], [`Error::Busy`], [`Error::Temporary`], [`Error::Io`]: it cannot be opened.
+/// [`Error::Replaced`]: meanwhile another file took its name.
+pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
+    let Some(metadata) = files::metadata(path)? else {
+        // What creates registries finds the name taken, and must not report that nothing is there.
+        return Err(match path.symlink_metadata() {
+            Ok(_) => Error::NotARegistry { what: "it is a link that leads nowhere".to_owned() },
+            Err(_) => Error::Missing,
+        });
+    };
+    files::check_is_a_file_with_bytes(&metadata)?;
+    let file = files::canonical(path)?;
+    let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
+    let absolute = std::path::absolute(path);
+    let path = absolute.map_err(|source| Error::Io { verb: "look at", path: path.into(), source })?;
+    let place = Place::File { path, file, id: FileId::of(&metadata), unlocked };
+    let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
+    // Between the look at the file and opening it, another may have taken its name.
+    opened.identity.check()?;
+    opened.prepare()
+}
+
+/// Creates an empty registry in memory, which no longer exists once the connection is closed.
+///
+/// # Errors
+///
+/// [`Error::Memory`].
+pub fn in_memory() -> Result<Opened> {
+    let mut connection = connection::open_in_memory()?;
+    migrate::migrate(&mut connection)?;
+    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
+    Ok(Opened { connection, identity })
+}
+
+/// Creates an empty registry in a temporary file without a name, in the directory for temporary
+/// files: for what does not fit into memory. It no longer exists once the connection is closed, or the
+/// process is killed.
+///
+/// # Errors
+///
+/// [`Error::Temporary`].
+pub fn temporary() -> Result<Opened> {
+    let mut connection = connection::open_temporary().map_err(Error::of_temporary_file)?;
+    migrate::migrate(&mut connection).map_err(Error::of_temporary_file)?;
+    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
+    Ok(Opened { connection, identity })
+}
+
+impl Opened {
+    /// Checks the schema, brings it up to date, and makes the connection fit for its access.
+    fn prepare(self) -> Result<Self> {
+        let Opened { mut connection, mut identity } = self;
+        if let Age::Older(_) = schema::check(&connection)? {
+            match identity.access {
+                Access::Write => migrate::migrate(&mut connection)?,
+                Access::Read => {
+                    let copy = migrated_copy(&connection, identity.busy_wait)?;
+                    identity.check()?;
+                    connection = copy;
+                    identity.place = Place::Connection;
+                }
+            }
+        }
+        restrict(&connection, identity.access)?;
+        Ok(Opened { connection, identity })
+    }
+}
+
+impl Identity {
+    /// Opens another connection to the same registry. `None` means that the first is the only one:
+    /// the registry is in memory, or it is a copy of an older one.
+    ///
+    /// The schema is not checked again, so this takes a third of the time of [`open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open`].
+    pub fn open_again(&self) -> Result<Option<Connection>> {
+        let Place::File { file, unlocked, .. } = &self.place else { return Ok(None) };
+        let connection = match unlocked {
+            None => open_locked(file, self.access, self.busy_wait)?,
+            Some(_) => open_unlocked(file, self.busy_wait)?,
+        };
+        // A newer version may have migrated the file.
+        if let Age::Older(_) = schema::age(&connection)? {
+            return Err(Error::Replaced);
+        }
+        restrict(&connection, self.access)?;
+        self.check()?;
+        Ok(Some(connection))
+    }
+}
+
+/// Opens a file with locks or, if it is to be read where that is not possible, without.
+fn connect(
+    file: &Path,
+    access: Access,
+    busy_wait: Duration,
+    metadata: &Metadata,
+) -> Result<(Connection, Option<Unlocked>)> {
+    match open_locked(file, access, busy_wait) {
+        Err(error) if access == Access::Read && error.is_of_locks() && !files::has_wal(file)? => {
+            Ok((open_unlocked(file, busy_wait)?, Some(Unlocked::of(metadata))))
+        }
+        result => Ok((result?, None)),
+    }
+}
+
+fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Connection> {
+    let connection = connection::open(file)?;
+    // Before the first read: where the directory can be written, that would create -wal and -shm
+    // files which nobody removes, and which the owner of the registry cannot write.
+    let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
+    if is_read_only && (access == Access::Write || !files::has_wal(file)?) {
+        return Err(Error::ReadOnly);
+    }
+    connection::configure(&connection, busy_wait)?;
+    // The first read: at the latest now SQLite looks at the file and the two beside it.
+    schema::age(&connection)?;
+    Ok(connection)
+}
+
+fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
+    let connection = connection::open_immutable(file)?;
+    connection::configure(&connection, busy_wait)?;
+    Ok(connection)
+}
+
+/// A copy of an older registry with the schema of this version, in a temporary file without a name.
+fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> {
+    let mut copy = connection::open_temporary().map_err(Error::of_temporary_file)?;
+    backup::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
+        .and_then(|()| migrate::migrate(&mut copy))
+        .map_err(|error| match error {
+            // Reading the registry needs no space.
+            Error::Full => error.of_temporary_file(),
+            error => error,
+        })?;
+    Ok(copy)
+}
+
+/// Allows a connection what its access needs.
+fn restrict(connection: &Connection, access: Access) -> Result<()> {
+    match access {
+        Access::Read => connection.pragma_update(None, "query_only", true)?,
+        // Kept in the file, so it is set already; but a copy made by VACUUM INTO has lost it.
+        Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::PathBuf;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::store::sqlite::{BUSY_WAIT, TemporaryRegistry};
+
+    /// A new registry in a directory of its own.
+    fn registry() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        create(&path);
+        (directory, path)
+    }
+
+    fn create(path: &Path) {
+        let (connection, temporary) = TemporaryRegistry::create(path, BUSY_WAIT).unwrap();
+        temporary.close(connection).unwrap();
+        temporary.put_in_place().unwrap();
+    }
+
+    fn open(path: &Path, access: Access) -> Result<Opened> {
+        super::open(path, access, BUSY_WAIT)
+    }
+
+    fn unlocked(path: &Path) -> Opened {
+        let metadata = files::metadata(path).unwrap().unwrap();
+        let place = Place::File {
+            path: path.to_owned(),
+            file: path.to_owned(),
+            id: FileId::of(&metadata),
+            unlocked: Some(Unlocked::of(&metadata)),
+        };
+        let identity = Identity { access: Access::Read, busy_wait: BUSY_WAIT, place };
+        let connection = open_unlocked(path, BUSY_WAIT).unwrap();
+        Opened { connection, identity }.prepare().unwrap()
+    }
+
+    #[test]
+    fn a_read_without_locks_is_refused_if_the_file_changed_meanwhile() {
+        let (directory, path) = registry();
+        let identity = unlocked(&path).identity;
+        identity.check().unwrap();
+        assert!(identity.open_again().unwrap().is_some());
+
+        let wal = directory.path().join("accession.db-wal");
+        std::fs::write(&wal, "a change").unwrap();
+        assert!(matches!(identity.check(), Err(Error::Changed)));
+        assert!(matches!(identity.open_again(), Err(Error::Changed)));
+        std::fs::remove_file(wal).unwrap();
+
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(matches!(identity.check(), Err(Error::Changed)));
+    }
+
+    #[test]
+    fn a_registry_that_was_moved_removed_or_replaced_is_noticed() {
+        for access in [Access::Read, Access::Write] {
+            let (directory, path) = registry();
+            let opened = open(&path, access).unwrap();
+            opened.identity.check().unwrap();
+            let elsewhere = directory.path().join("elsewhere.db");
+            std::fs::rename(&path, &elsewhere).unwrap();
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+            create(&path);
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+            assert!(matches!(opened.identity.open_again(), Err(Error::Replaced)));
+            std::fs::rename(&elsewhere, &path).unwrap();
+            opened.identity.check().unwrap();
+            std::fs::remove_file(&path).unwrap();
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_elsewhere_by_now_is_noticed() {
+        let (directory, path) = registry();
+        let at = |name: &str| directory.path().join(name);
+        create(&at("other.db"));
+        std::os::unix::fs::symlink(&path, at("link.db")).unwrap();
+        let opened = open(&at("link.db"), Access::Write).unwrap();
+        opened.identity.check().unwrap();
+        std::fs::remove_file(at("link.db")).unwrap();
+        std::os::unix::fs::symlink("other.db", at("link.db")).unwrap();
+        assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+    }
+
+    #[test]
+    fn a_registry_is_opened_again_with_the_same_access() {
+        let (_directory, path) = registry();
+        let insert = "INSERT INTO dataset (name) VALUES ('A')";
+        for access in [Access::Read, Access::Write] {
+            let opened = open(&path, access).unwrap();
+            let second = opened.identity.open_again().unwrap().unwrap();
+            for connection in [&opened.connection, &second] {
+                let inserted = connection.unchecked_transaction().unwrap().execute(insert, []);
+                assert_eq!(inserted.is_ok(), access == Access::Write);
+            }
+        }
+        assert!(in_memory().unwrap().identity.open_again().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_registry_that_a_newer_version_migrated_is_not_opened_again() {
+        let (_directory, path) = registry();
+        let opened = open(&path, Access::Read).unwrap();
+        let newer = Connection::open(&path).unwrap();
+        newer.pragma_update(None, "user_version", schema::SCHEMA + 1).unwrap();
+        assert!(matches!(opened.identity.open_again(), Err(Error::Newer { .. })));
+    }
+
+    #[test]
+    fn a_path_leads_to_a_registry_or_to_nothing_or_to_something_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let error = |name: &str| open(&at(name), Access::Read).map(|_| ()).unwrap_err();
+        assert!(matches!(error("missing"), Error::Missing));
+        assert!(matches!(error("no directory/missing"), Error::Missing));
+        assert!(matches!(open(Path::new(""), Access::Read).err(), Some(Error::Missing)));
+        std::fs::write(at("empty"), "").unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        for (name, reason) in [("empty", "the file is empty"), ("directory", "it is a directory")] {
+            let error = error(name);
+            assert!(matches!(&error, Error::NotARegistry { what } if what == reason), "{error:?}");
+        }
+        assert!(matches!(error("empty/registry"), Error::Io { verb: "look at", .. }));
+        assert!(matches!(error("nul\0byte"), Error::Io { verb: "look at", .. }));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_or_a_socket_is_not_a_registry() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::os::unix::fs::symlink("missing", at("link")).unwrap();
+        let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, reason) in
+            [("link", "it is a link that leads nowhere"), ("socket", "it is a pipe or a device")]
+        {
+            let error = open(&at(name), Access::Write).map(|_| ()).unwrap_err();
+            assert!(matches!(&error, Error::NotARegistry { what } if what == reason), "{error:?}");
+        }
+    }
+
+    /// SQLite reported that it cannot open the file, or that the disk failed.
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_refused_if_and_only_if_it_is_too_long_for_sqlite() {
+        let root = tempfile::tempdir().unwrap();
+        let mut directory = root.path().canonicalize().unwrap();
+        while directory.as_os_str().len() < 400 {
+            directory.push("d".repeat(50));
+        }
+        std::fs::create_dir_all(&directory).unwrap();
+        let of_length = |bytes: usize| {
+            directory.join("n".repeat(bytes - directory.as_os_str().len() - 1))
+        };
+        let longest = of_length(504);
+        create(&longest);
+        for access in [Access::Read, Access::Write] {
+            let opened = open(&longest, access).unwrap();
+            opened.connection.execute_batch("BEGIN; SELECT * FROM dataset; COMMIT").unwrap();
+        }
+        let is_too_long =
+            |error: Error| matches!(error, Error::PathTooLong { bytes: 505, most: 504 });
+        let new = TemporaryRegistry::create(&of_length(505), BUSY_WAIT).map(|_| ());
+        assert!(is_too_long(new.unwrap_err()));
+        std::fs::copy(&longest, of_length(505)).unwrap();
+        assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));
+    }
+}
