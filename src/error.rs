@@ -231,7 +231,11 @@ impl Error {
                     "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
                 }
                 Store::TooLong { .. } => "a note or a title this long is no note and no title",
-                Store::Exists | Store::Interrupted | Store::Memory { .. } | Store::Io { .. } | Store::Database(_) => {
+                Store::Exists
+                | Store::Interrupted
+                | Store::Memory { .. }
+                | Store::Io { .. }
+                | Store::Database(_) => {
                     return None;
                 }
             },

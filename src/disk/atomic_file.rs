@@ -57,7 +57,12 @@ impl AtomicFile {
             // Without the name of the file, which nobody chose.
             source: source.kind().into(),
         })?;
-        Ok(AtomicFile { companions: Companions::of(file.path()), file, target: target.into(), lock })
+        Ok(AtomicFile {
+            companions: Companions::of(file.path()),
+            file,
+            target: target.into(),
+            lock,
+        })
     }
 
     /// The path of the temporary file.
@@ -119,7 +124,10 @@ impl AtomicFile {
 
 /// Makes the names in a directory durable. Outside Unix a directory cannot be opened, and nothing is
 /// done.
-#[cfg_attr(not(unix), expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented"))]
+#[cfg_attr(
+    not(unix),
+    expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
+)]
 pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     #[cfg(unix)]
     File::open(directory).and_then(|handle| handle.sync_all()).map_err(|source| Error::Io {
@@ -166,7 +174,9 @@ mod tests {
         let (first, second) = (filled(&target, "first"), filled(&target, "second"));
         assert!(!target.exists());
         first.put_in_place().unwrap();
-        assert!(matches!(second.put_in_place().unwrap_err(), Error::Exists { path } if path == target));
+        assert!(
+            matches!(second.put_in_place().unwrap_err(), Error::Exists { path } if path == target)
+        );
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "first");
         filled(&target, "third").replace().unwrap();
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "third");
@@ -206,7 +216,9 @@ mod tests {
         drop(filled(&at("second"), "other"));
         let stem = used.path().file_stem().unwrap().to_str().unwrap().to_owned();
         let mut expected: Vec<String> =
-            ["accession.db", "accession.db-wal", ".accession-notes", "x.new"].map(String::from).into();
+            ["accession.db", "accession.db-wal", ".accession-notes", "x.new"]
+                .map(String::from)
+                .into();
         expected.extend(["lock", "new", "new-wal"].map(|ending| format!("{stem}.{ending}")));
         expected.sort();
         assert_eq!(names(directory.path()), expected);
@@ -249,7 +261,8 @@ mod tests {
     #[test]
     fn a_reserved_name_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let error = AtomicFile::beside(&directory.path().join("accession.db-journal")).err().unwrap();
+        let error =
+            AtomicFile::beside(&directory.path().join("accession.db-journal")).err().unwrap();
         assert!(matches!(error, Error::ReservedName { .. }));
         assert!(names(directory.path()).is_empty());
     }

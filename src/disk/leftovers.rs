@@ -148,7 +148,9 @@ mod tests {
         for name in ["lock", "new", "new-wal", "new-shm", "new-journal"] {
             assert_eq!(stem(&format!(".accession-aB3dE6.{name}")), Some("aB3dE6"));
         }
-        for name in ["accession.db", ".accession-x", ".accession-x.newer", ".accession-x.db", "x.new"] {
+        for name in
+            ["accession.db", ".accession-x", ".accession-x.newer", ".accession-x.db", "x.new"]
+        {
             assert_eq!(stem(name), None, "{name}");
         }
     }

@@ -160,7 +160,13 @@ impl Read<'_> {
     /// What SQLite's check finds wrong in the tables that are not checked by recomputing: where the
     /// two copies of a row differ (V5). Costs a pass over them; none has a row a granule.
     pub fn integrity_of_records(&self) -> Result<Vec<String>> {
-        self.integrity_of(["dataset", "instance", "saved_selection", "dataset_name", "record_version"])
+        self.integrity_of([
+            "dataset",
+            "instance",
+            "saved_selection",
+            "dataset_name",
+            "record_version",
+        ])
     }
 
     /// What SQLite's own check of the file's pages and indexes finds wrong, and which rows belong to

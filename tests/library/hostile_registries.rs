@@ -86,13 +86,13 @@ fn what_others_keep_in_the_file_is_not_worked_out_to_verify_ours() {
 #[test]
 fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
     let cases = [
-        ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or not"),
-        ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or not"),
-        ("DROP TABLE checkpoint", "table checkpoint is missing, or not"),
+        ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or differs"),
+        ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or differs"),
+        ("DROP TABLE checkpoint", "table checkpoint is missing, or differs"),
         (
             "DROP TABLE checkpoint;
              CREATE VIEW checkpoint AS SELECT dataset_id, granule_id, zeroblob(16) AS chain FROM granule",
-            "table checkpoint is missing, or not",
+            "table checkpoint is missing, or differs",
         ),
         (
             "ALTER TABLE dataset RENAME TO real_dataset;
@@ -100,25 +100,25 @@ fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
                  id INTEGER PRIMARY KEY, name TEXT, doi TEXT,
                  title TEXT AS (hex(zeroblob(100000000))), creators TEXT, publisher TEXT,
                  version TEXT, year INTEGER, url TEXT, archive TEXT)",
-            "table dataset is missing, or not",
+            "table dataset is missing, or differs",
         ),
         (
             "DROP TABLE checkpoint; CREATE VIRTUAL TABLE checkpoint USING fts5 (dataset_id, granule_id, chain)",
-            "table checkpoint is missing, or not",
+            "table checkpoint is missing, or differs",
         ),
-        ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or not"),
+        ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or differs"),
         (
             "DROP INDEX instance_by_identifier;
              CREATE UNIQUE INDEX instance_by_identifier ON instance (identifier)",
-            "index \"instance_by_identifier\" on instance is not ours",
+            "index \"instance_by_identifier\" on instance is not part of",
         ),
-        ("DROP VIEW Granules", "view \"Granules\" is missing, or not"),
+        ("DROP VIEW Granules", "view \"Granules\" is missing, or differs"),
         (
             "CREATE INDEX mine ON granule (dataset_id, deleted, granule_id, ingested)",
-            "index \"mine\" on granule is not ours",
+            "index \"mine\" on granule is not part of",
         ),
-        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not ours"),
-        ("DROP TABLE payment_taken", "table payment_taken is missing, or not"),
+        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not part of"),
+        ("DROP TABLE payment_taken", "table payment_taken is missing, or differs"),
     ];
     for (sql, what) in cases {
         let sandboxes = altered(sql);
@@ -210,7 +210,8 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
          DELETE FROM sqlite_schema WHERE name = 'instance_by_identifier'",
     );
     let row = "INSERT INTO instance
-        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded, NULL FROM instance";
+        (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded)
+        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded FROM instance";
     Connection::open(&path).unwrap().execute_batch(row).unwrap();
     hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
     let mut registry = Registry::open(&path, Access::Read).unwrap();

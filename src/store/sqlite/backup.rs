@@ -9,6 +9,7 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::create::TemporaryRegistry;
 use super::{Result, connection};
+use crate::disk::reserved;
 use crate::store::Error;
 
 /// Pages that are copied between two calls of the progress function.
@@ -24,7 +25,7 @@ const RETRY: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 ///
-/// [`Error::Exists`], [`Error::Full`], what reading may return; [`Error::Interrupted`]: `progress`
+/// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`], what reading may return; [`Error::Interrupted`]: `progress`
 /// returned `Break`.
 pub fn copy_beside(
     source: &Connection,
@@ -32,6 +33,8 @@ pub fn copy_beside(
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<TemporaryRegistry> {
+    // Before the file that SQLite may have created there is found.
+    reserved::check(target)?;
     if target.symlink_metadata().is_ok() {
         return Err(Error::Exists);
     }

@@ -135,7 +135,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let connection = Connection::open(&path).unwrap();
-        connection.execute_batch("CREATE TABLE t (x); PRAGMA default_cache_size = 1000000").unwrap();
+        connection
+            .execute_batch("CREATE TABLE t (x); PRAGMA default_cache_size = 1000000")
+            .unwrap();
         drop(connection);
         let plain = Connection::open(&path).unwrap();
         let size = |connection: &Connection| -> i32 {

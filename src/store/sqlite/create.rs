@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::{Result, connection, files, migrate};
-use crate::disk::{self, AtomicFile};
+use crate::disk::{self, AtomicFile, reserved};
 #[cfg_attr(not(test), expect(unused_imports, reason = "the documentation links to it"))]
 use crate::store::Error;
 
@@ -35,6 +35,7 @@ impl TemporaryRegistry {
 
     /// Creates a file without bytes beside `target`, where no file exists yet.
     pub(super) fn without_bytes(target: &Path) -> Result<Self> {
+        reserved::check(target)?;
         files::check_is_free(target)?;
         TemporaryRegistry::beside(target)
     }

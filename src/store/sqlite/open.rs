@@ -49,7 +49,8 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
     let file = files::canonical(path)?;
     let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
     let absolute = std::path::absolute(path);
-    let path = absolute.map_err(|source| Error::Io { verb: "look at", path: path.into(), source })?;
+    let path =
+        absolute.map_err(|source| Error::Io { verb: "look at", path: path.into(), source })?;
     let place = Place::File { path, file, id: FileId::of(&metadata), unlocked };
     let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
     // Between the look at the file and opening it, another may have taken its name.
@@ -344,9 +345,8 @@ mod tests {
             directory.push("d".repeat(50));
         }
         std::fs::create_dir_all(&directory).unwrap();
-        let of_length = |bytes: usize| {
-            directory.join("n".repeat(bytes - directory.as_os_str().len() - 1))
-        };
+        let of_length =
+            |bytes: usize| directory.join("n".repeat(bytes - directory.as_os_str().len() - 1));
         let longest = of_length(504);
         create(&longest);
         for access in [Access::Read, Access::Write] {

@@ -120,7 +120,8 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
         None => Ok(()),
         Some((kind, name)) => {
             let kind = kind.to_ascii_lowercase();
-            let what = format!("its {kind} {name} is missing, or differs from what this program creates");
+            let what =
+                format!("its {kind} {name} is missing, or differs from what this program creates");
             Err(Error::Damaged { what })
         }
     }
