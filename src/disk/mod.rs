@@ -1,24 +1,15 @@
-//! Files.
+//! Files: those that appear whole or not at all, temporary ones, and names that are not free.
+//!
+//! Nothing here knows what the files contain. The store and `export` write through this layer.
 
-/// Stub.
-pub mod scratch {
-    use std::fs::File;
-    use std::io;
-    /// x
-    pub fn file() -> Result<File, super::Error> {
-        tempfile::tempfile().map_err(|source| unusable("create", source))
-    }
-    /// x
-    pub fn unusable(verb: &'static str, source: io::Error) -> super::Error {
-        super::Error::Scratch { verb, directory: std::env::temp_dir(), source }
-    }
-}
+mod atomic_file;
+mod error;
+mod leftovers;
+pub mod reserved;
+pub mod scratch;
 
-/// What can go wrong with a file.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot {verb} a temporary file in {} (TMPDIR)", directory.display())]
-    /// A temporary file.
-    #[allow(missing_docs)]
-    Scratch { verb: &'static str, directory: std::path::PathBuf, source: std::io::Error },
-}
+pub use atomic_file::AtomicFile;
+pub(crate) use atomic_file::{directory_of, sync_directory};
+pub use error::Error;
+
+type Result<T> = std::result::Result<T, Error>;

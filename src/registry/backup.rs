@@ -1,5 +1,6 @@
 //! A copy of the whole registry, verified before it is put in place.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -36,7 +37,10 @@ impl Registry {
         let copy = read.copy_beside(target, |done, _| {
             let more = done - copied;
             copied = done;
-            progress.advance_by(more).is_ok()
+            match progress.advance_by(more) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
         });
         drop(progress);
         drop(read);
@@ -52,8 +56,10 @@ impl Registry {
             .map_err(of_registry)?;
         let (datasets, identifiers) = copy.verify_all().map_err(of_registry)?;
         drop(copy);
-        let bytes = file.bytes().map_err(in_target)?;
-        file.publish_closed().map_err(in_target)?;
+        let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
+        let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
+        let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
+        file.put_closed_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets, identifiers })
     }
 

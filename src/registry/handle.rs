@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use super::error::{Error, Result};
 use super::monitor::Monitor;
-use crate::store::{self, Access, NewFile, Store, Transaction, Watch};
-
-/// How long a writer waits for another before it gives up.
-const DEFAULT_BUSY_WAIT: Duration = Duration::from_secs(10);
+use crate::store::{self, Access, BUSY_WAIT, NewFile, Store, Transaction, Watch};
 
 /// A registry: one file that holds the datasets of an archive.
 ///
@@ -66,7 +63,7 @@ pub(super) enum End {
 impl OpenOptions {
     /// Waits ten seconds for another writer.
     pub fn new(access: Access) -> Self {
-        OpenOptions { access, busy_wait: DEFAULT_BUSY_WAIT }
+        OpenOptions { access, busy_wait: BUSY_WAIT }
     }
 
     /// Waits so long for another writer before it gives up.
@@ -116,7 +113,7 @@ impl Registry {
     ///
     /// [`Error::Store`]: no memory.
     pub fn in_memory() -> Result<Self> {
-        let store = Store::in_memory(DEFAULT_BUSY_WAIT)?;
+        let store = Store::in_memory(BUSY_WAIT)?;
         Ok(Registry { store: Arc::new(store), monitor: None })
     }
 
@@ -126,8 +123,8 @@ impl Registry {
     ///
     /// [`Error::Store`]: no file can be created in that directory.
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
-        let (store, file) = NewFile::beside(path, DEFAULT_BUSY_WAIT)
-            .map_err(|error| Error::from(error).in_file(path))?;
+        let (store, file) =
+            Store::create(path, BUSY_WAIT).map_err(|error| Error::from(error).in_file(path))?;
         let registry = Registry { store: Arc::new(store), monitor: None };
         Ok(NewRegistry { registry, file, path: path.to_owned() })
     }
@@ -259,9 +256,8 @@ impl NewRegistry {
         let NewRegistry { registry, file, path } = self;
         let put = |registry: Registry| {
             let Registry { store, .. } = registry;
-            let store = Arc::try_unwrap(store)
-                .map_err(|_| store::Error::Busy { waited: Duration::ZERO })?;
-            file.publish(store)
+            let store = Arc::try_unwrap(store).map_err(|_| store::Error::Busy)?;
+            file.put_in_place(store)
         };
         put(registry).map_err(|error| Error::from(error).in_file(&path))
     }

@@ -26,8 +26,8 @@ pub use listing::{Identified, Listing};
 pub use monitor::Monitor;
 pub use refusal::ChangeError;
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod, Granules,
-    History, Listed, Resolution, Resolved, Selected, Selection, Snapshot,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
+    Granules, History, Listed, NotedPeriod, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification};

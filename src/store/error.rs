@@ -1,21 +1,20 @@
-//! From SQLite's codes to words.
+//! What can go wrong with a registry file.
 
 use std::io;
 use std::path::PathBuf;
 
-use rusqlite::ErrorCode;
-
+use crate::disk;
 use crate::model::quoted;
 
 /// What can go wrong with a registry file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no file.
+    /// The file does not exist.
     #[error("there is no registry here")]
     Missing,
-    /// There is a file where a registry was to be made.
-    #[error("there is a file here already")]
+    /// A file exists where a registry was to be created.
+    #[error("a file exists here already")]
     Exists,
     /// The file is something else.
     #[error("not a registry: {what}")]
@@ -24,126 +23,110 @@ pub enum Error {
         what: String,
     },
     /// A newer version of this software wrote the file.
-    #[error("the registry has schema {found}, this version knows 1 to {known}")]
+    #[error("the registry has schema {found}, and this version knows schemas 1 to {known}")]
     Newer {
         /// The schema of the file.
         found: u32,
         /// The newest schema known here.
         known: u32,
     },
-    /// An older version wrote the file, and it cannot be brought up to date.
-    #[error(
-        "the registry has schema {found} and must be brought to schema {known}, but it cannot be written"
-    )]
-    Older {
-        /// The schema of the file.
-        found: u32,
-        /// The newest schema known here.
-        known: u32,
-    },
-    /// Another process is writing.
-    #[error("another process has been writing for more than {} s", waited.as_secs_f32())]
-    Busy {
-        /// How long this one waited.
-        waited: std::time::Duration,
-    },
-    /// The path leads to another file by now.
-    #[error("the registry was replaced by another file, or removed")]
-    Replaced,
-    /// Whoever asked for the work stopped it.
-    #[error("the work was stopped")]
-    Interrupted,
+    /// Another process is writing, and the wait for it is over.
+    #[error("another process is writing to the registry, and did not finish in time")]
+    Busy,
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
     Full,
-    /// Where a file was to be made lie changes of one that was there.
-    #[error("there is no file here, but changes of one that was lie in {}", quoted(&path.to_string_lossy()))]
+    /// A registry cannot be created beside changes that belong to one that no longer exists.
+    #[error(
+        "there is no file here, but changes to one that existed are in {}",
+        quoted(&path.to_string_lossy())
+    )]
     Orphaned {
-        /// Where.
+        /// The file with the changes.
         path: PathBuf,
     },
     /// The file cannot be written.
     #[error("the registry cannot be written")]
     ReadOnly,
-    /// The file or its folder cannot be opened.
+    /// The file or its directory cannot be opened.
     #[error("cannot open the registry, or the -wal and -shm files beside it")]
     CannotOpen,
+    /// The path is longer than SQLite can open.
+    #[error("the absolute path is {bytes} bytes long, and may be at most {most}")]
+    PathTooLong {
+        /// The length of the absolute path, without links.
+        bytes: usize,
+        /// The length of the longest path.
+        most: usize,
+    },
+    /// The name belongs to a file that SQLite creates and deletes beside a registry.
+    #[error("a name that ends in -wal, -shm or -journal belongs to a registry beside it")]
+    ReservedName,
     /// The file changed while it was read without locks.
     #[error("the registry changed while it was being read")]
     Changed,
-    /// The file does not hold what a registry holds.
+    /// The path no longer leads to the file that was opened.
+    #[error("the registry was moved, removed or replaced while it was open")]
+    Replaced,
+    /// The file does not contain what a registry contains.
     #[error("the registry is damaged: {what}")]
     Damaged {
         /// What is wrong, and where.
         what: String,
     },
-    /// A read, a write or a sync that the disk did not do; a full one says so too.
+    /// The disk failed to read, write or sync; a full one may report this too.
     #[error("the disk failed, or is full")]
     Disk(#[source] rusqlite::Error),
-    /// A value that no registry holds.
-    #[error("a text of more than 1048576 bytes, with what stands beside it")]
-    TooLong,
-    /// A row that does not fit into the memory SQLite has.
-    #[error("it needs more memory than it may have, {} MiB: is a row of it too long?", 64)]
-    Memory,
+    /// A value that no registry contains.
+    #[error("a string of more than {most_bytes} bytes, with the rest of its row")]
+    TooLong {
+        /// The length of the longest row.
+        most_bytes: usize,
+    },
+    /// A row that does not fit into the memory that SQLite may use.
+    #[error("more memory is needed than the {mebibytes} MiB that may be used: is a row too long?")]
+    Memory {
+        /// How much may be used.
+        mebibytes: u32,
+    },
+    /// A temporary file cannot be created or used.
+    #[error(
+        "cannot use the directory {} for temporary files (the environment variable TMPDIR names another)",
+        quoted(&directory.to_string_lossy())
+    )]
+    Temporary {
+        /// The directory for temporary files.
+        directory: PathBuf,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The operating system refused something.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
         /// What was tried.
         verb: &'static str,
-        /// With what.
+        /// With which file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// What the operating system reported.
         source: io::Error,
     },
-    /// Anything else that SQLite says.
+    /// Anything else that SQLite reports.
     #[error("the database refused")]
     Database(#[source] rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::Error as Sqlite;
-        match &error {
-            Sqlite::FromSqlConversionFailure(..)
-            | Sqlite::InvalidColumnType(..)
-            | Sqlite::IntegralValueOutOfRange(..)
-            | Sqlite::Utf8Error(..) => {
-                return Error::Damaged { what: error.to_string() };
+impl From<disk::Error> for Error {
+    fn from(error: disk::Error) -> Self {
+        match error {
+            disk::Error::Exists { .. } => Error::Exists,
+            disk::Error::ReservedName { .. } => Error::ReservedName,
+            disk::Error::Scratch { directory, source, .. } => {
+                Error::Temporary { directory, source: source.into() }
             }
-            _ => {}
-        }
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                Error::Busy { waited: std::time::Duration::from_secs(10) }
-            }
-            Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-            Some(ErrorCode::DiskFull) => Error::Full,
-            Some(ErrorCode::ReadOnly) => Error::ReadOnly,
-            Some(ErrorCode::CannotOpen) => Error::CannotOpen,
-            Some(ErrorCode::TooBig) => Error::TooLong,
-            Some(ErrorCode::SystemIoFailure) => Error::Disk(error),
-            Some(ErrorCode::OutOfMemory) => Error::Memory,
-            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
-            Some(ErrorCode::NotADatabase) => {
-                Error::NotARegistry { what: "the file is no SQLite database".to_owned() }
-            }
-            _ => Error::Database(error),
-        }
-    }
-}
-
-impl Error {
-    /// Whether it is that SQLite cannot lock the file, nor make what it needs for that: a file or a
-    /// folder that cannot be written, or a disk without room for a `-shm` file.
-    pub(super) fn is_of_locks(&self) -> bool {
-        match self {
-            Error::CannotOpen | Error::ReadOnly => true,
-            Error::Disk(error) => {
-                let code = error.sqlite_error().map(|error| error.extended_code);
-                code == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
-            }
-            _ => false,
+            disk::Error::Io { verb, path, source } => Error::Io { verb, path, source },
         }
     }
 }
@@ -156,17 +139,19 @@ impl Error {
             Error::Exists => "registry-exists",
             Error::NotARegistry { .. } => "not-a-registry",
             Error::Newer { .. } => "newer",
-            Error::Older { .. } => "older",
-            Error::Busy { .. } => "busy",
+            Error::Busy => "busy",
             Error::Orphaned { .. } => "orphaned",
             Error::Full => "full",
             Error::ReadOnly => "read-only",
             Error::CannotOpen => "cannot-open",
+            Error::PathTooLong { .. } => "path-too-long",
+            Error::ReservedName => "reserved-name",
             Error::Changed => "changed",
             Error::Replaced => "replaced",
             Error::Damaged { .. } => "damaged",
-            Error::TooLong => "too-long",
-            Error::Memory => "memory",
+            Error::TooLong { .. } => "too-long",
+            Error::Memory { .. } => "memory",
+            Error::Temporary { .. } => "temporary",
             Error::Interrupted => "interrupted",
             Error::Disk(_) | Error::Io { .. } => "io",
             Error::Database(_) => "database",

@@ -46,7 +46,7 @@ mod error;
 mod sqlite;
 
 pub use error::Error;
-pub use sqlite::Access;
+pub use sqlite::{Access, BUSY_WAIT};
 pub(crate) use sqlite::{
     Begin, DatasetKey, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent, StoredPeriod,
     SubsetKey, Transaction, Watch, WorkerRow, limit_memory,

@@ -7,9 +7,9 @@ use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
 
-/// The texts of the migrations, in their order.
+/// The SQL of the migrations, in their order.
 fn migrations() -> Vec<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let version = |path: &PathBuf| -> u32 {
@@ -32,9 +32,10 @@ fn registry_of(version: usize, path: &Path) {
     let at = second(0).as_micros();
     let rows = format!(
         "INSERT INTO dataset (id, name) VALUES (1, 'dataset');
-         INSERT INTO instance VALUES
-             (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, NULL);
-         INSERT INTO granule VALUES (1, 'A', {at}, NULL, NULL);"
+         INSERT INTO instance
+             (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded)
+         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at});
+         INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();
 }
@@ -85,13 +86,13 @@ fn what_others_keep_in_the_file_is_not_worked_out_to_verify_ours() {
 #[test]
 fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
     let cases = [
-        ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or not"),
-        ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or not"),
-        ("DROP TABLE checkpoint", "table checkpoint is missing, or not"),
+        ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or differs"),
+        ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or differs"),
+        ("DROP TABLE checkpoint", "table checkpoint is missing, or differs"),
         (
             "DROP TABLE checkpoint;
              CREATE VIEW checkpoint AS SELECT dataset_id, granule_id, zeroblob(16) AS chain FROM granule",
-            "table checkpoint is missing, or not",
+            "table checkpoint is missing, or differs",
         ),
         (
             "ALTER TABLE dataset RENAME TO real_dataset;
@@ -99,25 +100,25 @@ fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
                  id INTEGER PRIMARY KEY, name TEXT, doi TEXT,
                  title TEXT AS (hex(zeroblob(100000000))), creators TEXT, publisher TEXT,
                  version TEXT, year INTEGER, url TEXT, archive TEXT)",
-            "table dataset is missing, or not",
+            "table dataset is missing, or differs",
         ),
         (
             "DROP TABLE checkpoint; CREATE VIRTUAL TABLE checkpoint USING fts5 (dataset_id, granule_id, chain)",
-            "table checkpoint is missing, or not",
+            "table checkpoint is missing, or differs",
         ),
-        ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or not"),
+        ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or differs"),
         (
             "DROP INDEX instance_by_identifier;
              CREATE UNIQUE INDEX instance_by_identifier ON instance (identifier)",
-            "index \"instance_by_identifier\" on instance is not ours",
+            "index \"instance_by_identifier\" on instance is not part of",
         ),
-        ("DROP VIEW Granules", "view \"Granules\" is missing, or not"),
+        ("DROP VIEW Granules", "view \"Granules\" is missing, or differs"),
         (
             "CREATE INDEX mine ON granule (dataset_id, deleted, granule_id, ingested)",
-            "index \"mine\" on granule is not ours",
+            "index \"mine\" on granule is not part of",
         ),
-        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not ours"),
-        ("DROP TABLE payment_taken", "table payment_taken is missing, or not"),
+        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not part of"),
+        ("DROP TABLE payment_taken", "table payment_taken is missing, or differs"),
     ];
     for (sql, what) in cases {
         let sandboxes = altered(sql);
@@ -209,7 +210,8 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
          DELETE FROM sqlite_schema WHERE name = 'instance_by_identifier'",
     );
     let row = "INSERT INTO instance
-        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded, NULL FROM instance";
+        (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded)
+        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded FROM instance";
     Connection::open(&path).unwrap().execute_batch(row).unwrap();
     hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
     let mut registry = Registry::open(&path, Access::Read).unwrap();

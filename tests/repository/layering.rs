@@ -7,11 +7,12 @@ use crate::rust_files;
 /// A layer, the layers it may use, and the crates that only it may name.
 ///
 /// `model` and what stands in no folder (`Error`, `Result`) may be used by all.
-const LAYERS: [(&str, &[&str], &[&str]); 8] = [
+const LAYERS: [(&str, &[&str], &[&str]); 9] = [
     ("model", &[], &["chrono", "glob", "hex"]),
     ("minting", &[], &["base64", "loom"]),
     ("chain", &[], &["crc32fast"]),
-    ("store", &[], &["rusqlite"]),
+    ("disk", &[], &[]),
+    ("store", &["disk"], &["rusqlite"]),
     ("registry", &["minting", "chain", "store"], &[]),
     ("input", &[], &["csv", "flate2"]),
     ("citation", &["registry"], &["serde_saphyr"]),

@@ -1,75 +1,125 @@
-//! A copy of the registry as it is at one moment, while others read and write it.
+//! A copy of a registry as it is at one moment, while others read and write it.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::open::{BUSY_WAIT, NewFile, configure};
-use super::session::Snapshot;
-use crate::store::{Error, Result};
+use super::create::TemporaryRegistry;
+use super::{Result, connection};
+use crate::disk::reserved;
+use crate::store::Error;
 
-/// Pages that are copied before the monitor is told.
+/// Pages that are copied between two calls of the progress function.
 const STEP_PAGES: i32 = 4_096;
 
-/// How long to wait before a lock is asked for again.
+/// How long to wait before a lock is requested again.
 const RETRY: Duration = Duration::from_millis(10);
 
-impl Snapshot {
-    /// Copies the registry beside `target`, where there is no file yet; it is put there when the
-    /// draft is published. `progress` is told the pages copied and the pages there are.
-    ///
-    /// The copy is of the state that this read sees: SQLite's backup begins anew when the file
-    /// changes under it, but within a transaction it does not.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Exists`], [`Error::Full`], and what reading may give.
-    pub fn copy_beside(
-        &self,
-        target: &Path,
-        progress: impl FnMut(u64, u64) -> bool,
-    ) -> Result<NewFile> {
-        // So that the transaction, which is deferred, begins.
-        self.connection().pragma_query(None, "schema_version", |_| Ok(()))?;
-        copy_beside(self.connection(), target, progress)
-    }
-}
-
-/// Copies what a connection sees beside `target`.
-pub(super) fn copy_beside(
+/// Copies the state that a connection sees into a temporary file beside `target`, where no file
+/// exists yet. `progress` is called with the pages copied and the pages in total.
+///
+/// Within a transaction the copy is of the state that the transaction sees, if it has begun to read.
+///
+/// # Errors
+///
+/// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`], what reading may return; [`Error::Interrupted`]: `progress`
+/// returned `Break`.
+pub fn copy_beside(
     source: &Connection,
     target: &Path,
-    mut progress: impl FnMut(u64, u64) -> bool,
-) -> Result<NewFile> {
+    busy_wait: Duration,
+    progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<TemporaryRegistry> {
+    // Before the file that SQLite may have created there is found.
+    reserved::check(target)?;
     if target.symlink_metadata().is_ok() {
         return Err(Error::Exists);
     }
-    let draft = NewFile::empty_beside(target)?;
-    let mut copy = Connection::open(draft.path())?;
-    configure(&copy)?;
-    {
-        let backup = Backup::new(source, &mut copy)?;
-        let mut waited = Duration::ZERO;
-        loop {
-            match backup.step(STEP_PAGES)? {
-                StepResult::Done => break,
-                StepResult::More => {}
-                StepResult::Busy | StepResult::Locked if waited < BUSY_WAIT => {
-                    std::thread::sleep(RETRY);
-                    waited += RETRY;
-                }
-                _ => return Err(Error::Busy { waited: BUSY_WAIT }),
+    let temporary = TemporaryRegistry::without_bytes(target)?;
+    fill(&temporary, source, busy_wait, progress)?;
+    Ok(temporary)
+}
+
+/// Copies the state that a connection sees into a temporary file.
+pub(super) fn fill(
+    temporary: &TemporaryRegistry,
+    source: &Connection,
+    busy_wait: Duration,
+    progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut copy = connection::open(temporary.path())?;
+    connection::configure(&copy, busy_wait)?;
+    copy_into(source, &mut copy, busy_wait, progress)?;
+    Ok(copy.close().map_err(|(_, error)| error)?)
+}
+
+/// Copies the state that a connection sees into another database, which is replaced.
+pub(super) fn copy_into(
+    source: &Connection,
+    copy: &mut Connection,
+    busy_wait: Duration,
+    mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<()> {
+    let backup = Backup::new(source, copy)?;
+    let mut waited = Duration::ZERO;
+    loop {
+        match backup.step(STEP_PAGES)? {
+            StepResult::Done => return Ok(()),
+            StepResult::More => {}
+            StepResult::Busy | StepResult::Locked if waited < busy_wait => {
+                std::thread::sleep(RETRY);
+                waited += RETRY;
             }
-            let pages = backup.progress();
-            let all = u64::try_from(pages.pagecount).unwrap_or_default();
-            let left = u64::try_from(pages.remaining).unwrap_or_default();
-            if !progress(all - left, all) {
-                return Err(Error::Interrupted);
-            }
+            _ => return Err(Error::Busy),
+        }
+        let pages = backup.progress();
+        let all = u64::try_from(pages.pagecount).unwrap_or_default();
+        let left = u64::try_from(pages.remaining).unwrap_or_default();
+        if progress(all - left, all).is_break() {
+            return Err(Error::Interrupted);
         }
     }
-    copy.close().map_err(|(_, error)| error)?;
-    Ok(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn large() -> Connection {
+        let source = Connection::open_in_memory().unwrap();
+        source.execute_batch("CREATE TABLE large (bytes BLOB) STRICT").unwrap();
+        for _ in 0..20 {
+            source.execute("INSERT INTO large VALUES (zeroblob(1000000))", []).unwrap();
+        }
+        source
+    }
+
+    #[test]
+    fn a_large_copy_is_made_in_steps_and_reports_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("copy.db");
+        let source = large();
+        let mut reported = Vec::new();
+        let progress = |done, all| {
+            reported.push((done, all));
+            ControlFlow::Continue(())
+        };
+        drop(copy_beside(&source, &target, Duration::ZERO, progress).unwrap());
+        let all: i64 = source.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let (step, all) = (STEP_PAGES as u64, all as u64);
+        assert!(all > step);
+        assert_eq!(reported, [(step, all)]);
+    }
+
+    #[test]
+    fn a_copy_that_is_stopped_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("copy.db");
+        let copied = copy_beside(&large(), &target, Duration::ZERO, |_, _| ControlFlow::Break(()));
+        assert!(matches!(copied, Err(Error::Interrupted)));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }

@@ -1,16 +1,33 @@
-//! The registry as one SQLite file.
+//! The registry as an SQLite file.
+//!
+//! Opening, creating, copying and replacing it: each of these files knows only those before it:
+//! `files`, `connection`, `schema`, `migrate`, then `create` and `backup`, `identity`, `open`, and
+//! `restore`. An open registry: `pool`, `session`, and `table`, with one file a table.
 
 mod backup;
+mod connection;
+mod create;
+mod error;
+mod files;
+mod identity;
+mod limits;
 mod migrate;
 mod open;
 mod pool;
+#[expect(dead_code, reason = "the command that calls it does not exist yet")]
+mod restore;
 mod schema;
 mod session;
 mod table;
 
-pub use open::Access;
-pub(crate) use open::{NewFile, limit_memory};
-pub(crate) use session::{Snapshot, Store, Transaction, Watch};
+pub(crate) use connection::limit_memory;
+pub use connection::{Access, BUSY_WAIT};
+use create::TemporaryRegistry;
+pub(crate) use session::{NewFile, Snapshot, Store, Transaction, Watch};
 pub(crate) use table::{
     Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, SubsetKey, WorkerRow,
 };
+
+use crate::store::Error;
+
+type Result<T> = std::result::Result<T, Error>;

@@ -1,411 +1,349 @@
-//! The one way in: flags, pragmas, and what a file must be before anything is read from it.
+//! The one way to open a registry, and what a file must be before anything is read from it.
 
-use std::ffi::OsString;
-use std::fs::{File, Metadata};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::fs::Metadata;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags};
-use tempfile::TempPath;
+use rusqlite::Connection;
 
-use super::migrate::{self, Stamp};
-use super::schema;
-use super::session::Store;
-use crate::store::{Error, Result};
+use super::connection::{self, Access};
+use super::identity::{FileId, Identity, Place, Unlocked};
+use super::schema::{self, Age};
+use super::{Result, backup, files, migrate};
+use crate::store::Error;
 
-/// How long a writer waits for another before it says so.
-pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// An open registry.
+pub struct Opened {
+    /// The first connection to it.
+    pub connection: Connection,
+    /// Which file it is, to check it and to open it again.
+    pub identity: Identity,
+}
 
-/// The longest text, blob or row in a registry, in bytes: a longer one is neither read nor written.
+/// Opens the registry at `path`. A writer waits for another for `busy_wait`.
 ///
-/// A note of so many control characters, and a thousand granules beside it, still make a line of a
-/// manifest that its reader takes.
-pub(super) const MAX_VALUE_BYTES: i32 = 1_024 * 1_024;
-
-/// What SQLite does for us at most (sqlite.org/limits.html): a file from a stranger cannot ask for
-/// more. The depth of expressions and the number of columns stay as SQLite has them, since the
-/// tables and views that others keep in the file are parsed with ours.
-const LIMITS: [(Limit, i32); 7] = [
-    (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
-    (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_VALUE_BYTES),
-    (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
-    (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
-    // Also the actions of foreign keys, of which we have none. (VACUUM INTO would need one file.)
-    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
-    (Limit::SQLITE_LIMIT_ATTACHED, 0),
-    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
-];
-
-/// What SQLite may have of the memory, in bytes (64 MiB): it needs a tenth of that.
-pub(super) const MEMORY_BYTES: u32 = 67_108_864;
-
-/// Limits what all SQLite connections of this process have of the memory, once and for all: for a
-/// program that does nothing but this.
+/// A registry of an older schema is migrated if it is opened for writing. Opened for reading,
+/// its file is left as it is: a copy of it, in a temporary file without a name, is migrated and read.
+/// That costs a pass over the file at each open, until somebody opens it for writing.
 ///
-/// A limit on the length of a value alone does not do it: to find a row of a table WITHOUT ROWID,
-/// SQLite reads those it compares with whole, however long. (A granule id of 100 MB cost 100 MB.)
-pub fn limit_memory() -> Result<()> {
-    let connection = Connection::open_in_memory()?;
-    Ok(connection.pragma_update(None, "hard_heap_limit", MEMORY_BYTES)?)
-}
-
-/// What a registry is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Only to read: also where nothing can be written.
-    Read,
-    /// To read and to write.
-    Write,
-}
-
-/// A new registry's file, which stands beside its place until it is published.
-pub(crate) struct NewFile {
-    file: TempPath,
-    target: PathBuf,
-}
-
-/// How a file looked when it was opened without locks.
-pub(super) struct Unlocked {
-    path: PathBuf,
-    bytes: u64,
-    modified: Option<SystemTime>,
-}
-
-/// Where connections to an open registry come from.
-pub(super) struct Source {
-    path: PathBuf,
-    access: Access,
-    busy_wait: Duration,
-    unlocked: Option<Unlocked>,
-    #[cfg(unix)]
-    inode: (u64, u64),
-}
-
-#[cfg(unix)]
-fn inode_of(path: &Path) -> Result<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    let found = metadata(path)?.ok_or(Error::Replaced)?;
-    Ok((found.dev(), found.ino()))
-}
-
-impl Source {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub fn busy_wait(&self) -> Duration {
-        self.busy_wait
-    }
-
-    pub fn connect(&self) -> Result<Connection> {
-        Ok(open(&self.path, self.access, self.busy_wait)?.0)
-    }
-
-    pub fn check(&self) -> Result<()> {
-        #[cfg(unix)]
-        if inode_of(&self.path)? != self.inode {
-            return Err(Error::Replaced);
-        }
-        match &self.unlocked {
-            Some(unlocked) => unlocked.check(),
-            None => Ok(()),
-        }
-    }
-}
-
-pub(super) fn in_memory(_busy_wait: Duration) -> Result<Connection> {
-    let mut connection = Connection::open_in_memory()?;
-    configure(&connection)?;
-    migrate::migrate(&mut connection)?;
-    Ok(connection)
-}
-
-/// Opens the registry at `path`.
+/// Reading, too, opens the file for writing where it can, with writes switched off: the last reader
+/// then removes the `-wal` and `-shm` files, which a read-only connection would leave (seen with
+/// SQLite 3.40 to 3.54).
 ///
-/// Reading, too, opens the file for writing where it can, with writes switched off: the last
-/// reader then takes the `-wal` and `-shm` files away again, which a read-only connection
-/// would leave behind (seen with SQLite 3.40 to 3.54).
-pub(super) fn open(
-    path: &Path,
-    access: Access,
-    busy_wait: Duration,
-) -> Result<(Connection, Source)> {
-    let Some(metadata) = metadata(path)? else {
+/// # Errors
+///
+/// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Damaged`]: there is no
+/// registry that this version can read. [`Error::PathTooLong`], [`Error::CannotOpen`],
+/// [`Error::ReadOnly`], [`Error::Busy`], [`Error::Temporary`], [`Error::Io`]: it cannot be opened.
+/// [`Error::Replaced`]: meanwhile another file took its name.
+pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
+    let Some(metadata) = files::metadata(path)? else {
+        // What creates registries finds the name taken, and must not report that nothing is there.
         return Err(match path.symlink_metadata() {
             Ok(_) => Error::NotARegistry { what: "it is a link that leads nowhere".to_owned() },
             Err(_) => Error::Missing,
         });
     };
-    check_is_a_file_with_bytes(&metadata)?;
-    let file = match path.is_symlink() {
-        true => path.canonicalize().map_err(|source| unseen(path, source))?,
-        false => path.to_owned(),
-    };
-    let (connection, unlocked) = match open_locked(&file, access) {
-        Err(error) if access == Access::Read && error.is_of_locks() && !has_wal(&file)? => {
-            open_unlocked(&file, metadata)?
-        }
-        result => result?,
-    };
-    let connection = prepare(connection, access)?;
-    let source = Source {
-        path: path.to_owned(),
-        access,
-        busy_wait,
-        unlocked,
-        #[cfg(unix)]
-        inode: inode_of(path)?,
-    };
-    Ok((connection, source))
+    files::check_is_a_file_with_bytes(&metadata)?;
+    let file = files::canonical(path)?;
+    let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
+    let absolute = std::path::absolute(path);
+    let path =
+        absolute.map_err(|source| Error::Io { verb: "look at", path: path.into(), source })?;
+    let place = Place::File { path, file, id: FileId::of(&metadata), unlocked };
+    let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
+    // Between the look at the file and opening it, another may have taken its name.
+    opened.identity.check()?;
+    opened.prepare()
 }
 
-type Unprepared = (Connection, Option<Unlocked>);
+/// Creates an empty registry in memory, which no longer exists once the connection is closed.
+///
+/// # Errors
+///
+/// [`Error::Memory`].
+pub fn in_memory() -> Result<Opened> {
+    let mut connection = connection::open_in_memory()?;
+    migrate::migrate(&mut connection)?;
+    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
+    Ok(Opened { connection, identity })
+}
 
-fn open_locked(path: &Path, access: Access) -> Result<Unprepared> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    // Before the first read: where the folder can be written, that would make -wal and -shm
-    // files which nobody takes away, and which the registry's owner cannot write.
+impl Opened {
+    /// Checks the schema, brings it up to date, and makes the connection fit for its access.
+    fn prepare(self) -> Result<Self> {
+        let Opened { mut connection, mut identity } = self;
+        if let Age::Older(_) = schema::check(&connection)? {
+            match identity.access {
+                Access::Write => migrate::migrate(&mut connection)?,
+                Access::Read => {
+                    let copy = migrated_copy(&connection, identity.busy_wait)?;
+                    identity.check()?;
+                    connection = copy;
+                    identity.place = Place::Connection;
+                }
+            }
+        }
+        restrict(&connection, identity.access)?;
+        Ok(Opened { connection, identity })
+    }
+}
+
+impl Identity {
+    /// Opens another connection to the same registry. `None` means that the first is the only one:
+    /// the registry is in memory, or it is a copy of an older one.
+    ///
+    /// The schema is not checked again, so this takes a third of the time of [`open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open`].
+    pub fn open_again(&self) -> Result<Option<Connection>> {
+        let Place::File { file, unlocked, .. } = &self.place else { return Ok(None) };
+        let connection = match unlocked {
+            None => open_locked(file, self.access, self.busy_wait)?,
+            Some(_) => open_unlocked(file, self.busy_wait)?,
+        };
+        // A newer version may have migrated the file.
+        if let Age::Older(_) = schema::age(&connection)? {
+            return Err(Error::Replaced);
+        }
+        restrict(&connection, self.access)?;
+        self.check()?;
+        Ok(Some(connection))
+    }
+}
+
+/// Opens a file with locks or, if it is to be read where that is not possible, without.
+fn connect(
+    file: &Path,
+    access: Access,
+    busy_wait: Duration,
+    metadata: &Metadata,
+) -> Result<(Connection, Option<Unlocked>)> {
+    match open_locked(file, access, busy_wait) {
+        Err(error) if access == Access::Read && error.is_of_locks() && !files::has_wal(file)? => {
+            Ok((open_unlocked(file, busy_wait)?, Some(Unlocked::of(metadata))))
+        }
+        result => Ok((result?, None)),
+    }
+}
+
+fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Connection> {
+    let connection = connection::open(file)?;
+    // Before the first read: where the directory can be written, that would create -wal and -shm
+    // files which nobody removes, and which the owner of the registry cannot write.
     let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
-    if is_read_only && (access == Access::Write || !has_wal(path)?) {
+    if is_read_only && (access == Access::Write || !files::has_wal(file)?) {
         return Err(Error::ReadOnly);
     }
-    configure(&connection)?;
-    // The first read: only now does SQLite look at the file and the two beside it.
-    migrate::stamp(&connection)?;
-    Ok((connection, None))
-}
-
-fn open_unlocked(path: &Path, metadata: Metadata) -> Result<Unprepared> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(immutable_uri(path), flags)?;
-    configure(&connection)?;
-    let unlocked = Unlocked {
-        path: path.to_owned(),
-        bytes: metadata.len(),
-        modified: metadata.modified().ok(),
-    };
-    Ok((connection, Some(unlocked)))
-}
-
-fn prepare(mut connection: Connection, access: Access) -> Result<Connection> {
-    if let Stamp::Older(found) = schema::check(&connection)? {
-        if connection.is_readonly(rusqlite::MAIN_DB)? {
-            return Err(Error::Older { found, known: migrate::SCHEMA });
-        }
-        migrate::migrate(&mut connection)?;
-    }
-    match access {
-        Access::Read => connection.pragma_update(None, "query_only", true)?,
-        // Lasting, and so a matter of course; but a copy made by VACUUM INTO has lost it.
-        Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
-    }
+    connection::configure(&connection, busy_wait)?;
+    // The first read: at the latest now SQLite looks at the file and the two beside it.
+    schema::age(&connection)?;
     Ok(connection)
 }
 
-impl NewFile {
-    /// Makes an empty registry beside `target`, where there is no file yet.
-    pub fn beside(target: &Path, busy_wait: Duration) -> Result<(Store, Self)> {
-        let draft = NewFile::empty_beside(target)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(draft.path(), flags)?;
-        configure(&connection)?;
-        migrate::migrate(&mut connection)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        let source = Source {
-            path: draft.path().to_owned(),
-            access: Access::Write,
-            busy_wait,
-            unlocked: None,
-            #[cfg(unix)]
-            inode: inode_of(draft.path())?,
-        };
-        Ok((Store::of_new(connection, source), draft))
-    }
-
-    /// Makes a file without bytes beside `target`, which is gone if it is not published.
-    pub(super) fn empty_beside(target: &Path) -> Result<Self> {
-        check_is_free(target)?;
-        let folder = folder_of(target);
-        let fail = |source: io::Error| Error::Io {
-            verb: "make a file in the folder",
-            path: folder.to_owned(),
-            // Without the name of the file, which nobody chose.
-            source: source.kind().into(),
-        };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".accession-").suffix(".new");
-        #[cfg(unix)]
-        {
-            // As any new file: the umask has its say, not the 0600 of a temporary one.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        // The path only: closing a second handle on a database drops SQLite's locks on it.
-        let file = builder.tempfile_in(folder).map_err(fail)?.into_temp_path();
-        Ok(NewFile { file, target: target.to_owned() })
-    }
-
-    pub fn bytes(&self) -> Result<u64> {
-        Ok(metadata(&self.file)?.map_or(0, |metadata| metadata.len()))
-    }
-
-    /// Where the file stands until it is published.
-    pub fn path(&self) -> &Path {
-        &self.file
-    }
-
-    /// Puts the registry in its place, in one step.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Exists`] if there is a file by now: another process was faster.
-    pub fn publish(self, store: Store) -> Result<()> {
-        // Closing moves what the -wal file holds into the registry too, and removes it; but it does
-        // not say if that failed, and a registry without its -wal file is not whole.
-        let connection = store.into_connection().ok_or(Error::Busy { waited: Duration::ZERO })?;
-        let is_busy: bool =
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if is_busy {
-            return Err(Error::Busy { waited: Duration::ZERO });
-        }
-        connection.close().map_err(|(_, error)| error)?;
-        self.publish_closed()
-    }
-
-    /// Puts a file that nobody has open in its place, in one step.
-    ///
-    /// # Errors
-    ///
-    /// As [`NewFile::publish`].
-    pub fn publish_closed(self) -> Result<()> {
-        let NewFile { file, target } = self;
-        check_is_free(&target)?;
-        let folder = folder_of(&target).to_owned();
-        file.persist_noclobber(&target).map_err(|persist| match persist.error.kind() {
-            io::ErrorKind::AlreadyExists => Error::Exists,
-            _ => Error::Io { verb: "create", path: target, source: persist.error },
-        })?;
-        // On Unix a new name is lasting once its folder is; elsewhere folders cannot be opened.
-        #[cfg(unix)]
-        File::open(&folder).and_then(|handle| handle.sync_all()).map_err(|source| Error::Io {
-            verb: "sync",
-            path: folder,
-            source,
-        })?;
-        Ok(())
-    }
+fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
+    let connection = connection::open_immutable(file)?;
+    connection::configure(&connection, busy_wait)?;
+    Ok(connection)
 }
 
-impl Unlocked {
-    /// Refuses what was read if the file is no longer as it was.
-    pub(super) fn check(&self) -> Result<()> {
-        let now = metadata(&self.path)?.ok_or(Error::Changed)?;
-        let is_same = now.len() == self.bytes && now.modified().ok() == self.modified;
-        if is_same && !has_wal(&self.path)? { Ok(()) } else { Err(Error::Changed) }
-    }
+/// A copy of an older registry with the schema of this version, in a temporary file without a name.
+fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> {
+    let mut copy = connection::open_temporary().map_err(Error::of_temporary_file)?;
+    backup::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
+        .and_then(|()| migrate::migrate(&mut copy))
+        .map_err(|error| match error {
+            // Reading the registry needs no space.
+            Error::Full => error.of_temporary_file(),
+            error => error,
+        })?;
+    Ok(copy)
 }
 
-pub(super) fn configure(connection: &Connection) -> Result<()> {
-    connection.busy_timeout(BUSY_WAIT)?;
-    rusqlite::vtab::array::load_module(connection)?;
-    // A file from a stranger runs nothing: no triggers, no views, no functions with effects.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
-    // Without it a statement is prepared anew whenever a bound value changes, to look for a better
-    // plan; ours have one plan only.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    // A truncated file that is mapped into memory ends the process (SIGBUS); a read says so.
-    connection.pragma_update(None, "mmap_size", 0)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.set_prepared_statement_cache_capacity(32);
-    for (limit, most) in LIMITS {
-        connection.set_limit(limit, most)?;
+/// Allows a connection what its access needs.
+fn restrict(connection: &Connection, access: Access) -> Result<()> {
+    match access {
+        Access::Read => connection.pragma_update(None, "query_only", true)?,
+        // Kept in the file, so it is set already; but a copy made by VACUUM INTO has lost it.
+        Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
     }
     Ok(())
 }
 
-fn metadata(path: &Path) -> Result<Option<Metadata>> {
-    match std::fs::metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(unseen(path, source)),
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::PathBuf;
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::store::sqlite::{BUSY_WAIT, TemporaryRegistry};
+
+    /// A new registry in a directory of its own.
+    fn registry() -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        create(&path);
+        (directory, path)
     }
-}
 
-fn unseen(path: &Path, source: io::Error) -> Error {
-    Error::Io { verb: "look at", path: path.to_owned(), source }
-}
+    fn create(path: &Path) {
+        let (connection, temporary) = TemporaryRegistry::create(path, BUSY_WAIT).unwrap();
+        temporary.close(connection).unwrap();
+        temporary.put_in_place().unwrap();
+    }
 
-fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
-    let what = if metadata.is_dir() {
-        "it is a folder"
-    } else if !metadata.is_file() {
-        "it is a pipe or a device"
-    } else if metadata.len() == 0 {
-        // To SQLite an empty file is an empty database. To us it is a registry that was lost.
-        "the file is empty"
-    } else {
-        return Ok(());
-    };
-    Err(Error::NotARegistry { what: what.to_owned() })
-}
+    fn open(path: &Path, access: Access) -> Result<Opened> {
+        super::open(path, access, BUSY_WAIT)
+    }
 
-fn has_wal(path: &Path) -> Result<bool> {
-    Ok(beside(path, "-wal")?.is_some())
-}
+    fn unlocked(path: &Path) -> Opened {
+        let metadata = files::metadata(path).unwrap().unwrap();
+        let place = Place::File {
+            path: path.to_owned(),
+            file: path.to_owned(),
+            id: FileId::of(&metadata),
+            unlocked: Some(Unlocked::of(&metadata)),
+        };
+        let identity = Identity { access: Access::Read, busy_wait: BUSY_WAIT, place };
+        let connection = open_unlocked(path, BUSY_WAIT).unwrap();
+        Opened { connection, identity }.prepare().unwrap()
+    }
 
-/// The file of that ending beside a registry, if it holds something.
-fn beside(path: &Path, ending: &str) -> Result<Option<PathBuf>> {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    let file = PathBuf::from(name);
-    let holds_something = metadata(&file)?.is_some_and(|metadata| metadata.len() > 0);
-    Ok(holds_something.then_some(file))
-}
+    #[test]
+    fn a_read_without_locks_is_refused_if_the_file_changed_meanwhile() {
+        let (directory, path) = registry();
+        let identity = unlocked(&path).identity;
+        identity.check().unwrap();
+        assert!(identity.open_again().unwrap().is_some());
 
-/// Refuses a place where a registry was, and left changes beside it that SQLite would put into
-/// whatever file is there next.
-fn check_is_free(target: &Path) -> Result<()> {
-    for ending in ["-wal", "-journal"] {
-        if let Some(path) = beside(target, ending)? {
-            // In this order: a registry that another process made meanwhile has its own.
-            return Err(match target.symlink_metadata() {
-                Ok(_) => Error::Exists,
-                Err(_) => Error::Orphaned { path },
-            });
+        let wal = directory.path().join("accession.db-wal");
+        std::fs::write(&wal, "a change").unwrap();
+        assert!(matches!(identity.check(), Err(Error::Changed)));
+        assert!(matches!(identity.open_again(), Err(Error::Changed)));
+        std::fs::remove_file(wal).unwrap();
+
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(matches!(identity.check(), Err(Error::Changed)));
+    }
+
+    #[test]
+    fn a_registry_that_was_moved_removed_or_replaced_is_noticed() {
+        for access in [Access::Read, Access::Write] {
+            let (directory, path) = registry();
+            let opened = open(&path, access).unwrap();
+            opened.identity.check().unwrap();
+            let elsewhere = directory.path().join("elsewhere.db");
+            std::fs::rename(&path, &elsewhere).unwrap();
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+            create(&path);
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
+            assert!(matches!(opened.identity.open_again(), Err(Error::Replaced)));
+            std::fs::rename(&elsewhere, &path).unwrap();
+            opened.identity.check().unwrap();
+            std::fs::remove_file(&path).unwrap();
+            assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
         }
     }
-    Ok(())
-}
 
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_elsewhere_by_now_is_noticed() {
+        let (directory, path) = registry();
+        let at = |name: &str| directory.path().join(name);
+        create(&at("other.db"));
+        std::os::unix::fs::symlink(&path, at("link.db")).unwrap();
+        let opened = open(&at("link.db"), Access::Write).unwrap();
+        opened.identity.check().unwrap();
+        std::fs::remove_file(at("link.db")).unwrap();
+        std::os::unix::fs::symlink("other.db", at("link.db")).unwrap();
+        assert!(matches!(opened.identity.check(), Err(Error::Replaced)));
     }
-}
 
-/// The path as a URI that asks SQLite for no locks (sqlite.org/uri.html).
-fn immutable_uri(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                uri.push(byte as char);
+    #[test]
+    fn a_registry_is_opened_again_with_the_same_access() {
+        let (_directory, path) = registry();
+        let insert = "INSERT INTO dataset (name) VALUES ('A')";
+        for access in [Access::Read, Access::Write] {
+            let opened = open(&path, access).unwrap();
+            let second = opened.identity.open_again().unwrap().unwrap();
+            for connection in [&opened.connection, &second] {
+                let inserted = connection.unchecked_transaction().unwrap().execute(insert, []);
+                assert_eq!(inserted.is_ok(), access == Access::Write);
             }
-            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+        assert!(in_memory().unwrap().identity.open_again().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_registry_that_a_newer_version_migrated_is_not_opened_again() {
+        let (_directory, path) = registry();
+        let opened = open(&path, Access::Read).unwrap();
+        let newer = Connection::open(&path).unwrap();
+        newer.pragma_update(None, "user_version", schema::SCHEMA + 1).unwrap();
+        assert!(matches!(opened.identity.open_again(), Err(Error::Newer { .. })));
+    }
+
+    #[test]
+    fn a_path_leads_to_a_registry_or_to_nothing_or_to_something_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let error = |name: &str| open(&at(name), Access::Read).map(|_| ()).unwrap_err();
+        assert!(matches!(error("missing"), Error::Missing));
+        assert!(matches!(error("no directory/missing"), Error::Missing));
+        assert!(matches!(open(Path::new(""), Access::Read).err(), Some(Error::Missing)));
+        std::fs::write(at("empty"), "").unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        for (name, reason) in [("empty", "the file is empty"), ("directory", "it is a directory")] {
+            let error = error(name);
+            assert!(matches!(&error, Error::NotARegistry { what } if what == reason), "{error:?}");
+        }
+        assert!(matches!(error("empty/registry"), Error::Io { verb: "look at", .. }));
+        assert!(matches!(error("nul\0byte"), Error::Io { verb: "look at", .. }));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_or_a_socket_is_not_a_registry() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::os::unix::fs::symlink("missing", at("link")).unwrap();
+        let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for (name, reason) in
+            [("link", "it is a link that leads nowhere"), ("socket", "it is a pipe or a device")]
+        {
+            let error = open(&at(name), Access::Write).map(|_| ()).unwrap_err();
+            assert!(matches!(&error, Error::NotARegistry { what } if what == reason), "{error:?}");
         }
     }
-    uri.push_str("?immutable=1");
-    uri
+
+    /// SQLite reported that it cannot open the file, or that the disk failed.
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_refused_if_and_only_if_it_is_too_long_for_sqlite() {
+        let root = tempfile::tempdir().unwrap();
+        let mut directory = root.path().canonicalize().unwrap();
+        while directory.as_os_str().len() < 400 {
+            directory.push("d".repeat(50));
+        }
+        std::fs::create_dir_all(&directory).unwrap();
+        let of_length =
+            |bytes: usize| directory.join("n".repeat(bytes - directory.as_os_str().len() - 1));
+        let longest = of_length(504);
+        create(&longest);
+        for access in [Access::Read, Access::Write] {
+            let opened = open(&longest, access).unwrap();
+            opened.connection.execute_batch("BEGIN; SELECT * FROM dataset; COMMIT").unwrap();
+        }
+        let is_too_long =
+            |error: Error| matches!(error, Error::PathTooLong { bytes: 505, most: 504 });
+        let new = TemporaryRegistry::create(&of_length(505), BUSY_WAIT).map(|_| ());
+        assert!(is_too_long(new.unwrap_err()));
+        std::fs::copy(&longest, of_length(505)).unwrap();
+        assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));
+    }
 }

@@ -35,7 +35,7 @@ impl Pool {
     pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        idle.pop().ok_or(Error::Busy { waited: busy_wait })
+        idle.pop().ok_or(Error::Busy)
     }
 
     /// Takes a connection back; closes it if there are enough.

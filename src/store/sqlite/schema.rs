@@ -1,40 +1,91 @@
-//! What stands in a file's schema under our names: it must be what the migrations make.
+//! The schema: the migrations that make it, and the check that a file has it.
 //!
-//! A mark and a version are eight bytes that anyone can write. A table of the same name may have
-//! columns that are computed, no key, or no rule of ours; so SQLite's own text of each object
-//! (`sqlite_schema.sql`, kept as it was typed) must be that of the migration.
+//! `application_id` and `user_version` are eight bytes that anyone can write. A table of the right
+//! name may have columns that are computed, no key, or none of our constraints. So SQLite's own text
+//! of each object (`sqlite_schema.sql`, kept as it was typed) must be that of the migration.
 //!
-//! What others add is left alone: tables, views, indexes on their own tables. Triggers are, too,
-//! even on our tables: they are switched off and never run. An index of theirs *on our tables* is
-//! refused: SQLite may read from it instead of the table, and then it is the index that says which
-//! granules are held; it may also be over an expression, or forbid a row.
+//! What others add is ignored: tables, views, indexes on their own tables. So are triggers, even on
+//! our tables: they are switched off and never run. An index of theirs *on our tables* is
+//! refused: SQLite may read from it instead of the table, and then the index decides which granules
+//! are held; it may also be over an expression, or forbid a row.
 
 use std::borrow::Cow;
 
 use rusqlite::Connection;
 
-use super::migrate::{self, MIGRATIONS, Migration, SCHEMA, Stamp};
-use crate::store::{Error, Result};
+use super::Result;
+use crate::store::Error;
 
-/// Reads what a file says that it is, and checks that it is; both of one state of the file, which
-/// another process may be migrating.
+/// `application_id` of a registry: the letters `accs`, as file(1) shows them.
+pub(super) const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
+
+/// The SQL that brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/sqlite/V1__register.sql"),
+    include_str!("../../../migrations/sqlite/V2__readable_views.sql"),
+    include_str!("../../../migrations/sqlite/V3__payment_workers.sql"),
+    include_str!("../../../migrations/sqlite/V4__citations.sql"),
+    include_str!("../../../migrations/sqlite/V5__second_copies.sql"),
+    include_str!("../../../migrations/sqlite/V6__record_versions.sql"),
+];
+
+/// The schema of this version.
+pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// The age of a registry's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Age {
+    /// It is that of this version.
+    Current,
+    /// It is this older one.
+    Older(u32),
+}
+
+/// Reads which schema a file says that it has.
 ///
 /// # Errors
 ///
-/// As [`migrate::stamp`]; [`Error::Damaged`], naming the object.
-pub(super) fn check(connection: &Connection) -> Result<Stamp> {
+/// [`Error::NotARegistry`], [`Error::Newer`], and what reading the first page may return.
+pub(super) fn age(connection: &Connection) -> Result<Age> {
+    if pragma(connection, "application_id")? != APPLICATION_ID {
+        return Err(Error::NotARegistry {
+            what: "the file is an SQLite database of another application".to_owned(),
+        });
+    }
+    match pragma(connection, "user_version")? {
+        found if found > SCHEMA => Err(Error::Newer { found, known: SCHEMA }),
+        // A registry has its version from its first moment on.
+        0 => Err(Error::NotARegistry { what: "it is marked as one, but has no schema".to_owned() }),
+        SCHEMA => Ok(Age::Current),
+        found => Ok(Age::Older(found)),
+    }
+}
+
+/// Reads which schema a file says that it has, and checks that it has it; both of one state of the
+/// file, which another process may be migrating.
+///
+/// # Errors
+///
+/// As [`age`]; [`Error::Damaged`], naming the object.
+pub(super) fn check(connection: &Connection) -> Result<Age> {
     let transaction = connection.unchecked_transaction()?;
-    let stamp = migrate::stamp(&transaction)?;
-    let version = match stamp {
-        Stamp::Current => SCHEMA,
-        Stamp::Older(found) => found,
+    let age = age(&transaction)?;
+    let version = match age {
+        Age::Current => SCHEMA,
+        Age::Older(found) => found,
     };
     check_objects(&transaction, version)?;
     transaction.commit()?;
-    Ok(stamp)
+    Ok(age)
 }
 
-/// Checks that the schema holds what the migrations up to a version make.
+/// Reads a pragma that SQLite keeps as signed 32 bits; a negative version is not known here either.
+pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
+    let value: i64 = connection.pragma_query_value(None, name, |row| row.get(0))?;
+    Ok(value as u32)
+}
+
+/// Checks that the schema has what the migrations up to a version make.
 ///
 /// # Errors
 ///
@@ -60,7 +111,7 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
         } else if kind == "index" && is_ours(&table) {
             let name: String = row.get(2)?;
             let what = format!(
-                "the index {name:?} on {table} is not ours, and could be read instead of the table (DROP INDEX takes it away)"
+                "the index {name:?} on {table} is not part of the schema, and could be read instead of the table (DROP INDEX removes it)"
             );
             return Err(Error::Damaged { what });
         }
@@ -69,21 +120,22 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
         None => Ok(()),
         Some((kind, name)) => {
             let kind = kind.to_ascii_lowercase();
-            let what = format!("its {kind} {name} is missing, or not as this program makes it");
+            let what =
+                format!("its {kind} {name} is missing, or differs from what this program creates");
             Err(Error::Damaged { what })
         }
     }
 }
 
-/// The names of our tables.
-pub(super) fn tables() -> Result<Vec<String>> {
+/// The names of the tables that the schema has.
+pub(in crate::store) fn tables() -> Result<Vec<String>> {
     let made = made_by(SCHEMA)?;
     let named = made.iter().map(|sql| named_by(sql)).filter(|(kind, _)| *kind == "TABLE");
     Ok(named.map(|(_, name)| name.to_owned()).collect())
 }
 
-/// Whether a file of the current version has tables or indexes that are not ours.
-pub(super) fn has_others(connection: &Connection) -> Result<bool> {
+/// Whether a file of the current schema has other tables or indexes, too.
+pub(in crate::store) fn has_others(connection: &Connection) -> Result<bool> {
     const TABLES_AND_INDEXES: &str = "
         SELECT sql
         FROM sqlite_schema
@@ -97,13 +149,14 @@ pub(super) fn has_others(connection: &Connection) -> Result<bool> {
 
 /// SQLite's texts of the objects that the migrations up to a version make.
 ///
-/// Where these only create, and add columns, the texts are their own: 10 µs to find, where running
-/// them takes 650 µs, more than all else of an open. Other migrations are run, in memory.
+/// Where these only create objects and add columns, the texts are taken from them: that takes 10 µs,
+/// where running them takes 650 µs, more than everything else in an open. Other migrations are run,
+/// in memory.
 fn made_by(version: u32) -> Result<Vec<Cow<'static, str>>> {
     let migrations = MIGRATIONS.get(..version as usize).unwrap_or(MIGRATIONS);
     let mut made = Vec::new();
     for migration in migrations {
-        let statements = statements(migration.sql);
+        let statements = statements(migration);
         if statements.is_none_or(|statements| !make(&statements, &mut made)) {
             return made_by_running(migrations);
         }
@@ -111,7 +164,8 @@ fn made_by(version: u32) -> Result<Vec<Cow<'static, str>>> {
     Ok(made)
 }
 
-/// Does to the texts what the statements do to the schema; whether that is known of all of them.
+/// Does to the texts what the statements do to the schema. Returns whether all of them are of a kind
+/// that it knows.
 fn make(statements: &[&'static str], made: &mut Vec<Cow<'static, str>>) -> bool {
     const PLAIN: [&str; 3] = ["CREATE TABLE ", "CREATE INDEX ", "CREATE VIEW "];
     statements.iter().all(|statement| {
@@ -124,37 +178,32 @@ fn make(statements: &[&'static str], made: &mut Vec<Cow<'static, str>>) -> bool 
             return false;
         };
         let text = made.iter_mut().find(|text| named_by(text) == ("TABLE", table));
-        // SQLite puts the column behind the last one, before what closes them.
-        let closes = text.as_ref().and_then(|text| text.rfind(')'));
-        let (Some(text), Some(closes)) = (text, closes) else { return false };
-        text.to_mut().insert_str(closes, &format!(", {column}"));
+        let end = text.as_ref().and_then(|text| end_of_columns(text));
+        let (Some(text), Some(end)) = (text, end) else { return false };
+        text.to_mut().insert_str(end, &format!(", {column}"));
         true
     })
 }
 
-fn made_by_running(migrations: &[Migration]) -> Result<Vec<Cow<'static, str>>> {
+fn made_by_running(migrations: &[&str]) -> Result<Vec<Cow<'static, str>>> {
     const TEXTS: &str = "
         SELECT sql
         FROM sqlite_schema
         WHERE sql IS NOT NULL";
     let connection = Connection::open_in_memory()?;
-    migrations.iter().try_for_each(|migration| connection.execute_batch(migration.sql))?;
+    migrations.iter().try_for_each(|migration| connection.execute_batch(migration))?;
     let mut statement = connection.prepare(TEXTS)?;
     let texts = statement.query_map([], |row| Ok(Cow::Owned(row.get(0)?)))?;
     Ok(texts.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The statements of a migration as SQLite keeps them: each from its first to its last character,
-/// comments inside it included. None: one has no end.
+/// including the comments inside it. `None` means that one does not end.
 fn statements(migration: &'static str) -> Option<Vec<&'static str>> {
     let (mut statements, mut start, mut end, mut at) = (Vec::new(), None, 0, 0);
     while let Some(character) = migration[at..].chars().next() {
         let rest = &migration[at..];
-        let length = match character {
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '\'' | '"' => rest[1..].find(character)? + 2,
-            _ => character.len_utf8(),
-        };
+        let length = token_bytes(rest)?;
         if character == ';' {
             statements.push(&migration[start.take()?..end]);
         } else if !character.is_whitespace() && !rest.starts_with("--") {
@@ -166,7 +215,43 @@ fn statements(migration: &'static str) -> Option<Vec<&'static str>> {
     start.is_none().then_some(statements)
 }
 
-/// The kind and the name of what a CREATE statement makes.
+/// Where SQLite adds a column to a CREATE TABLE statement: after the last column, and so before the
+/// comma that separates it from the constraints of the table, or before the closing parenthesis.
+fn end_of_columns(sql: &str) -> Option<usize> {
+    const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
+    let (mut at, mut depth, mut comma) = (0, 0, None);
+    while let Some(character) = sql[at..].chars().next() {
+        let rest = &sql[at..];
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(at),
+            ')' => depth -= 1,
+            ',' if depth == 1 => comma = Some(at),
+            _ if character.is_whitespace() || rest.starts_with("--") => {}
+            // The first token after a comma.
+            _ => {
+                let end = comma.take();
+                if end.is_some() && CONSTRAINTS.iter().any(|word| rest.starts_with(word)) {
+                    return end;
+                }
+            }
+        }
+        at += token_bytes(rest)?;
+    }
+    None
+}
+
+/// The length of what a text begins with: a comment, a quoted name or string, or one character.
+/// `None` means that it does not end.
+fn token_bytes(text: &str) -> Option<usize> {
+    match text.chars().next()? {
+        '-' if text.starts_with("--") => Some(text.find('\n').unwrap_or(text.len())),
+        quote @ ('\'' | '"') => Some(text[1..].find(quote)? + 2),
+        character => Some(character.len_utf8()),
+    }
+}
+
+/// The kind and the name of what a CREATE statement creates.
 fn named_by(sql: &str) -> (&str, &str) {
     let mut words = sql.split([' ', '\n', '(']).skip(1);
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
@@ -188,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_is_parted_where_its_statements_end() {
+    fn a_migration_is_split_where_its_statements_end() {
         let text = "-- why; it's so\nCREATE TABLE \"a;\" (\n  x -- one; two's\n) STRICT ;\nCREATE INDEX i ON t (y - 1);\n-- end";
         let parts =
             ["CREATE TABLE \"a;\" (\n  x -- one; two's\n) STRICT", "CREATE INDEX i ON t (y - 1)"];
@@ -201,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_a_statement_is_asked_of_sqlite() {
+    fn a_statement_of_another_kind_is_left_to_sqlite() {
         let made = |statements: &[&'static str]| {
             let mut made = Vec::new();
             make(statements, &mut made).then_some(made)
@@ -211,5 +296,10 @@ mod tests {
         assert_eq!(added, ["CREATE TABLE t (x (1)\n, y TEXT) STRICT"]);
         assert_eq!(made(&[create, "ALTER TABLE u ADD COLUMN y TEXT"]), None);
         assert_eq!(made(&[create, "DROP TABLE t"]), None);
+        let create = "CREATE TABLE t (x (1), -- PRIMARY, KEY\n y,  -- last\n PRIMARY KEY (x, y)\n)";
+        let added = made(&[create, "ALTER TABLE t ADD COLUMN z"]).unwrap();
+        let expected =
+            "CREATE TABLE t (x (1), -- PRIMARY, KEY\n y, z,  -- last\n PRIMARY KEY (x, y)\n)";
+        assert_eq!(added, [expected]);
     }
 }

@@ -1,14 +1,17 @@
 //! A registry file in use: snapshots for reading, transactions for writing.
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 
-use super::open::{self, Access, Source};
+use super::identity::Identity;
+use super::open::{self, Opened};
 use super::pool::Pool;
+use super::schema::{self, Age};
+use super::{Access, TemporaryRegistry, backup};
 use crate::store::{Error, Result};
 
 /// Virtual-machine instructions of SQLite between two questions whether to go on: about a
@@ -21,16 +24,15 @@ pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 /// An open registry.
 pub(crate) struct Store {
     pool: Pool,
-    source: Origin,
+    identity: Identity,
+    /// The path that it was opened by.
+    path: Option<PathBuf>,
+    busy_wait: Duration,
 }
 
-/// Where further connections come from.
-enum Origin {
-    File(Source),
-    /// One connection is all there is.
-    Memory {
-        busy_wait: Duration,
-    },
+/// A new registry in a temporary file, which nobody sees until it is put in place.
+pub(crate) struct NewFile {
+    file: TemporaryRegistry,
 }
 
 /// One consistent state of the registry, for as long as this lives. Short-lived: see the module.
@@ -57,27 +59,35 @@ impl Store {
     /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Older`] and what
     /// opening a file can fail with.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let (connection, source) = open::open(path, access, busy_wait)?;
-        Ok(Store { pool: Pool::of(connection), source: Origin::File(source) })
+        let opened = open::open(path, access, busy_wait)?;
+        Ok(Store { path: Some(path.to_owned()), ..Store::of(opened, busy_wait) })
     }
 
     /// Creates a registry in memory, which is gone when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        let connection = open::in_memory(busy_wait)?;
-        Ok(Store { pool: Pool::of(connection), source: Origin::Memory { busy_wait } })
+        Ok(Store::of(open::in_memory()?, busy_wait))
     }
 
-    /// A registry that is being created, in the one connection it has so far.
-    pub(super) fn of_new(connection: Connection, source: Source) -> Self {
-        Store { pool: Pool::of(connection), source: Origin::File(source) }
+    /// Creates a registry beside `target`, which is there once it is put in place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`], [`Error::Orphaned`], [`Error::ReservedName`].
+    pub fn create(target: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
+        let (connection, file) = TemporaryRegistry::create(target, busy_wait)?;
+        let identity = Identity::of_connection(Access::Write, busy_wait);
+        let store = Store::of(Opened { connection, identity }, busy_wait);
+        Ok((Store { path: Some(target.to_owned()), ..store }, NewFile { file }))
     }
 
-    /// The path that the registry was opened by. `None` in memory.
+    fn of(opened: Opened, busy_wait: Duration) -> Self {
+        let Opened { connection, identity } = opened;
+        Store { pool: Pool::of(connection), identity, path: None, busy_wait }
+    }
+
+    /// The path that the registry was opened by, or that a new one will have. `None` in memory.
     pub fn path(&self) -> Option<&Path> {
-        match &self.source {
-            Origin::File(source) => Some(source.path()),
-            Origin::Memory { .. } => None,
-        }
+        self.path.as_deref()
     }
 
     /// Begins to read.
@@ -91,7 +101,7 @@ impl Store {
         let snapshot = Snapshot { lease };
         // The transaction begins with its first read, and that must not be later than the caller's
         // first question. A registry that a newer program migrated meanwhile is noticed here too.
-        super::migrate::check_unchanged(snapshot.connection())?;
+        check_same_schema(snapshot.connection())?;
         snapshot.check_same_file()?;
         Ok(snapshot)
     }
@@ -103,41 +113,53 @@ impl Store {
     /// [`Error::Busy`]; [`Error::ReadOnly`].
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Transaction> {
         let lease = self.lease(watch)?;
-        lease.connection().execute_batch("BEGIN IMMEDIATE").map_err(|error| {
-            match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                    Error::Busy { waited: self.busy_wait() }
-                }
-                _ => error.into(),
-            }
-        })?;
+        lease.connection().execute_batch("BEGIN IMMEDIATE")?;
         let transaction = Transaction { snapshot: Snapshot { lease } };
-        super::migrate::check_unchanged(transaction.connection())?;
+        check_same_schema(transaction.connection())?;
         transaction.check_same_file()?;
         Ok(transaction)
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Lease> {
-        let mut connection = match (self.pool.take(), &self.source) {
-            (Some(connection), _) => connection,
-            (None, Origin::File(source)) => source.connect()?,
-            (None, Origin::Memory { busy_wait }) => self.pool.wait(*busy_wait)?,
+        let mut connection = match self.pool.take() {
+            Some(connection) => connection,
+            None => match self.identity.open_again()? {
+                Some(connection) => connection,
+                // There is only one.
+                None => self.pool.wait(self.busy_wait)?,
+            },
         };
         let handler = watch.cloned().map(|watch| move || watch());
         connection.progress_handler(STEPS_BETWEEN_CHECKS, handler)?;
         Ok(Lease { connection: Some(connection), store: Arc::clone(self) })
     }
+}
 
-    fn busy_wait(&self) -> Duration {
-        match &self.source {
-            Origin::File(source) => source.busy_wait(),
-            Origin::Memory { busy_wait } => *busy_wait,
-        }
+impl NewFile {
+    /// The path of the temporary file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
     }
 
-    /// Ends all use of a new registry, and returns its one connection.
-    pub(super) fn into_connection(self) -> Option<Connection> {
-        self.pool.into_one()
+    /// Puts the registry in its place, in one step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: a file is there by now; another process was faster.
+    pub fn put_in_place(self, store: Store) -> Result<()> {
+        if let Some(connection) = store.pool.into_one() {
+            self.file.close(connection)?;
+        }
+        self.file.put_in_place()
+    }
+
+    /// The same for a file that nobody has open.
+    ///
+    /// # Errors
+    ///
+    /// As [`NewFile::put_in_place`].
+    pub fn put_closed_in_place(self) -> Result<()> {
+        self.file.put_in_place()
     }
 }
 
@@ -149,15 +171,24 @@ impl Snapshot {
     ///
     /// [`Error::Replaced`], [`Error::Changed`].
     pub fn check_same_file(&self) -> Result<()> {
-        match &self.lease.store.source {
-            Origin::File(source) => source.check(),
-            Origin::Memory { .. } => Ok(()),
-        }
+        self.lease.store.identity.check()
     }
 
-    /// The path of the registry. `None` in memory.
-    pub fn path(&self) -> Option<PathBuf> {
-        self.lease.store.path().map(Path::to_owned)
+    /// Copies the registry as this snapshot sees it beside `target`, where there is no file yet.
+    /// `progress` is called with the pages copied and the pages in total.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`]; [`Error::Interrupted`]:
+    /// `progress` returned `Break`.
+    pub fn copy_beside(
+        &self,
+        target: &Path,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        let busy_wait = self.lease.store.busy_wait;
+        let file = backup::copy_beside(self.connection(), target, busy_wait, progress)?;
+        Ok(NewFile { file })
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -185,6 +216,14 @@ impl Deref for Transaction {
     }
 }
 
+/// Refuses a registry whose schema is no longer the one that it was opened with.
+fn check_same_schema(connection: &Connection) -> Result<()> {
+    match schema::age(connection)? {
+        Age::Current => Ok(()),
+        Age::Older(_) => Err(Error::Replaced),
+    }
+}
+
 impl Lease {
     fn connection(&self) -> &Connection {
         self.connection.as_ref().expect("a lease has its connection until it is dropped")
@@ -199,9 +238,9 @@ impl Drop for Lease {
         if !connection.is_autocommit() {
             is_reusable &= connection.execute_batch("ROLLBACK").is_ok();
         }
-        // A connection that cannot even roll back is closed, which does it. One in memory is the
+        // A connection that cannot even roll back is closed, which does it. The only one is the
         // registry itself, so it goes back whatever happened.
-        if is_reusable || matches!(self.store.source, Origin::Memory { .. }) {
+        if is_reusable || self.store.identity.file().is_none() {
             self.store.pool.put_back(connection);
         }
     }

@@ -1,0 +1,284 @@
+//! A file that appears under its name whole, or not at all.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::{NamedTempFile, PathPersistError, TempPath};
+
+use super::leftovers::{self, Companions, Lock};
+use super::{Error, Result, reserved};
+
+/// A temporary file in the directory of its target, which an atomic rename puts in place.
+///
+/// Dropped before that, it is removed. A process that is killed leaves it there, and the next one
+/// that creates an `AtomicFile` in that directory removes it.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write;
+///
+/// let directory = tempfile::tempdir()?;
+/// let target = directory.path().join("manifest.jsonl");
+/// let mut file = accession::disk::AtomicFile::beside(&target)?;
+/// file.as_file_mut().write_all(b"{}\n")?;
+/// file.put_in_place()?;
+/// assert_eq!(std::fs::read(&target)?, b"{}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AtomicFile {
+    // Dropped in this order: the lock file is removed last.
+    companions: Companions,
+    file: NamedTempFile,
+    target: PathBuf,
+    lock: Lock,
+}
+
+impl AtomicFile {
+    /// Creates an empty temporary file in the directory of `target`. Its permissions are those of any
+    /// new file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReservedName`]; [`Error::Io`]: the directory does not exist, or cannot be written.
+    pub fn beside(target: &Path) -> Result<Self> {
+        reserved::check(target)?;
+        let directory = directory_of(target);
+        leftovers::remove(directory);
+        let create = || {
+            let lock = Lock::new(directory)?;
+            let file = lock.new_file()?;
+            Ok((lock, file))
+        };
+        let (lock, file) = create().map_err(|source: io::Error| Error::Io {
+            verb: "create a file in",
+            path: directory.to_owned(),
+            // Without the name of the file, which nobody chose.
+            source: source.kind().into(),
+        })?;
+        Ok(AtomicFile {
+            companions: Companions::of(file.path()),
+            file,
+            target: target.into(),
+            lock,
+        })
+    }
+
+    /// The path of the temporary file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The path that the file is meant for.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The temporary file, open for reading and writing.
+    pub fn as_file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// The temporary file, open for reading and writing.
+    pub fn as_file_mut(&mut self) -> &mut File {
+        self.file.as_file_mut()
+    }
+
+    /// Puts the file in the place of its target, where no file exists yet. It is durable after that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: a file exists there, and is left as it is. [`Error::Io`].
+    pub fn put_in_place(self) -> Result<()> {
+        self.finish(|path, target| path.persist_noclobber(target))
+    }
+
+    /// Puts the file in the place of its target, and replaces what is there. It is durable after that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]; the target is left as it is.
+    pub fn replace(self) -> Result<()> {
+        self.finish(|path, target| path.persist(target))
+    }
+
+    fn finish(
+        self,
+        rename: impl FnOnce(TempPath, &Path) -> std::result::Result<(), PathPersistError>,
+    ) -> Result<()> {
+        let AtomicFile { companions, file, target, lock } = self;
+        let failed = |verb, path: &Path, source| Error::Io { verb, path: path.to_owned(), source };
+        file.as_file().sync_all().map_err(|source| failed("write", &target, source))?;
+        // Closed before others can open it: on Unix, closing a file drops every lock that SQLite
+        // holds on it in this process.
+        let path = file.into_temp_path();
+        rename(path, &target).map_err(|persist| match persist.error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { path: target.clone() },
+            _ => failed("create", &target, persist.error),
+        })?;
+        drop((companions, lock));
+        sync_directory(directory_of(&target))
+    }
+}
+
+/// Makes the names in a directory durable. Outside Unix a directory cannot be opened, and nothing is
+/// done.
+#[cfg_attr(
+    not(unix),
+    expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
+)]
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+    #[cfg(unix)]
+    File::open(directory).and_then(|handle| handle.sync_all()).map_err(|source| Error::Io {
+        verb: "sync",
+        path: directory.to_owned(),
+        source,
+    })?;
+    Ok(())
+}
+
+/// The directory of a path; that of a bare name is the current one.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn filled(target: &Path, text: &str) -> AtomicFile {
+        let mut file = AtomicFile::beside(target).unwrap();
+        file.as_file_mut().write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_appears_whole_and_overwrites_only_if_it_is_asked_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("target");
+        let (first, second) = (filled(&target, "first"), filled(&target, "second"));
+        assert!(!target.exists());
+        first.put_in_place().unwrap();
+        assert!(
+            matches!(second.put_in_place().unwrap_err(), Error::Exists { path } if path == target)
+        );
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "first");
+        filled(&target, "third").replace().unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "third");
+        assert_eq!(names(directory.path()), ["target"]);
+    }
+
+    #[test]
+    fn a_file_that_is_dropped_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = filled(&directory.path().join("target"), "text");
+        std::fs::write(reserved::beside(file.path(), "-wal"), "changes").unwrap();
+        drop(file);
+        assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in [
+            ".accession-dead01.lock",
+            ".accession-dead01.new",
+            ".accession-dead01.new-wal",
+            ".accession-dead01.new-shm",
+            ".accession-dead02.lock",
+            // Of a version that kept no lock file.
+            ".accession-dead03.new",
+            ".accession-dead03.new-journal",
+        ] {
+            std::fs::write(at(name), "left").unwrap();
+        }
+        for name in ["accession.db", "accession.db-wal", ".accession-notes", "x.new"] {
+            std::fs::write(at(name), "mine").unwrap();
+        }
+        let used = filled(&at("first"), "used");
+        std::fs::write(reserved::beside(used.path(), "-wal"), "used").unwrap();
+        drop(filled(&at("second"), "other"));
+        let stem = used.path().file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut expected: Vec<String> =
+            ["accession.db", "accession.db-wal", ".accession-notes", "x.new"]
+                .map(String::from)
+                .into();
+        expected.extend(["lock", "new", "new-wal"].map(|ending| format!("{stem}.{ending}")));
+        expected.sort();
+        assert_eq!(names(directory.path()), expected);
+        used.put_in_place().unwrap();
+        assert_eq!(std::fs::read_to_string(at("first")).unwrap(), "used");
+    }
+
+    /// Eight threads create and finish files in one directory, and each removes what it takes for a
+    /// leftover before it creates its own: nobody's file may be removed. Locks belong to open files,
+    /// so threads exclude each other as processes do.
+    #[test]
+    fn rivals_that_remove_leftovers_never_remove_a_file_in_use() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: String| directory.path().join(name);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    leftovers::remove(directory.path());
+                }
+            });
+            let workers: Vec<_> = (0..8)
+                .map(|worker| {
+                    scope.spawn(move || {
+                        for n in 0..50 {
+                            let file = filled(&at(format!("{worker}.{n}")), "whole");
+                            assert!(file.path().exists());
+                            file.put_in_place().unwrap();
+                        }
+                    })
+                })
+                .collect();
+            let results: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            results.into_iter().for_each(|result| result.unwrap());
+        });
+        assert_eq!(names(directory.path()).len(), 400);
+    }
+
+    #[test]
+    fn a_reserved_name_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let error =
+            AtomicFile::beside(&directory.path().join("accession.db-journal")).err().unwrap();
+        assert!(matches!(error, Error::ReservedName { .. }));
+        assert!(names(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn an_error_names_the_directory_and_not_the_temporary_file() {
+        let error = AtomicFile::beside(Path::new("/nowhere/target")).err().unwrap();
+        assert_eq!(error.to_string(), "cannot create a file in \"/nowhere\"");
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(!source.contains(".accession"), "{source}");
+    }
+
+    #[test]
+    fn a_bare_name_is_in_the_current_directory() {
+        assert_eq!(directory_of(Path::new("accession.db")), Path::new("."));
+        assert_eq!(directory_of(Path::new("a/accession.db")), Path::new("a"));
+        assert_eq!(directory_of(Path::new("/accession.db")), Path::new("/"));
+    }
+}

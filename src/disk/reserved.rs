@@ -1,0 +1,55 @@
+//! Names that SQLite gives to files beside a database.
+//!
+//! SQLite takes a file of such a name for its own: it deletes it, or writes it into the database.
+//! They are refused whether the database exists or not, since it may be created later.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::{Error, Result};
+
+/// What SQLite appends to the name of a database for each file beside it.
+pub const ENDINGS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// The file with that ending beside a database.
+pub fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(database);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Refuses a path whose name ends as those of SQLite's own files do.
+///
+/// Upper case is refused as well: a file system may not distinguish it.
+///
+/// # Errors
+///
+/// [`Error::ReservedName`]: `accession.db-wal`, `accession.db-SHM`, `manifest.jsonl-journal`.
+pub fn check(path: &Path) -> Result<()> {
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    let is_reserved = ENDINGS.iter().any(|ending| {
+        let start = name.len().saturating_sub(ending.len());
+        name[start..].eq_ignore_ascii_case(ending.as_bytes())
+    });
+    if is_reserved { Err(Error::ReservedName { path: path.to_owned() }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_sqlite_would_take_for_its_own_is_refused() {
+        for name in ["x.db-wal", "x.db-shm", "x.db-journal", "X.DB-WAL", "a/x-wal", "-wal"] {
+            let error = check(Path::new(name)).unwrap_err();
+            assert!(matches!(error, Error::ReservedName { .. }), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_free() {
+        for name in ["x.db", "wal", "x-wal.db", "x-wal/y", "journal", "", "..", "x-wal-"] {
+            check(Path::new(name)).unwrap();
+        }
+    }
+}

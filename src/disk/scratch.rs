@@ -1,0 +1,69 @@
+//! Temporary files without a name, for what does not fit into memory.
+//!
+//! They are created in the directory that the environment variable `TMPDIR` names, otherwise in
+//! the system's. Where the operating system allows it they have no name, so nothing is left when the
+//! process ends, however it ends.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use super::{Error, Result};
+
+/// The directory in which temporary files are created.
+pub fn directory() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// Creates an empty temporary file, which no longer exists once it is closed.
+///
+/// # Errors
+///
+/// [`Error::Scratch`]: the directory does not exist, cannot be written, or is full.
+pub fn file() -> Result<File> {
+    file_in(directory())
+}
+
+/// The error for a temporary file that cannot be read or written: `verb` is "read" or "write".
+pub fn unusable(verb: &'static str, source: io::Error) -> Error {
+    Error::Scratch { verb, directory: directory(), source }
+}
+
+fn file_in(directory: PathBuf) -> Result<File> {
+    tempfile::tempfile_in(&directory).map_err(|source| Error::Scratch {
+        verb: "create",
+        directory,
+        // Without the name of the file, which nobody chose.
+        source: source.kind().into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_has_no_name_and_keeps_what_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = file_in(directory.path().to_owned()).unwrap();
+        file.write_all(b"spooled").unwrap();
+        file.rewind().unwrap();
+        let mut read = String::new();
+        file.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "spooled");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_error_names_the_directory_and_the_variable() {
+        let error = file_in(PathBuf::from("/nowhere/tmp")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot create a temporary file in the directory \"/nowhere/tmp\" (the environment variable TMPDIR names another)"
+        );
+        let full = unusable("write", io::ErrorKind::StorageFull.into());
+        assert!(full.to_string().starts_with("cannot write a temporary file in the directory"));
+    }
+}

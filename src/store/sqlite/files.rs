@@ -1,0 +1,103 @@
+//! The files of a registry: what is at a path, and what SQLite keeps beside it.
+
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Result;
+use super::limits::MAX_PATH_BYTES;
+use crate::disk::reserved::beside;
+use crate::store::Error;
+
+/// What the file system reports of a path; `None` means that nothing is there.
+pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(unseen(path, source)),
+    }
+}
+
+/// The absolute path of a file that exists, without links.
+///
+/// SQLite follows a link before it looks for the files beside a database. And it takes a path that
+/// begins with `file:` for a URI, and `:memory:` for a database in memory: an absolute path is
+/// neither.
+///
+/// # Errors
+///
+/// [`Error::PathTooLong`]; [`Error::Io`].
+pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
+    let file = path.canonicalize().map_err(|source| unseen(path, source))?;
+    check_length(&file)?;
+    Ok(file)
+}
+
+/// Refuses an absolute path that SQLite cannot open.
+pub(super) fn check_length(file: &Path) -> Result<()> {
+    let bytes = file.as_os_str().len();
+    if cfg!(unix) && bytes > MAX_PATH_BYTES {
+        return Err(Error::PathTooLong { bytes, most: MAX_PATH_BYTES });
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be a database: a directory, a device, an empty file.
+pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
+    let what = if metadata.is_dir() {
+        "it is a directory"
+    } else if !metadata.is_file() {
+        "it is a pipe or a device"
+    } else if metadata.len() == 0 {
+        // To SQLite an empty file is an empty database. Here it is a registry that was lost.
+        "the file is empty"
+    } else {
+        return Ok(());
+    };
+    Err(Error::NotARegistry { what: what.to_owned() })
+}
+
+/// Whether a `-wal` file beside a registry contains something.
+pub(super) fn has_wal(path: &Path) -> Result<bool> {
+    has_bytes(&beside(path, "-wal"))
+}
+
+/// Refuses a path where a registry was, and beside which it left changes that SQLite would write into
+/// the next file there.
+pub(super) fn check_is_free(target: &Path) -> Result<()> {
+    for ending in ["-wal", "-journal"] {
+        let path = beside(target, ending);
+        if has_bytes(&path)? {
+            // In this order: a registry that another process created meanwhile has its own.
+            return Err(match target.symlink_metadata() {
+                Ok(_) => Error::Exists,
+                Err(_) => Error::Orphaned { path },
+            });
+        }
+    }
+    Ok(())
+}
+
+fn has_bytes(path: &Path) -> Result<bool> {
+    Ok(metadata(path)?.is_some_and(|metadata| metadata.len() > 0))
+}
+
+fn unseen(path: &Path, source: io::Error) -> Error {
+    Error::Io { verb: "look at", path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wal_file_counts_if_it_contains_something() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        assert!(!has_wal(&path).unwrap());
+        std::fs::write(directory.path().join("accession.db-wal"), "").unwrap();
+        assert!(!has_wal(&path).unwrap());
+        std::fs::write(directory.path().join("accession.db-wal"), "a change").unwrap();
+        assert!(has_wal(&path).unwrap());
+    }
+}

@@ -1,0 +1,223 @@
+//! Putting a copy in the place of a registry.
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::connection::Access;
+use super::create::TemporaryRegistry;
+use super::{Result, backup, connection, files, open};
+use crate::disk::{self, reserved};
+use crate::store::Error;
+
+/// Copies the registry at `copy` beside `target`, moves away what is at `target` with its `-wal` and
+/// `-shm` files, and puts the copy there. The caller has verified the copy.
+///
+/// What was there goes to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there was
+/// nothing. `suffix` is the time, in a form that a file name can contain. `progress` is called with the
+/// pages copied and the pages in total.
+///
+/// If the target is a registry, this holds its write lock while it is moved: no change is half there.
+/// Whoever has it open finds by [`Identity::check`](super::Identity::check) that it was replaced.
+/// Between two renames the path leads nowhere; if the process is killed then, both the old
+/// registry and the copy are still there, under other names.
+///
+/// # Errors
+///
+/// As [`open::open`] of the copy; [`Error::Busy`]: another process is writing to the target;
+/// [`Error::Exists`]: a file with the name `TARGET.replaced-SUFFIX` exists, or another process created a
+/// registry at the target meanwhile.
+pub fn restore(
+    copy: &Path,
+    target: &Path,
+    suffix: &str,
+    busy_wait: Duration,
+    progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Option<PathBuf>> {
+    // A link goes on leading to the registry.
+    let target = match target.is_symlink() {
+        true => files::canonical(target)?,
+        false => target.to_owned(),
+    };
+    let source = open::open(copy, Access::Read, busy_wait)?;
+    let temporary = TemporaryRegistry::beside(&target)?;
+    backup::fill(&temporary, &source.connection, busy_wait, progress)?;
+    source.identity.check()?;
+    drop(source);
+    let lock = target_connection(&target, busy_wait)?;
+    let moved = move_away(&target, suffix)?;
+    temporary.put_in_place()?;
+    // Only now may those who wait for the lock go on. As the file has moved, closing the connection
+    // leaves the files at the target alone (`databaseIsUnmoved` in pager.c).
+    drop(lock);
+    Ok(moved)
+}
+
+/// A connection to the target that can lock it; `None` means that SQLite cannot open it, so nobody
+/// else is writing to it either.
+///
+/// Its schema does not matter: a newer version may be writing.
+fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connection>> {
+    let open = || {
+        let connection = connection::open(target)?;
+        connection::configure(&connection, busy_wait)?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        Ok(connection)
+    };
+    match open() {
+        Ok(connection) => Ok(Some(connection)),
+        Err(Error::Busy) => Err(Error::Busy),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Renames a registry and the files beside it: the registry first, so that nobody opens it without
+/// its `-wal` file.
+fn move_away(target: &Path, suffix: &str) -> Result<Option<PathBuf>> {
+    let mut name = OsString::from(target);
+    name.push(format!(".replaced-{suffix}"));
+    let moved = PathBuf::from(name);
+    if moved.symlink_metadata().is_ok() {
+        return Err(Error::Exists);
+    }
+    let has_registry = target.symlink_metadata().is_ok();
+    let mut was_there = false;
+    if has_registry {
+        rename(target, &moved)?;
+        was_there = true;
+    }
+    for ending in reserved::ENDINGS {
+        let (from, to) = (reserved::beside(target, ending), reserved::beside(&moved, ending));
+        if from.symlink_metadata().is_ok() {
+            rename(&from, &to)?;
+            was_there = true;
+        }
+    }
+    disk::sync_directory(disk::directory_of(target))?;
+    Ok(was_there.then_some(moved))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).map_err(|source| Error::Io {
+        verb: "move",
+        path: from.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::{BUSY_WAIT, Opened};
+
+    fn at(directory: &tempfile::TempDir, name: &str) -> PathBuf {
+        directory.path().join(name)
+    }
+
+    fn create(path: &Path, dataset: &str) {
+        let (connection, temporary) = TemporaryRegistry::create(path, BUSY_WAIT).unwrap();
+        connection.execute("INSERT INTO dataset (name) VALUES (?1)", [dataset]).unwrap();
+        temporary.close(connection).unwrap();
+        temporary.put_in_place().unwrap();
+    }
+
+    fn datasets(path: &Path) -> String {
+        datasets_of(&open::open(path, Access::Read, BUSY_WAIT).unwrap().connection)
+    }
+
+    fn datasets_of(connection: &Connection) -> String {
+        let sql = "SELECT group_concat(name) FROM (SELECT name FROM dataset ORDER BY id)";
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    fn restore(copy: &Path, target: &Path) -> Result<Option<PathBuf>> {
+        let wait = Duration::from_millis(50);
+        super::restore(copy, target, "T", wait, |_, _| ControlFlow::Continue(()))
+    }
+
+    #[test]
+    fn a_copy_takes_the_place_of_a_registry_which_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
+        create(&copy, "OLD");
+        create(&target, "NEW");
+        let moved = restore(&copy, &target).unwrap().unwrap();
+        assert_eq!(moved, at(&directory, "accession.db.replaced-T"));
+        assert_eq!(datasets(&target), "OLD");
+        assert_eq!(datasets(&moved), "NEW");
+        assert_eq!(datasets(&copy), "OLD");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
+        // The name is taken now.
+        assert!(matches!(restore(&copy, &target), Err(Error::Exists)));
+        assert_eq!(datasets(&target), "OLD");
+    }
+
+    #[test]
+    fn changes_that_are_only_in_the_wal_file_move_with_their_registry() {
+        let directory = tempfile::tempdir().unwrap();
+        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
+        create(&copy, "OLD");
+        create(&target, "NEW");
+        let Opened { connection, identity } =
+            open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        connection.execute("INSERT INTO dataset (name) VALUES ('LATER')", []).unwrap();
+        let moved = restore(&copy, &target).unwrap().unwrap();
+        assert!(matches!(identity.check(), Err(Error::Replaced)));
+        assert_eq!(datasets_of(&connection), "NEW,LATER");
+        // Somebody writes to the new registry, and then the old one is closed.
+        let new = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        new.connection.execute("INSERT INTO dataset (name) VALUES ('AFTER')", []).unwrap();
+        drop(connection);
+        assert!(reserved::beside(&target, "-wal").exists());
+        drop(new);
+        assert_eq!(datasets(&target), "OLD,AFTER");
+        assert_eq!(datasets(&moved), "NEW,LATER");
+    }
+
+    #[test]
+    fn a_registry_that_is_being_written_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
+        create(&copy, "OLD");
+        create(&target, "NEW");
+        let writer = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        writer.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert!(matches!(restore(&copy, &target), Err(Error::Busy)));
+        writer.connection.execute_batch("COMMIT").unwrap();
+        drop(writer);
+        assert_eq!(datasets(&target), "NEW");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_damaged_or_lost_registry_is_replaced_with_what_it_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
+        create(&copy, "OLD");
+        for ending in ["", "-wal"] {
+            std::fs::write(reserved::beside(&target, ending), "not a registry").unwrap();
+            let moved = restore(&copy, &target).unwrap().unwrap();
+            assert_eq!(datasets(&target), "OLD");
+            let left = reserved::beside(&moved, ending);
+            assert_eq!(std::fs::read(&left).unwrap(), b"not a registry");
+            std::fs::remove_file(left).unwrap();
+            std::fs::remove_file(&target).unwrap();
+        }
+        assert_eq!(restore(&copy, &target).unwrap(), None);
+        assert_eq!(datasets(&target), "OLD");
+    }
+
+    #[test]
+    fn what_is_not_a_registry_replaces_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
+        std::fs::write(&copy, "not a registry").unwrap();
+        create(&target, "NEW");
+        assert!(matches!(restore(&copy, &target), Err(Error::NotARegistry { .. })));
+        assert_eq!(datasets(&target), "NEW");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,172 @@
+//! The path of a registry: what it names, what it must not name, and when it leads elsewhere.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::harness::console::Sandbox;
+
+/// A registry with one dataset that holds A and B.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
+    sandbox
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter(|name| name != ".bin" && name != "fixtures").collect();
+    names.sort();
+    names
+}
+
+fn assert_refused(output: &Output, kind: &str) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{error}");
+}
+
+/// SQLite took the path for a URI: granules that were acknowledged were in another file than the one
+/// that the program looked at, or only in memory.
+#[test]
+fn a_path_that_looks_like_a_uri_is_a_path() {
+    for name in ["file:reg.db", ":memory:", "file:x?mode=memory", "file::memory:", "file:///x.db"] {
+        let sandbox = Sandbox::new();
+        if name.contains('/') {
+            std::fs::create_dir(sandbox.path().join("file:")).unwrap();
+        }
+        let run = |arguments: &[&str]| {
+            let mut command = sandbox.command("");
+            command.args(["--registry", name]).args(arguments).output().unwrap()
+        };
+        assert!(run(&["ingest", "DATASET", "--create", "A"]).status.success(), "{name}");
+        assert!(run(&["ingest", "DATASET", "B"]).status.success(), "{name}");
+        let connection = Connection::open(sandbox.path().join(name)).unwrap();
+        let count = "SELECT count(*) FROM granule";
+        let granules: u32 = connection.query_row(count, [], |row| row.get(0)).unwrap();
+        assert_eq!(granules, 2, "{name}");
+        drop(connection);
+        assert!(run(&["verify"]).status.success(), "{name}");
+        assert_eq!(files(sandbox.path()).len(), 1, "{name}");
+    }
+}
+
+/// SQLite reported that it cannot open the file.
+#[test]
+fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
+    let sandbox = sandbox();
+    let directory = ["d".repeat(250), "e".repeat(250)].join("/");
+    std::fs::create_dir_all(sandbox.path().join(&directory)).unwrap();
+    let registry = format!("{directory}/accession.db");
+    let command = format!("--json --registry {registry} ingest DATASET --create A");
+    assert_refused(&sandbox.command(&command).output().unwrap(), "path-too-long");
+    assert!(files(&sandbox.path().join(&directory)).is_empty());
+    std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
+    let command = format!("--json --registry {registry} lookup DATASET");
+    assert_refused(&sandbox.command(&command).output().unwrap(), "path-too-long");
+}
+
+/// The backup was reported as made, and the next command deleted it.
+#[test]
+fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
+    let sandbox = sandbox();
+    for name in ["accession.db-journal", "accession.db-wal", "accession.db-shm", "other.db-wal"] {
+        for command in
+            [format!("--json backup {name}"), format!("--json --registry {name} dataset add D")]
+        {
+            assert_refused(&sandbox.command(&command).output().unwrap(), "reserved-name");
+            assert_eq!(files(sandbox.path()), ["accession.db"]);
+        }
+    }
+}
+
+/// Waits until a process has a file open.
+#[cfg(target_os = "linux")]
+fn wait_until_open(child: &Child, file: &Path) {
+    let descriptors = format!("/proc/{}/fd", child.id());
+    let is_open = || {
+        let entries = std::fs::read_dir(&descriptors).unwrap();
+        entries
+            .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+            .any(|p| p == file)
+    };
+    while !is_open() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The command succeeded, and its change was in a file that nobody could find.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_change_to_a_registry_that_was_moved_or_replaced_meanwhile_is_refused() {
+    for is_replaced in [false, true] {
+        let sandbox = sandbox();
+        let path = sandbox.path().canonicalize().unwrap().join("accession.db");
+        std::fs::copy(&path, path.with_extension("copy")).unwrap();
+        let lock = Connection::open(&path).unwrap();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let mut command = sandbox.command("--json ingest DATASET C");
+        let writer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until_open(&writer, &path);
+        for ending in ["", "-wal", "-shm"] {
+            let moved = sandbox.path().join(format!("moved.db{ending}"));
+            std::fs::rename(sandbox.path().join(format!("accession.db{ending}")), moved).unwrap();
+        }
+        if is_replaced {
+            std::fs::rename(path.with_extension("copy"), &path).unwrap();
+        }
+        lock.execute_batch("ROLLBACK").unwrap();
+        assert_refused(&writer.wait_with_output().unwrap(), "replaced");
+        drop(lock);
+        let granules = sandbox.run("accession --registry moved.db granules DATASET");
+        assert_eq!(granules, "A\nB\n");
+        if is_replaced {
+            assert_eq!(sandbox.run("accession granules DATASET"), "A\nB\n");
+        }
+    }
+}
+
+/// `mirror compare` migrated the primary, and its owner could not read it with an older version.
+#[test]
+fn comparing_with_a_registry_of_an_older_schema_leaves_it_as_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gunzip -c fixtures/register/schema-2.db.gz > primary.db");
+    let primary = sandbox.path().join("primary.db");
+    let before = std::fs::read(&primary).unwrap();
+    let mirror = "accession --registry mirror.db mirror";
+    let pulled = sandbox.run(&format!("{mirror} pull US.FOOL2.002 primary.db --create"));
+    assert!(!pulled.contains("? "), "{pulled}");
+    let compared = sandbox.run(&format!("{mirror} compare US.FOOL2.002 primary.db"));
+    assert!(compared.starts_with("identical: 14 granules"), "{compared}");
+    let listed = sandbox.run("accession --registry primary.db dataset list");
+    assert!(listed.contains("US.FOOL2.002"), "{listed}");
+    assert_eq!(std::fs::read(&primary).unwrap(), before);
+    assert_eq!(files(sandbox.path()), ["mirror.db", "primary.db"]);
+}
+
+/// A killed command left its temporary file for ever.
+#[test]
+fn what_a_killed_command_left_is_removed_by_the_next_one_that_creates_a_file() {
+    let sandbox = sandbox();
+    let write = |name: &str| std::fs::write(sandbox.path().join(name), "left").unwrap();
+    for name in
+        ["killed.lock", "killed.new", "killed.new-wal", "older.new", "used.lock", "used.new"]
+    {
+        write(&format!(".accession-{name}"));
+    }
+    // The process that uses the third still runs.
+    let lock = File::open(sandbox.path().join(".accession-used.lock")).unwrap();
+    lock.lock().unwrap();
+    sandbox.run("accession backup copy.db");
+    let used = [".accession-used.lock", ".accession-used.new"];
+    assert_eq!(files(sandbox.path()), [used[0], used[1], "accession.db", "copy.db"]);
+    // It ends, however it ends.
+    drop(lock);
+    sandbox.run("accession --registry new.db dataset add NEW");
+    assert_eq!(files(sandbox.path()), ["accession.db", "copy.db", "new.db"]);
+}
