@@ -7,8 +7,6 @@ use rusqlite::Connection;
 
 use super::{Result, connection, files, migrate};
 use crate::disk::{self, AtomicFile, reserved};
-#[cfg_attr(not(test), expect(unused_imports, reason = "the documentation links to it"))]
-use crate::store::Error;
 
 /// A registry in a temporary file beside its target, which appears there once it is whole.
 ///
@@ -22,8 +20,8 @@ impl TemporaryRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Orphaned`], [`Error::Exists`]: a file of a registry is there. [`Error::ReservedName`],
-    /// [`Error::PathTooLong`], [`Error::Io`]: no registry can be created there.
+    /// [`Error::Orphaned`](crate::store::Error::Orphaned), [`Error::Exists`](crate::store::Error::Exists): a file of a registry is there. [`Error::ReservedName`](crate::store::Error::ReservedName),
+    /// [`Error::PathTooLong`](crate::store::Error::PathTooLong), [`Error::Io`](crate::store::Error::Io): no registry can be created there.
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Connection, Self)> {
         let temporary = TemporaryRegistry::without_bytes(target)?;
         let mut connection = connection::open(temporary.path())?;
@@ -57,7 +55,7 @@ impl TemporaryRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`], and what writing may return.
+    /// [`Error::Busy`](crate::store::Error::Busy), and what writing may return.
     pub fn close(&self, connection: Connection) -> Result<()> {
         connection::close(connection)
     }
@@ -66,7 +64,7 @@ impl TemporaryRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: a file is there by now; another process was faster.
+    /// [`Error::Exists`](crate::store::Error::Exists): a file is there by now; another process was faster.
     pub fn put_in_place(self) -> Result<()> {
         files::check_is_free(self.file.target())?;
         Ok(self.file.put_in_place()?)
@@ -76,6 +74,7 @@ impl TemporaryRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Error;
     use crate::store::sqlite::BUSY_WAIT;
 
     fn create(target: &Path) -> Result<TemporaryRegistry> {
