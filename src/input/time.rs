@@ -8,6 +8,6 @@ use crate::model::{Moment, Timestamp};
 pub(super) fn read(text: &str) -> Result<Timestamp, Fault> {
     let by_rule = text.parse::<Moment>().map(Moment::of_change);
     by_rule
-        .or_else(|cause| Timestamp::from_other_spelling(text).ok_or(cause))
+        .or_else(|_| Timestamp::from_other_spelling(text))
         .map_err(|cause| Fault::Time { text: text.to_owned(), cause })
 }

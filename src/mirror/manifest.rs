@@ -229,7 +229,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// It is none, or one of a newer version.
     pub fn open(file: R, name: &str) -> std::result::Result<Self, InputError> {
-        let dataset = Dataset::named("-".parse().expect("a dash is a name"));
+        let dataset = Dataset::named("unread".parse().expect("it has letters only"));
         let mut reader = Reader {
             file,
             name: name.into(),
@@ -341,11 +341,15 @@ impl<R: BufRead> Reader<R> {
         text: &str,
         what: &str,
     ) -> std::result::Result<T, InputError> {
-        text.parse().or_else(|_| self.fail(&format!("{text:?} is no {what}")))
+        text.parse().or_else(|_| self.fail(&format!("{text:?} is not a {what}")))
     }
 
     fn record(&self, read: DatasetRead) -> std::result::Result<Dataset, InputError> {
-        let mut dataset = Dataset::named(self.parse(&read.name, "dataset name")?);
+        let mut dataset = Dataset::named(
+            DatasetName::from_stored(&read.name)
+                .or_else(|_| self.fail(&format!("{:?} is not a dataset name", read.name)))?,
+        );
+        dataset.url = read.url.map(|text| self.parse(&text, "web address")).transpose()?;
         dataset.doi = read.doi.map(|text| self.parse(&text, "DOI")).transpose()?;
         let year = read.year.map(|year| self.parse(&year.to_string(), "year"));
         dataset.year = year.transpose()?;
@@ -359,8 +363,8 @@ impl<R: BufRead> Reader<R> {
                 )
             })
             .collect::<std::result::Result<_, InputError>>()?;
-        let DatasetRead { title, publisher, version, url, archive, licence, .. } = read;
-        Ok(Dataset { title, publisher, version, url, archive, licence, ..dataset })
+        let DatasetRead { title, publisher, version, archive, licence, .. } = read;
+        Ok(Dataset { title, publisher, version, archive, licence, ..dataset })
     }
 
     /// The next line without its check, closed again; none at the end.

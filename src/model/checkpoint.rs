@@ -1,12 +1,13 @@
-//! Where a rewind can resume.
+//! A point of the chain from which hashing can resume.
 
-use super::{GranuleId, Identifier};
+use super::granule_id::GranuleId;
+use super::identifier::Identifier;
 
-/// The chain of a dataset's granules as it stood after one of them.
+/// The value of a dataset's chain after one of its granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The id just pushed.
+    /// The last id in the chain.
     pub granule_id: GranuleId,
-    /// The chain after it.
+    /// The value of the chain after that id.
     pub chain: Identifier,
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{End, Registry, dataset_of};
-use crate::model::{Creator, Dataset, DatasetName, Doi, Instance, Year};
+use crate::model::{Creator, Dataset, DatasetName, Doi, Instance, WebAddress, Year};
 use crate::{Error, Result};
 
 /// A dataset with its instance now in force.
@@ -34,7 +34,7 @@ pub struct DatasetEdit {
     /// Its year, or none any more.
     pub year: Option<Option<Year>>,
     /// Its address, or none any more.
-    pub url: Option<Option<String>>,
+    pub url: Option<Option<WebAddress>>,
     /// Its archive, or none any more.
     pub archive: Option<Option<String>>,
     /// Its licence, or none any more.

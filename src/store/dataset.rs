@@ -4,7 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::{Error, Read, Result, Write};
-use crate::model::{Creator, Dataset, DatasetName};
+use crate::model::{Creator, Dataset, DatasetName, WebAddress};
 
 /// Which row of `dataset`; meaningless outside its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Write<'_> {
             ":publisher": dataset.publisher,
             ":version": dataset.version,
             ":year": dataset.year.map(|year| year.as_number()),
-            ":url": dataset.url,
+            ":url": dataset.url.as_ref().map(|url| url.as_str()),
             ":archive": dataset.archive,
             ":licence": dataset.licence,
         })?;
@@ -112,7 +112,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
             .map(|year| year.try_into())
             .transpose()
             .map_err(|error: crate::model::YearError| wrong(7, Type::Integer, error.into()))?,
-        url: text(8)?,
+        url: text(8)?.as_deref().and_then(WebAddress::from_stored),
         archive: text(9)?,
         licence: text(10)?,
     };
@@ -122,7 +122,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
 /// The dataset name in a column.
 pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
     let name = row.get_ref(index)?.as_str()?;
-    name.parse().map_err(|error: crate::model::DatasetNameError| {
+    DatasetName::from_stored(name).map_err(|error: crate::model::DatasetNameError| {
         rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
     })
 }

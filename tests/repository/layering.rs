@@ -8,12 +8,12 @@ use crate::rust_files;
 ///
 /// `model` and what stands in no folder (`Error`, `Result`) may be used by all.
 const LAYERS: [(&str, &[&str], &[&str]); 8] = [
-    ("model", &[], &["chrono", "glob", "hex"]),
+    ("model", &[], &["chrono", "glob", "hex", "spdx", "strsim"]),
     ("minting", &[], &["base64", "loom"]),
     ("chain", &[], &["crc32fast"]),
     ("store", &[], &["rusqlite"]),
     ("registry", &["minting", "chain", "store"], &[]),
-    ("input", &[], &["csv", "flate2"]),
+    ("input", &["minting"], &["csv", "flate2"]),
     ("citation", &["registry"], &["serde_saphyr"]),
     ("mirror", &["chain", "registry", "input"], &[]),
 ];
