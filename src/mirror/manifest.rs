@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::chain::Chain;
-use crate::input::{Error as InputError, Fault, MAX_ROW_BYTES};
+use crate::input::{Error as InputError, InputErrorKind, MAX_ROW_BYTES};
 use crate::model::{
     Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance,
     SourceLocation, Timestamp,
@@ -328,7 +328,7 @@ impl<R: BufRead> Reader<R> {
 
     fn granule_id(&self, text: String) -> std::result::Result<GranuleId, InputError> {
         GranuleId::new(text.as_str()).map_err(|cause| {
-            InputError::new(&self.name, self.line, Fault::GranuleId { text, cause })
+            InputError::new(&self.name, self.line, InputErrorKind::GranuleId { text, cause })
         })
     }
 
@@ -373,7 +373,7 @@ impl<R: BufRead> Reader<R> {
         let mut bytes = Vec::new();
         let read = (&mut self.file).take(MAX_ROW_BYTES).read_until(b'\n', &mut bytes);
         if let Err(cause) = read {
-            return Err(InputError::new(&self.name, self.line, Fault::Unreadable { cause }));
+            return Err(InputError::new(&self.name, self.line, InputErrorKind::of_io(cause)));
         }
         if bytes.is_empty() {
             return Ok(None);
@@ -408,7 +408,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn fail<T>(&self, what: &str) -> std::result::Result<T, InputError> {
-        let fault = Fault::Manifest { what: what.to_owned() };
-        Err(InputError::new(&self.name, self.line, fault))
+        let kind = InputErrorKind::Manifest { what: what.to_owned() };
+        Err(InputError::new(&self.name, self.line, kind))
     }
 }
