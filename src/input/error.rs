@@ -59,7 +59,9 @@ pub enum InputErrorKind {
     },
     /// A row with more or fewer cells than the header.
     #[error(
-        "the row has {cells} cells and the header has {columns}: the file is truncated, or not a table"
+        "the row has {} and the header has {}: the file is truncated, or not a table",
+        counted(*cells),
+        counted(*columns)
     )]
     Cells {
         /// How many cells the row has.
@@ -232,6 +234,10 @@ fn shown(text: &str) -> String {
     }
     let start: String = text.chars().take(80).collect();
     format!("{} …", quoted(&start))
+}
+
+fn counted(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
 
 fn listed(columns: &[String]) -> String {

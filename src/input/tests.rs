@@ -106,7 +106,7 @@ fn refused_tables_say_why() {
         (
             b"id,x\nA,1\nB\n",
             None,
-            "ids.csv:3: the row has 1 cells and the header has 2: the file is truncated, or not a table",
+            "ids.csv:3: the row has 1 cell and the header has 2 cells: the file is truncated, or not a table",
         ),
         (b"id,x\nA,1\n,2\n", None, "ids.csv:3: \"\" is refused: a granule id cannot be empty"),
         (
