@@ -1,4 +1,4 @@
-//! What people write and paste of citations.
+//! Citations and records as people write and paste them.
 
 use accession::citation::pasted::{Stated, find};
 use accession::citation::record;
@@ -10,7 +10,7 @@ pub fn pasted(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in find(&text) {
-        // Nothing is known that is not there; hyphens and line ends may stand within.
+        // Every identifier is in the input, possibly with hyphens and line ends in it.
         if let (Stated::Read(identifier), false) = (pasted.identifier, text.contains('\\')) {
             assert!(digits.contains(&identifier.to_string()), "{identifier}");
         }

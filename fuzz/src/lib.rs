@@ -1,7 +1,7 @@
-//! What must hold whatever the input: a function a target, the same for the fuzzer and for
-//! `tests/library/fuzz_corpus.rs`.
+//! Properties that hold for every input. Each target of the fuzzer has one function, which
+//! `tests/library/fuzz_corpus.rs` also calls.
 
-#![allow(missing_docs, clippy::unwrap_used, reason = "a law that is broken is a panic")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "a broken property is a panic")]
 
 mod citations;
 mod minting;
@@ -11,11 +11,12 @@ mod values;
 pub use citations::{creator, pasted, pattern, record};
 pub use minting::{payment_id, unique_granule_id};
 pub use readers::{
-    changes, cmr_json, csv, detected, gzip, lines, manifest, ndjson, pdr, stac, umm_json,
+    changes, cmr_json, csv, detected, gzip, lines, manifest, ndjson, old_payment_ids, pdr, stac,
+    umm_json,
 };
-pub use values::{dataset_name, doi, granule_id, identifier, timestamp};
+pub use values::{dataset_name, doi, granule_id, identifier, licence, timestamp};
 
-/// Bytes that are text, or nothing.
+/// The bytes as a string, or an empty string if they are not UTF-8.
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }

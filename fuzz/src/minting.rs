@@ -1,4 +1,4 @@
-//! The two id helpers: what is taken apart goes together again.
+//! The two id helpers: an id that is decoded or split is the same id when it is put together again.
 
 use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::minting::unique_granule::{
@@ -23,7 +23,7 @@ pub fn payment_id(bytes: &[u8]) {
     }
 }
 
-/// A granule id, a line end, and a collection.
+/// The input is a granule id, a line end, and a collection id.
 pub fn unique_granule_id(bytes: &[u8]) {
     let Some((producer, collection)) = text(bytes).split_once('\n') else { return };
     let Ok(producer) = producer.parse::<GranuleId>() else { return };

@@ -1,55 +1,81 @@
-//! The readers of other people's files: what one accepts, the registry takes.
+//! The readers of input files: whatever one of them accepts, the registry takes.
 
 use std::io::{Cursor, Write};
 
 use accession::chain::Chain;
-use accession::input::{self, Format, Options};
+use accession::input::{self, InputFormat, OldPaymentIds, Options};
 use accession::mirror::manifest;
 use accession::{DatasetName, Event, ImportOptions, Registry, SourceLocation, Timestamp};
 
 pub fn lines(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Lines));
+    read(bytes, bytes, Some(InputFormat::Lines));
 }
 
 pub fn csv(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Csv));
+    read(bytes, bytes, Some(InputFormat::Csv));
 }
 
 pub fn ndjson(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Ndjson));
+    read(bytes, bytes, Some(InputFormat::Ndjson));
 }
 
 pub fn umm_json(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::UmmJson));
+    read(bytes, bytes, Some(InputFormat::UmmJson));
 }
 
 pub fn cmr_json(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::CmrJson));
+    read(bytes, bytes, Some(InputFormat::CmrJson));
 }
 
 pub fn stac(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Stac));
+    read(bytes, bytes, Some(InputFormat::Stac));
 }
 
 pub fn pdr(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Pdr));
+    read(bytes, bytes, Some(InputFormat::Pdr));
+}
+
+pub fn old_payment_ids(bytes: &[u8]) {
+    let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let lines = if bytes.starts_with(&[0x1f, 0x8b]) { u64::MAX } else { lines };
+    let Ok(mut ids) = OldPaymentIds::open(Cursor::new(bytes.to_vec()), "file") else { return };
+    let (mut count, mut error) = (0, None);
+    for id in ids.by_ref() {
+        match id {
+            Ok(_) => count += 1,
+            Err(refused) => error = Some(refused),
+        }
+    }
+    assert!(ids.next().is_none(), "after an error there are no more");
+    match error {
+        Some(error) => assert_is_a_line(Some(&error.location), lines),
+        // No line is dropped.
+        None => assert!(lines == u64::MAX || filled_lines(bytes) == count),
+    }
+}
+
+/// How many lines are not empty.
+fn filled_lines(bytes: &[u8]) -> usize {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let lines = bytes.split(|&byte| byte == b'\n');
+    lines.filter(|line| !line.strip_suffix(b"\r").unwrap_or(line).is_empty()).count()
 }
 
 pub fn changes(bytes: &[u8]) {
-    read(bytes, bytes, Some(Format::Changes));
+    read(bytes, bytes, Some(InputFormat::Changes));
 }
 
 pub fn detected(bytes: &[u8]) {
     read(bytes, bytes, None);
 }
 
-/// What is compressed reads as what it is the compression of.
+/// A compressed file is read as the file inside it.
 pub fn gzip(bytes: &[u8]) {
     read(bytes, bytes, None);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     let zipped = encoder.finish().unwrap();
-    // What is compressed twice, is unpacked once.
+    // A file that is compressed twice is decompressed only once.
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         let plain = granule_ids(bytes, &Options::default());
         assert_eq!(granule_ids(&zipped, &Options::default()), plain);
@@ -57,18 +83,18 @@ pub fn gzip(bytes: &[u8]) {
     }
 }
 
-/// Reads a file both ways: as a list, and as a history.
-fn read(file: &[u8], unzipped: &[u8], format: Option<Format>) {
+/// Reads a file as a list of granules and as a history.
+fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     let is_zipped = file.starts_with(&[0x1f, 0x8b]);
     let lines = 1 + unzipped.iter().filter(|&&byte| byte == b'\n').count() as u64;
-    // How many lines what is compressed has, only its unpacked bytes say.
+    // Only the decompressed bytes show how many lines a compressed file has.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
     let options = Options { format, ..Options::default() };
     if let Ok(mut records) = input::open(Cursor::new(file.to_vec()), "file", &options) {
         for record in records.by_ref() {
             match record {
                 Ok(record) => assert_is_a_line(Some(&record.location), lines),
-                Err(error) => assert!((1..=lines + 1).contains(&error.line), "{error}"),
+                Err(error) => assert_is_a_line(Some(&error.location), lines + 1),
             }
         }
         assert!(records.next().is_none(), "after an error there are no more");
@@ -76,7 +102,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<Format>) {
     import(file, &options, lines);
 }
 
-/// An id in order is the same however it was written, or none of them.
+/// The ids in their order. `None` if the file is refused.
 fn granule_ids(file: &[u8], options: &Options) -> Option<Vec<String>> {
     let records = input::open(Cursor::new(file.to_vec()), "file", options).ok()?;
     records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
@@ -87,8 +113,8 @@ fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
     assert!((1..=lines).contains(line), "line {line} of {lines}");
 }
 
-/// What a reader accepts, the registry takes or refuses with a reason of history; and then all of it
-/// verifies.
+/// The registry takes the events that a reader accepts, and then verifies; or it refuses them because
+/// they are not a possible history.
 fn import(file: &[u8], options: &Options, lines: u64) {
     let file = Cursor::new(file.to_vec());
     let Ok(events) = input::open_events(file, "file", options) else { return };
@@ -110,8 +136,8 @@ fn import(file: &[u8], options: &Options, lines: u64) {
     }
 }
 
-/// A manifest that is accepted is, written again, one that is accepted, of the same history. The
-/// bytes are tried with checks that are right as well, or nothing behind these is ever reached.
+/// A manifest that is accepted and written again is accepted too, and has the same history. The
+/// bytes are also tried with correct checks, since otherwise the code after these is not reached.
 pub fn manifest(bytes: &[u8]) {
     for file in [bytes.to_vec(), sealed(bytes)] {
         if let Some(written) = rebuilt(&file) {
@@ -132,7 +158,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
     file.into_bytes()
 }
 
-/// The manifest that a registry writes which was rebuilt from one; none if it was refused.
+/// The manifest written by a registry that was rebuilt from one. `None` if it was refused.
 fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = input::unzipped(Cursor::new(bytes.to_vec()), "file").ok()?;
     let reader = manifest::Reader::open(file, "file").ok()?;

@@ -1,6 +1,8 @@
-//! Values that cannot be wrong: what is read is written so that it is read alike.
+//! Values of the domain: what is read is written so that it is read as the same value.
 
-use accession::{DatasetName, Doi, GranuleId, Identifier, Moment, Timestamp, quoted};
+use accession::{
+    DatasetName, Doi, GranuleId, Identifier, Licence, LicenceError, Moment, Timestamp, quoted,
+};
 
 use super::text;
 
@@ -20,7 +22,7 @@ pub fn timestamp(bytes: &[u8]) {
         assert_eq!(Timestamp::from_micros(timestamp.as_micros()), Some(timestamp));
         assert_eq!(text.parse(), Ok(Moment::Instant(timestamp)));
     }
-    if let Some(timestamp) = Timestamp::from_other_spelling(text) {
+    if let Ok(timestamp) = Timestamp::from_other_spelling(text) {
         assert_eq!(timestamp.to_string().parse(), Ok(timestamp));
     }
     if let Ok(moment) = text.parse::<Moment>() {
@@ -31,7 +33,7 @@ pub fn timestamp(bytes: &[u8]) {
 }
 
 pub fn granule_id(bytes: &[u8]) {
-    // A message shows no line end, and nothing that a terminal obeys.
+    // A message shows no line end and nothing that controls a terminal.
     let lossy = String::from_utf8_lossy(bytes);
     assert!(!quoted(&lossy).to_string().contains(char::is_control));
     let Ok(granule_id) = GranuleId::from_bytes(bytes) else { return };
@@ -42,11 +44,16 @@ pub fn granule_id(bytes: &[u8]) {
 }
 
 pub fn dataset_name(bytes: &[u8]) {
+    if let Ok(name) = DatasetName::from_stored(text(bytes)) {
+        assert_eq!(name.is_publishable(), text(bytes).parse::<DatasetName>().is_ok());
+    }
     let Ok(name) = text(bytes).parse::<DatasetName>() else { return };
     assert_eq!(name.as_str().as_bytes(), bytes);
     assert_eq!(name.to_string().parse(), Ok(name.clone()));
     assert!(name.as_str().parse::<Identifier>().is_err(), "it would be read as either");
-    assert!(name.as_str().is_ascii() && !name.as_str().contains('@'));
+    assert!(name.as_str().is_ascii() && !name.as_str().contains(['@', '/']));
+    assert!(!name.as_str().contains("..") && !name.as_str().starts_with(['.', '-']));
+    assert!(name.is_publishable());
 }
 
 pub fn doi(bytes: &[u8]) {
@@ -55,4 +62,19 @@ pub fn doi(bytes: &[u8]) {
     assert_eq!(doi.to_string().parse(), Ok(doi.clone()));
     assert_eq!(doi.as_str().trim(), doi.as_str());
     assert!(!doi.as_str().contains(char::is_control));
+}
+
+pub fn licence(bytes: &[u8]) {
+    match text(bytes).parse::<Licence>() {
+        Ok(licence) => {
+            assert_eq!(licence.as_str().parse(), Ok(licence.clone()));
+            assert_eq!(Licence::from_stored(text(bytes)), licence);
+        }
+        Err(error) => {
+            assert_eq!(Licence::from_stored(text(bytes)).as_str(), text(bytes));
+            if let LicenceError::Unknown { nearest: Some(nearest), .. } = error {
+                assert_eq!(nearest.parse::<Licence>().unwrap().as_str(), nearest);
+            }
+        }
+    }
 }

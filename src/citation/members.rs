@@ -39,7 +39,7 @@ impl Members {
         let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{behind},")));
         let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&behind)).next());
         let first = members.first().filter(|first| doi.is_none() && !looks_like_a_date(first));
-        let dataset = first.and_then(|first| first.parse().ok());
+        let dataset = first.and_then(|first| DatasetName::from_stored(first).ok());
         Some(Members { doi, dataset, date: date.or(unread) })
     }
 }

@@ -31,8 +31,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use crate::model::{
-    Criteria, Dataset, DatasetName, Day, Identifier, Instance, Moment, Pattern, Timestamp,
-    WebAddress, quoted,
+    Criteria, Dataset, DatasetName, Day, Identifier, Instance, Moment, Pattern, Timestamp, quoted,
 };
 use crate::registry::Cited;
 
@@ -384,8 +383,7 @@ fn plain(text: &str) -> String {
 
 /// Where a record says that its dataset is to be found, if a reader can follow that.
 fn url_of(record: &Dataset) -> Option<String> {
-    let url: WebAddress = record.url.as_deref()?.parse().ok()?;
-    Some(uri(url.as_str()))
+    record.url.as_ref().map(|url| uri(url.as_str()))
 }
 
 /// An address with what no URI may hold encoded (RFC 3986, 2), nor a verbatim field of TeX; other

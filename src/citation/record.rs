@@ -89,7 +89,8 @@ fn csl(item: &Value) -> Result<DatasetEdit, Error> {
     let doi = doi(item, "DOI")?;
     // The address of the DOI says nothing that the DOI does not.
     let address = doi.iter().flatten().map(Doi::address).next();
-    let url = url(item, "URL")?.filter(|url| *url != address);
+    let url =
+        url(item, "URL")?.filter(|url| url.as_ref().map(WebAddress::as_str) != address.as_deref());
     Ok(DatasetEdit {
         doi,
         title: optional(item, "title")?,
@@ -260,9 +261,9 @@ fn doi(object: &Value, field: &str) -> Result<Option<Option<Doi>>, Error> {
     Ok(parsed(object, field)?.map(Some))
 }
 
-fn url(object: &Value, field: &str) -> Result<Option<Option<String>>, Error> {
+fn url(object: &Value, field: &str) -> Result<Option<Option<WebAddress>>, Error> {
     let url: Option<WebAddress> = parsed(object, field)?;
-    Ok(url.map(|url| Some(url.to_string())))
+    Ok(url.map(Some))
 }
 
 fn year(field: &str, value: &Value) -> Result<Year, Error> {

@@ -1,11 +1,13 @@
 //! Where granule ids come from: arguments, files, stdin.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::io::{self, BufRead, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{self, Format, Hits, Options, Record, UnknownFormat};
+use accession::input::{
+    self, Hits, InputFormat, OldPaymentIds, Options, Record, UnknownInputFormat,
+};
 use accession::minting::payment::PaymentId;
 use accession::minting::unique_granule::{CollectionId, HashLength, unique};
 use accession::mirror::manifest;
@@ -51,12 +53,12 @@ pub struct Reading {
 
 /// A format, or `auto`.
 #[derive(Debug, Clone, Copy, Default)]
-struct FileFormat(Option<Format>);
+struct FileFormat(Option<InputFormat>);
 
 impl FromStr for FileFormat {
-    type Err = UnknownFormat;
+    type Err = UnknownInputFormat;
 
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+    fn from_str(text: &str) -> Result<Self, UnknownInputFormat> {
         if text == "auto" {
             Ok(FileFormat(None))
         } else {
@@ -131,20 +133,14 @@ impl Uniquify {
     }
 }
 
-/// Payment ids of the old scheme, one a line: those that could be issued again, in upper case.
+/// Payment ids of the old scheme, one a line, in upper case.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is not text.
+/// The file cannot be read, or a line is not an id.
 pub fn old_payment_ids(file: &Path) -> Result<Vec<PaymentId>> {
     let (reader, name) = open(file)?;
-    let mut ids = Vec::new();
-    for line in BufReader::new(reader).lines() {
-        let line = line.with_context(|| format!("cannot read {}", quoted(&name)))?;
-        // Of any other length or with other characters it is never issued anyway.
-        ids.extend(line.trim().to_ascii_uppercase().parse::<PaymentId>());
-    }
-    Ok(ids)
+    Ok(OldPaymentIds::open(reader, &name)?.collect::<Result<_, input::Error>>()?)
 }
 
 /// The entries of one file of ids, whatever its format.
@@ -245,10 +241,10 @@ pub fn import_events(
         None => {
             let beginning =
                 reader.fill_buf().with_context(|| format!("cannot read {}", quoted(&name)))?;
-            Format::detect(beginning, reading.column.as_deref()).ok()
+            InputFormat::detect(beginning, reading.column.as_deref()).ok()
         }
     };
-    if format == Some(Format::Manifest) {
+    if format == Some(InputFormat::Manifest) {
         let manifest = manifest::Reader::open(reader, &name)?;
         return Ok(manifest.read_into(import, |events| progress.advance(events))?);
     }

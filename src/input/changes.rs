@@ -1,13 +1,14 @@
-//! A change log: one line an event, its time, `+` or `-`, and the id, parted by TABs.
+//! A change log: one line an event, with its time, `+` or `-`, and the id, separated by TABs.
 
 use std::io::BufRead;
 use std::sync::Arc;
 
+use super::error::{Error, InputErrorKind};
 use super::numbered_lines::NumberedLines;
-use super::{Error, Event, EventKind, Fault, time};
-use crate::model::GranuleId;
+use super::spelled_time;
+use crate::model::{Event, EventKind, GranuleId};
 
-/// A line is read no further than this: the longest id, and room for any spelling of a time.
+/// The greatest length of a line: the longest id, and room for any spelling of a time.
 const MAX_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 
 /// The events of a change log.
@@ -25,21 +26,25 @@ impl<R: BufRead> Changes<R> {
             if line.is_empty() {
                 continue;
             }
+            if lines.is_cut() {
+                return Err(lines.too_long());
+            }
             let mut cells = line.splitn(3, |&byte| byte == b'\t');
             let (Some(at), Some(sign), Some(granule_id)) =
                 (cells.next(), cells.next(), cells.next())
             else {
-                return Err(lines.fail(Fault::NotAChange));
+                return Err(lines.fail(InputErrorKind::NotAChange));
             };
             let kind = match sign {
                 b"+" => EventKind::Ingested,
                 b"-" => EventKind::Deleted,
-                _ => return Err(lines.fail(Fault::NotAChange)),
+                _ => return Err(lines.fail(InputErrorKind::NotAChange)),
             };
-            let at = time::read(&String::from_utf8_lossy(at)).map_err(|fault| lines.fail(fault))?;
+            let at = spelled_time::parse(&String::from_utf8_lossy(at))
+                .map_err(|kind| lines.fail(kind))?;
             let granule_id = GranuleId::from_bytes(granule_id).map_err(|cause| {
                 let text = String::from_utf8_lossy(granule_id).into_owned();
-                lines.fail(Fault::GranuleId { text, cause })
+                lines.fail(InputErrorKind::GranuleId { text, cause })
             })?;
             let location = Some(lines.location());
             return Ok(Some(Event { at, kind, granule_id, producer_granule: None, location }));

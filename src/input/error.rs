@@ -1,46 +1,54 @@
-//! What can be wrong with somebody's file, and where.
+//! What can be wrong with an input file, and where.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::model::{GranuleIdError, TimestampError, quoted};
+use super::limits::MAX_ROW_BYTES;
+use crate::model::{GranuleId, GranuleIdError, SourceLocation, Timestamp, TimestampError, quoted};
 
-/// What is wrong with a file, and where.
+/// How many columns a message names.
+pub(super) const MAX_LISTED_COLUMNS: usize = 20;
+
+/// What is wrong with an input file, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("{}:{line}: {fault}", source_name.escape_debug())]
+#[error("{location}: {kind}")]
 pub struct Error {
-    /// The file as it was named.
-    pub source_name: Arc<str>,
-    /// The line, counted from 1.
-    pub line: u64,
+    /// Where it was found. What concerns the whole file is found in line 1.
+    pub location: SourceLocation,
     /// What is wrong there.
-    pub fault: Fault,
+    pub kind: InputErrorKind,
 }
 
-/// What can be wrong at a place of a file.
+/// What can be wrong with an input file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum InputErrorKind {
     /// Not a granule id.
     #[error("{} is refused: {cause}", shown(text))]
     GranuleId {
-        /// The text, or as much of it as shows what it is.
+        /// What was read, or as much of it as shows what it is.
         text: String,
-        /// Why it is none.
+        /// Why it is not an id.
         cause: GranuleIdError,
     },
-    /// No such column.
+    /// Not a payment id.
+    #[error("{} is not a payment id", shown(text))]
+    PaymentId {
+        /// What was read, or as much of it as shows what it is.
+        text: String,
+    },
+    /// A column that the file does not have.
     #[error("there is no column {}; there are {}", quoted(column), listed(columns))]
     NoColumn {
-        /// The column asked for.
+        /// The column that was asked for.
         column: String,
-        /// Those there are.
+        /// The first columns of the file.
         columns: Vec<String>,
     },
-    /// None of the columns that usually have ids.
-    #[error("no column has a name that granule ids usually have; there are {}", listed(columns))]
+    /// A table without any column that usually has the ids.
+    #[error("no column has a usual name for granule ids; there are {}", listed(columns))]
     NoUsualColumn {
-        /// Those there are.
+        /// The first columns of the file.
         columns: Vec<String>,
     },
     /// A header that names the column twice.
@@ -51,124 +59,192 @@ pub enum Fault {
     },
     /// A row with more or fewer cells than the header.
     #[error(
-        "a row of {cells} cells, where the header has {columns}: the file is cut, or not a table"
+        "the row has {} and the header has {}: the file is truncated, or not a table",
+        counted(*cells),
+        counted(*columns)
     )]
     Cells {
         /// How many cells the row has.
         cells: usize,
-        /// How many the header has.
+        /// How many cells the header has.
         columns: usize,
     },
-    /// A row that does not end.
-    #[error("a row of more than {} bytes: is a quote missing?", super::MAX_ROW_BYTES)]
+    /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
+    #[error("a row has more than {MAX_ROW_BYTES} bytes: is a closing quote missing?")]
     RowTooLong,
-    /// Not a time, or one without an offset.
+    /// A line that does not end within what its format allows.
+    #[error("the line has more than {max_bytes} bytes")]
+    LineTooLong {
+        /// The greatest length in bytes.
+        max_bytes: u64,
+    },
+    /// Not a time.
     #[error("{} is refused: {cause}", shown(text))]
     Time {
-        /// The text.
+        /// What was read.
         text: String,
-        /// Why it is none.
+        /// Why it is not a time.
         cause: TimestampError,
     },
     /// A file without dates, where they are needed.
-    #[error("there are no dates of ingest here")]
+    #[error("the file has no dates of ingest")]
     NoDates,
     /// A granule without a date of ingest.
     #[error("the granule has no date of ingest")]
     NoIngestDate,
-    /// A change log, where granules are asked for.
+    /// A granule that was deleted before it was ingested.
+    #[error("the granule was deleted at {deleted}, before it was ingested at {ingested}")]
+    DeletedBeforeIngested {
+        /// The time of ingest.
+        ingested: Timestamp,
+        /// The time of deletion.
+        deleted: Timestamp,
+    },
+    /// A change log or a manifest, where a list of granules is expected.
     #[error("this is a history, not a list of granules")]
     IsAHistory,
-    /// A line that is none of a change log.
+    /// A line that is not part of a change log.
     #[error("a line of a change log is a time, a TAB, + or -, a TAB, and an id")]
     NotAChange,
-    /// An answer without its list: of an error, perhaps.
+    /// A response without its list of granules, such as one that reports an error.
     #[error("there is no list at {field}")]
     NoList {
-        /// Where it should be.
+        /// The path of the list.
         field: String,
     },
-    /// An object without the field.
-    #[error("there is no text at {field}")]
+    /// An object without a field, or with a value there that is not a string.
+    #[error("there is no string at {field}")]
     NoField {
-        /// Which field.
+        /// The field.
         field: String,
     },
-    /// Not JSON.
-    #[error("this is not JSON as it should be")]
+    /// A key that occurs twice in one object.
+    #[error("the key {} occurs twice in one object", shown(key))]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// Not JSON, or not of the structure that the format has.
+    #[error("this is not valid JSON")]
     NotJson,
     /// Not a product delivery record.
-    #[error("a line of a delivery record is NAME = VALUE; and objects end as they begin")]
+    #[error("a line of a delivery record is NAME = VALUE; and each OBJECT has its END_OBJECT")]
     NotAPdr,
-    /// Not a manifest as it should be.
+    /// Not a valid manifest.
     #[error("not a manifest: {what}")]
     Manifest {
         /// What is wrong with it.
         what: String,
     },
-    /// A file that ends in the middle.
-    #[error("the file ends in the middle: it is cut")]
-    Cut,
-    /// A page, where a list should be.
-    #[error("this is HTML or XML, not a list of granules")]
+    /// A file that ends in the middle of a value.
+    #[error("the file is truncated")]
+    Truncated,
+    /// An HTML or XML document.
+    #[error("this is an HTML or XML page, not a file of granules")]
     Markup,
-    /// Something else behind the name of a compressed file.
-    #[error("the name ends in .gz, and this is no gzip")]
+    /// UTF-16, as some editors and PowerShell write it.
+    #[error("the file is UTF-16, not UTF-8")]
+    Utf16,
+    /// A directory.
+    #[error("this is a directory, not a file")]
+    Directory,
+    /// A file whose name ends in `.gz` and that is not gzip.
+    #[error("the name ends in .gz, but the file is not gzip")]
     NotGzip,
+    /// A gzip file without its end.
+    #[error("the gzip file is truncated")]
+    TruncatedGzip,
+    /// A gzip file whose data or checksum is wrong.
+    #[error("the gzip file is damaged: {cause}")]
+    DamagedGzip {
+        /// What is wrong with it.
+        cause: io::Error,
+    },
     /// A document in none of the formats.
-    #[error("a JSON array is none of the formats")]
+    #[error("a JSON array is not one of the formats")]
     UnknownFormat,
-    /// The file cannot be read on.
-    #[error("cannot read on: {cause}")]
+    /// A file that cannot be read.
+    #[error("the file cannot be read: {cause}")]
     Unreadable {
-        /// What the operating system said.
+        /// What the operating system reported.
         cause: io::Error,
     },
 }
 
+impl InputErrorKind {
+    /// What is wrong with a file that cannot be read any further.
+    pub(crate) fn of_io(cause: io::Error) -> Self {
+        match cause.kind() {
+            io::ErrorKind::IsADirectory => InputErrorKind::Directory,
+            // Only the decompression returns these: a plain file just ends.
+            io::ErrorKind::UnexpectedEof => InputErrorKind::TruncatedGzip,
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                InputErrorKind::DamagedGzip { cause }
+            }
+            _ => InputErrorKind::Unreadable { cause },
+        }
+    }
+}
+
 impl Error {
-    pub(crate) fn new(source_name: &Arc<str>, line: u64, fault: Fault) -> Self {
-        Error { source_name: source_name.clone(), line, fault }
+    pub(crate) fn new(source_name: &Arc<str>, line: u64, kind: InputErrorKind) -> Self {
+        Error { location: SourceLocation::Line { source: source_name.clone(), line }, kind }
     }
 
-    /// What to do next, where there is something to do.
+    /// Returns what to do next. `None` if that is not known.
     pub fn hint(&self) -> Option<String> {
-        let hint = match self.fault {
-            Fault::NoColumn { .. } | Fault::NoUsualColumn { .. } => {
+        let hint = match self.kind {
+            InputErrorKind::NoColumn { .. } | InputErrorKind::NoUsualColumn { .. } => {
                 "name one of them with --column; --format lines takes each line as one granule"
             }
-            Fault::GranuleId { .. } => "nothing was changed; mend the file, and try again",
-            Fault::Cells { .. } => "--format lines takes each line as one granule",
-            Fault::Time { cause: TimestampError::NoOffset, .. } => {
+            InputErrorKind::GranuleId { .. } => {
+                "nothing was changed; correct the file and try again"
+            }
+            InputErrorKind::Cells { .. } => "--format lines takes each line as one granule",
+            InputErrorKind::Time { cause: TimestampError::NoOffset, .. } => {
                 "nothing was changed; add the offset, or Z if the times are UTC"
             }
-            Fault::NoDates | Fault::NoIngestDate => {
+            InputErrorKind::NoDates | InputErrorKind::NoIngestDate => {
                 "an import needs a column ingested, or a change log; `accession ingest` takes lists"
             }
-            Fault::IsAHistory => "`accession import` takes change logs and manifests",
-            Fault::NoList { .. } => "see whether the answer is an error, or of another --format",
-            Fault::NoField { .. } => "name the field with --column",
-            Fault::UnknownFormat => {
+            InputErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
+            InputErrorKind::NoList { .. } => {
+                "check whether the response reports an error, or has another --format"
+            }
+            InputErrorKind::NoField { .. } => "name the field with --column",
+            InputErrorKind::UnknownFormat => {
                 "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
                  line (jq -r '.[]')"
             }
-            Fault::Markup => "perhaps a server answered with a page about an error; get it again",
-            Fault::NotGzip => "get it again, or give it the name of what it is",
+            InputErrorKind::Markup => {
+                "a server may have sent a page about an error; download the file again"
+            }
+            InputErrorKind::NotGzip => "download the file again, or rename it",
             _ => return None,
         };
         Some(hint.to_owned())
     }
 }
 
-/// Ids that may be copied are shown whole; what is far too long to be one, only its beginning.
+/// Quotes what was read. An id is shown whole, since people copy it from the message; of what is too
+/// long to be one, only the first 80 characters are shown.
 fn shown(text: &str) -> String {
-    if text.len() <= 2_048 {
+    if text.len() <= GranuleId::MAX_BYTES {
         return quoted(text).to_string();
     }
-    let start: String = text.chars().take(64).collect();
+    let start: String = text.chars().take(80).collect();
     format!("{} …", quoted(&start))
 }
 
+fn counted(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}
+
 fn listed(columns: &[String]) -> String {
-    columns.iter().map(|column| quoted(column).to_string()).collect::<Vec<_>>().join(", ")
+    let first = columns.iter().take(MAX_LISTED_COLUMNS);
+    let mut text = first.map(|column| shown(column)).collect::<Vec<_>>().join(", ");
+    if columns.len() > MAX_LISTED_COLUMNS {
+        text.push_str(", …");
+    }
+    text
 }

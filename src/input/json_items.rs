@@ -1,4 +1,4 @@
-//! The elements of one array in a large JSON document, one in memory at a time.
+//! The elements of one array in a large JSON document, with one in memory at a time.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -6,13 +6,15 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Error, Fault, MAX_ROW_BYTES};
+use super::error::{Error, InputErrorKind};
+use super::limits::MAX_ROW_BYTES;
+use super::strict_json;
 
 /// The elements of the array at a path of keys, such as `feed` / `entry`.
 ///
-/// Around the array the document is read by the grammar of RFC 8259; each element, and each value
-/// beside the path, is left to `serde_json`. Nothing but whitespace may follow the document: one
-/// that is cut is noticed.
+/// The objects around the array are read here, by the grammar of RFC 8259. Each element, and each
+/// value that is not on the path, is parsed by `serde_json` and may have [`MAX_ROW_BYTES`]. Only
+/// white space may follow the document, so one that is truncated is noticed.
 pub(super) struct JsonItems<R> {
     file: R,
     name: Arc<str>,
@@ -20,46 +22,57 @@ pub(super) struct JsonItems<R> {
     path: &'static [&'static str],
     /// How many objects of the path are open.
     depth: usize,
-    location: Position,
-    /// Whether the array was there: an answer that is only an error has none.
+    position: Position,
+    /// Whether the array was found: a response that reports an error has none.
     has_array: bool,
-    /// The number at the document's key `hits`, or `numberMatched` (STAC).
+    /// The number at the document's key `hits`, or `numberMatched` (STAC). `None` if it has neither.
     pub hits: Option<u64>,
+    /// Whether one of the document's `links` (STAC) is to the next page.
+    pub has_next_page: bool,
 }
 
-/// Where in the document the reader stands.
+/// The reader's position in the document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// Before the document.
     Start,
-    /// Before the first key of an object, or behind a value.
+    /// Before the first key of an object, or after a value.
     InObject { is_first: bool },
-    /// Before the first element of the array, or behind one.
+    /// Before the first element of the array, or after an element.
     InArray { is_first: bool },
-    /// Behind the document.
+    /// After the document.
     End,
 }
 
 impl<R: BufRead> JsonItems<R> {
     pub fn new(file: R, name: Arc<str>, path: &'static [&'static str]) -> Self {
-        let location = Position::Start;
-        JsonItems { file, name, line: 1, path, depth: 0, location, has_array: false, hits: None }
+        JsonItems {
+            file,
+            name,
+            line: 1,
+            path,
+            depth: 0,
+            position: Position::Start,
+            has_array: false,
+            hits: None,
+            has_next_page: false,
+        }
     }
 
     /// The next element, and the line on which it begins.
     pub fn next_item(&mut self) -> Result<Option<(Value, u64)>, Error> {
         loop {
-            match self.location {
+            match self.position {
                 Position::Start => {
                     self.expect(b'{')?;
                     self.depth = 1;
-                    self.location = Position::InObject { is_first: true };
+                    self.position = Position::InObject { is_first: true };
                 }
                 Position::InObject { is_first } => self.next_key(is_first)?,
                 Position::InArray { is_first } => {
                     if self.peek()? == b']' {
                         self.skip_byte();
-                        self.location = Position::InObject { is_first: false };
+                        self.position = Position::InObject { is_first: false };
                         continue;
                     }
                     if !is_first {
@@ -68,29 +81,29 @@ impl<R: BufRead> JsonItems<R> {
                     self.peek()?;
                     let line = self.line;
                     let text = self.value()?;
-                    self.location = Position::InArray { is_first: false };
+                    self.position = Position::InArray { is_first: false };
                     return Ok(Some((self.parse(&text, line)?, line)));
                 }
                 Position::End => {
                     if !self.has_array {
-                        return self.fail(Fault::NoList { field: self.path.join(".") });
+                        return self.fail(InputErrorKind::NoList { field: self.path.join(".") });
                     }
                     return match self.peek_or_end()? {
                         None => Ok(None),
-                        Some(_) => self.fail(Fault::NotJson),
+                        Some(_) => self.fail(InputErrorKind::NotJson),
                     };
                 }
             }
         }
     }
 
-    /// Reads a key and goes into its value, if it lies on the path, or over it.
+    /// Reads a key, and then enters its value if it is on the path, or skips it.
     fn next_key(&mut self, is_first: bool) -> Result<(), Error> {
         if self.peek()? == b'}' {
             self.skip_byte();
             self.depth -= 1;
             let is_done = self.depth == 0;
-            self.location =
+            self.position =
                 if is_done { Position::End } else { Position::InObject { is_first: false } };
             return Ok(());
         }
@@ -100,52 +113,63 @@ impl<R: BufRead> JsonItems<R> {
         self.peek()?;
         let line = self.line;
         let key = self.value()?;
-        let Value::String(key) = self.parse(&key, line)? else { return self.fail(Fault::NotJson) };
+        let Value::String(key) = self.parse(&key, line)? else {
+            return self.fail(InputErrorKind::NotJson);
+        };
         self.expect(b':')?;
         let opener = self.peek()?;
         let line = self.line;
         if self.path.get(self.depth - 1) == Some(&key.as_str()) {
             let is_last = self.depth == self.path.len();
             match opener {
+                _ if self.has_array => {
+                    return self.fail(InputErrorKind::DuplicateKey { key });
+                }
                 b'[' if is_last => {
                     self.skip_byte();
                     self.has_array = true;
-                    self.location = Position::InArray { is_first: true };
+                    self.position = Position::InArray { is_first: true };
                     return Ok(());
                 }
                 b'{' if !is_last => {
                     self.skip_byte();
                     self.depth += 1;
-                    self.location = Position::InObject { is_first: true };
+                    self.position = Position::InObject { is_first: true };
                     return Ok(());
                 }
-                _ => return self.fail(Fault::NoList { field: self.path.join(".") }),
+                _ => return self.fail(InputErrorKind::NoList { field: self.path.join(".") }),
             }
         }
         let text = self.value()?;
-        if self.depth == 1 && matches!(key.as_str(), "hits" | "numberMatched") {
-            self.hits = self.parse(&text, line)?.as_u64();
-        } else {
-            serde_json::from_slice::<IgnoredAny>(&text)
-                .map_err(|_| Error::new(&self.name, line, Fault::NotJson))?;
+        match key.as_str() {
+            "hits" | "numberMatched" if self.depth == 1 => {
+                self.hits = self.parse(&text, line)?.as_u64();
+            }
+            "links" if self.depth == 1 => {
+                self.has_next_page = has_next_link(&self.parse(&text, line)?);
+            }
+            _ => {
+                serde_json::from_slice::<IgnoredAny>(&text)
+                    .map_err(|_| Error::new(&self.name, line, InputErrorKind::NotJson))?;
+            }
         }
-        self.location = Position::InObject { is_first: false };
+        self.position = Position::InObject { is_first: false };
         Ok(())
     }
 
     fn parse(&self, text: &[u8], line: u64) -> Result<Value, Error> {
-        serde_json::from_slice(text).map_err(|_| Error::new(&self.name, line, Fault::NotJson))
+        strict_json::parse(text).map_err(|kind| Error::new(&self.name, line, kind))
     }
 
-    /// The bytes of the value that begins here: to the bracket that closes it, the quote that ends
-    /// it, or what cannot belong to a number or a literal.
+    /// The bytes of the value that begins here, up to its closing bracket or quote, or the end of a
+    /// number or literal.
     fn value(&mut self) -> Result<Vec<u8>, Error> {
         let mut text = Vec::new();
         let (mut depth, mut in_string, mut is_escaped) = (0_u32, false, false);
         loop {
             let buffer = self.buffer()?;
             if buffer.is_empty() {
-                return self.fail(Fault::Cut);
+                return self.fail(InputErrorKind::Truncated);
             }
             let (mut used, mut ended) = (0, false);
             for &byte in buffer {
@@ -180,7 +204,7 @@ impl<R: BufRead> JsonItems<R> {
                 return Ok(text);
             }
             if text.len() as u64 > MAX_ROW_BYTES {
-                return self.fail(Fault::RowTooLong);
+                return self.fail(InputErrorKind::RowTooLong);
             }
         }
     }
@@ -190,15 +214,15 @@ impl<R: BufRead> JsonItems<R> {
             self.skip_byte();
             Ok(())
         } else {
-            self.fail(Fault::NotJson)
+            self.fail(InputErrorKind::NotJson)
         }
     }
 
-    /// The next byte that is no whitespace.
+    /// The next byte that is not white space.
     fn peek(&mut self) -> Result<u8, Error> {
         match self.peek_or_end()? {
             Some(byte) => Ok(byte),
-            None => self.fail(Fault::Cut),
+            None => self.fail(InputErrorKind::Truncated),
         }
     }
 
@@ -221,12 +245,18 @@ impl<R: BufRead> JsonItems<R> {
 
     fn buffer(&mut self) -> Result<&[u8], Error> {
         let (name, line) = (&self.name, self.line);
-        self.file.fill_buf().map_err(|cause| Error::new(name, line, Fault::Unreadable { cause }))
+        self.file.fill_buf().map_err(|cause| Error::new(name, line, InputErrorKind::of_io(cause)))
     }
 
-    fn fail<T>(&self, fault: Fault) -> Result<T, Error> {
-        Err(Error::new(&self.name, self.line, fault))
+    fn fail<T>(&self, kind: InputErrorKind) -> Result<T, Error> {
+        Err(Error::new(&self.name, self.line, kind))
     }
+}
+
+/// Whether one of the links of a response is to its next page.
+fn has_next_link(links: &Value) -> bool {
+    let links = links.as_array().map(Vec::as_slice).unwrap_or_default();
+    links.iter().any(|link| link.get("rel").is_some_and(|rel| rel == "next"))
 }
 
 #[cfg(test)]
@@ -236,7 +266,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, path: &'static [&'static str]) -> Result<Vec<String>, String> {
-        // A buffer of three bytes, so that everything is cut somewhere.
+        // A buffer of three bytes, so that every token crosses the end of one.
         let file = BufReader::with_capacity(3, text.as_bytes());
         let mut items = JsonItems::new(file, "x.json".into(), path);
         let mut read = Vec::new();
@@ -247,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_one_by_one_with_their_lines() {
+    fn elements_are_read_one_by_one_with_their_lines() {
         let text = r#" {"a": [1, {"items": 2}], "items":
             [ 1, "x]\"\\", {"y": [2, 3]},
 
@@ -266,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_cut_or_added_is_noticed() {
+    fn whatever_is_missing_or_added_is_noticed() {
         let text = r#"{"a":{"b":1},"items":[{"c":"d"},2],"e":null}"#;
         for end in 0..text.len() {
             assert!(read(&text[..end], &["items"]).is_err(), "{}", &text[..end]);
@@ -284,6 +314,8 @@ mod tests {
             r#"[1]"#,
             r#"{"items":[1}}"#,
             r#"{"items":[]]}"#,
+            r#"{"items":[1],"items":[2]}"#,
+            r#"{"items":[{"a":1,"a":2}]}"#,
         ] {
             assert!(read(wrong, &["items"]).is_err(), "{wrong}");
         }

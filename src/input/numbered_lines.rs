@@ -1,9 +1,9 @@
-//! Lines with their numbers, none longer than it may be.
+//! Numbered lines of a limited length.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use super::{Error, Fault};
+use super::error::{Error, InputErrorKind};
 use crate::model::SourceLocation;
 
 /// The lines of a file, one in memory at a time.
@@ -16,20 +16,30 @@ pub(super) struct NumberedLines<R> {
 }
 
 impl<R: BufRead> NumberedLines<R> {
-    /// The lines of a file, of each no more than so many bytes.
+    /// The lines of a file. No more than `max_bytes` bytes of each are read, line end included.
     pub fn new(file: R, name: Arc<str>, max_bytes: u64) -> Self {
         NumberedLines { file, name, number: 0, bytes: Vec::new(), max_bytes }
     }
 
-    /// Goes to the next line; says whether there is one.
+    /// Reads the next line. `false` at the end of the file.
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.number += 1;
         self.bytes.clear();
         let read = (&mut self.file).take(self.max_bytes).read_until(b'\n', &mut self.bytes);
         match read {
             Ok(bytes) => Ok(bytes > 0),
-            Err(cause) => Err(self.fail(Fault::Unreadable { cause })),
+            Err(cause) => Err(self.fail(InputErrorKind::of_io(cause))),
         }
+    }
+
+    /// Whether the line is longer than what was read of it.
+    pub fn is_cut(&self) -> bool {
+        self.bytes.len() as u64 == self.max_bytes && !self.bytes.ends_with(b"\n")
+    }
+
+    /// The error that the line is too long.
+    pub fn too_long(&self) -> Error {
+        self.fail(InputErrorKind::LineTooLong { max_bytes: self.max_bytes })
     }
 
     /// The line with its end, as far as it was read.
@@ -37,7 +47,7 @@ impl<R: BufRead> NumberedLines<R> {
         &self.bytes
     }
 
-    /// The line without LF, CRLF, or a bare CR where the file ends.
+    /// The line without its LF or CRLF, or a bare CR at the end of the file.
     pub fn text(&self) -> &[u8] {
         let line = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
         line.strip_suffix(b"\r").unwrap_or(line)
@@ -48,13 +58,13 @@ impl<R: BufRead> NumberedLines<R> {
         self.number
     }
 
-    /// Where it stands.
+    /// Where it was read.
     pub fn location(&self) -> SourceLocation {
         SourceLocation::Line { source: self.name.clone(), line: self.number }
     }
 
-    /// That something is wrong with it.
-    pub fn fail(&self, fault: Fault) -> Error {
-        Error::new(&self.name, self.number, fault)
+    /// The error that something is wrong with the line.
+    pub fn fail(&self, kind: InputErrorKind) -> Error {
+        Error::new(&self.name, self.number, kind)
     }
 }

@@ -1,24 +1,25 @@
 //! A Product Delivery Record: the files that a producer delivers, in groups of one granule each.
 //!
-//! Lines `NAME = VALUE;`, within `OBJECT = FILE_GROUP` … `END_OBJECT = FILE_GROUP` and, within
-//! those, `FILE_SPEC`s. A group is a granule. Its id is the `FILE_ID` of its first file that holds
-//! data, not metadata, a browse image or the like; `--column FILE_ID` takes each file for itself.
+//! It has lines `NAME = VALUE;` within `OBJECT = FILE_GROUP` … `END_OBJECT = FILE_GROUP`, and within
+//! those within `FILE_SPEC`s. A group is a granule. Its id is the `FILE_ID` of its first file that
+//! is data, rather than metadata, a browse image or the like; with the column `FILE_ID` each file is
+//! a granule.
 
-use std::collections::VecDeque;
 use std::io::BufRead;
 use std::sync::Arc;
 
+use super::error::{Error, InputErrorKind};
 use super::numbered_lines::NumberedLines;
-use super::{Error, Fault, Read, Record};
+use super::record::{Record, RecordReader};
 use crate::model::{GranuleId, SourceLocation};
 
-/// The longest line.
+/// The greatest length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1_024;
 
-/// The `FILE_TYPE`s of what comes along with a granule's data.
+/// The `FILE_TYPE`s of files that accompany a granule's data.
 const BESIDE_THE_DATA: [&str; 6] = ["METADATA", "BROWSE", "QA", "PH", "LINKAGE", "CHECKSUM"];
 
-/// The granules of a delivery.
+/// The granules of a delivery. Memory: one line, and one file of the group.
 pub(super) struct Pdr<R> {
     lines: NumberedLines<R>,
     name: Arc<str>,
@@ -26,8 +27,10 @@ pub(super) struct Pdr<R> {
     /// The objects that are open, outermost first.
     open: Vec<String>,
     spec: Spec,
-    group: Vec<Spec>,
-    ready: VecDeque<Record>,
+    /// The first file of the group that is data. `None` if there is none yet.
+    data: Option<Spec>,
+    /// Whether the group has a file that is a granule.
+    has_granule: bool,
 }
 
 /// A file of a delivery.
@@ -44,8 +47,8 @@ impl<R: BufRead> Pdr<R> {
             Some("FILE_ID") => true,
             Some(column) => {
                 let columns = vec!["FILE_ID".to_owned()];
-                let fault = Fault::NoColumn { column: column.to_owned(), columns };
-                return Err(Error::new(&name, 1, fault));
+                let kind = InputErrorKind::NoColumn { column: column.to_owned(), columns };
+                return Err(Error::new(&name, 1, kind));
             }
         };
         Ok(Pdr {
@@ -54,84 +57,93 @@ impl<R: BufRead> Pdr<R> {
             every_file,
             open: Vec::new(),
             spec: Spec::default(),
-            group: Vec::new(),
-            ready: VecDeque::new(),
+            data: None,
+            has_granule: false,
         })
     }
 
-    fn fail<T>(&self, fault: Fault) -> Result<T, Error> {
-        Err(self.lines.fail(fault))
+    fn fail<T>(&self, kind: InputErrorKind) -> Result<T, Error> {
+        Err(self.lines.fail(kind))
     }
 
-    /// Takes a line `NAME = VALUE`.
-    fn take(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    /// Takes a line `NAME = VALUE`. Returns the granule that ends there, if one does.
+    fn take(&mut self, name: &str, value: &str) -> Result<Option<Record>, Error> {
         let within = self.open.last().map(String::as_str);
         match (name, within) {
             ("OBJECT", _) => {
                 if self.open.len() == 8 {
-                    return self.fail(Fault::NotAPdr);
+                    return self.fail(InputErrorKind::NotAPdr);
                 }
                 self.open.push(value.to_owned());
             }
             ("END_OBJECT", Some(object)) if object == value => {
                 self.open.pop();
                 match value {
-                    "FILE_SPEC" => self.group.push(std::mem::take(&mut self.spec)),
-                    "FILE_GROUP" => self.end_group()?,
+                    "FILE_SPEC" => return self.end_file(),
+                    "FILE_GROUP" => return self.end_group(),
                     _ => {}
                 }
             }
-            ("END_OBJECT", _) => return self.fail(Fault::NotAPdr),
+            ("END_OBJECT", _) => return self.fail(InputErrorKind::NotAPdr),
             ("FILE_ID", Some("FILE_SPEC")) => {
                 self.spec.file_id = Some((value.to_owned(), self.lines.number()));
             }
             ("FILE_TYPE", Some("FILE_SPEC")) => value.clone_into(&mut self.spec.file_type),
             _ => {}
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn end_group(&mut self) -> Result<(), Error> {
-        let files = std::mem::take(&mut self.group);
-        let (every_file, line) = (self.every_file, self.lines.number());
-        let is_data = |spec: &&Spec| !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
-        let chosen: Vec<&Spec> = if every_file {
-            files.iter().collect()
-        } else {
-            files.iter().find(is_data).into_iter().collect()
-        };
-        if chosen.is_empty() {
-            return self.fail(Fault::NoField { field: "FILE_ID".to_owned() });
+    fn end_file(&mut self) -> Result<Option<Record>, Error> {
+        let spec = std::mem::take(&mut self.spec);
+        if self.every_file {
+            self.has_granule = true;
+            return self.record_of(&spec).map(Some);
         }
-        for spec in chosen {
-            let Some((text, line)) = &spec.file_id else {
-                let fault = Fault::NoField { field: "FILE_ID".to_owned() };
-                return Err(Error::new(&self.name, line, fault));
-            };
-            let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
-                Error::new(&self.name, *line, Fault::GranuleId { text: text.clone(), cause })
-            })?;
-            let location = SourceLocation::Line { source: self.name.clone(), line: *line };
-            self.ready.push_back(Record::new(granule_id, location));
+        let is_data = !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
+        if is_data && self.data.is_none() {
+            self.data = Some(spec);
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn end_group(&mut self) -> Result<Option<Record>, Error> {
+        let has_granule = std::mem::take(&mut self.has_granule);
+        match self.data.take() {
+            Some(spec) => self.record_of(&spec).map(Some),
+            None if has_granule => Ok(None),
+            None => self.fail(no_file_id()),
+        }
+    }
+
+    fn record_of(&self, spec: &Spec) -> Result<Record, Error> {
+        let Some((text, line)) = &spec.file_id else { return self.fail(no_file_id()) };
+        let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
+            Error::new(&self.name, *line, InputErrorKind::GranuleId { text: text.clone(), cause })
+        })?;
+        let location = SourceLocation::Line { source: self.name.clone(), line: *line };
+        Ok(Record::new(granule_id, location))
     }
 }
 
-impl<R: BufRead> Read for Pdr<R> {
+fn no_file_id() -> InputErrorKind {
+    InputErrorKind::NoField { field: "FILE_ID".to_owned() }
+}
+
+impl<R: BufRead> RecordReader for Pdr<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
         loop {
-            if let Some(record) = self.ready.pop_front() {
-                return Ok(Some(record));
-            }
             if !self.lines.advance()? {
                 return match self.open.last() {
-                    Some(_) => self.fail(Fault::Cut),
+                    Some(_) => self.fail(InputErrorKind::Truncated),
                     None => Ok(None),
                 };
             }
+            if self.lines.is_cut() {
+                return Err(self.lines.too_long());
+            }
             let Ok(line) = std::str::from_utf8(self.lines.bytes()) else {
-                return self.fail(Fault::NotAPdr);
+                return self.fail(InputErrorKind::NotAPdr);
             };
             let line = line.trim().to_owned();
             if line.is_empty() {
@@ -139,14 +151,17 @@ impl<R: BufRead> Read for Pdr<R> {
             }
             let statement = line.strip_suffix(';').unwrap_or(&line);
             let Some((name, value)) = statement.split_once('=') else {
-                return self.fail(Fault::NotAPdr);
+                return self.fail(InputErrorKind::NotAPdr);
             };
-            self.take(name.trim(), unquoted(value.trim()))?;
+            let record = self.take(name.trim(), unquoted(value.trim()))?;
+            if record.is_some() {
+                return Ok(record);
+            }
         }
     }
 }
 
-/// The value without the quotes that may stand around it: `'006'` keeps its zeros.
+/// The value without the quotes around it, if there are any: `'006'` keeps its zeros.
 fn unquoted(value: &str) -> &str {
     ['"', '\'']
         .into_iter()

@@ -1,15 +1,18 @@
-//! What catalogues answer: CMR's `granules.umm_json` and `granules.json`, and a STAC collection.
+//! The search responses of catalogues: CMR's `granules.umm_json` and `granules.json`, and a STAC
+//! ItemCollection.
 
 use std::io::BufRead;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::error::{Error, InputErrorKind};
 use super::json_items::JsonItems;
-use super::{Error, Fault, Hits, Read, Record, time};
+use super::record::{Hits, Record, RecordReader};
+use super::spelled_time;
 use crate::model::{GranuleId, SourceLocation, Timestamp};
 
-/// Which catalogue's answer it is.
+/// Which catalogue's response it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// CMR UMM-G: `items[].umm.GranuleUR`.
@@ -23,13 +26,13 @@ pub(super) enum Dialect {
 /// Which of a granule's names is its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
-    /// The catalogue's.
+    /// The name that the catalogue gives it.
     Catalogue,
-    /// The producer's.
+    /// The name that its producer gave it.
     Producer,
 }
 
-/// The granules of an answer.
+/// The granules of a response.
 pub(super) struct Response<R> {
     items: JsonItems<R>,
     name: Arc<str>,
@@ -58,8 +61,8 @@ impl<R: BufRead> Response<R> {
             Some(column) if columns[0] == column => Name::Catalogue,
             Some(column) => {
                 let columns = columns.iter().map(|&column| column.to_owned()).collect();
-                let fault = Fault::NoColumn { column: column.to_owned(), columns };
-                return Err(Error::new(&name, 1, fault));
+                let kind = InputErrorKind::NoColumn { column: column.to_owned(), columns };
+                return Err(Error::new(&name, 1, kind));
             }
         };
         let items = JsonItems::new(file, name.clone(), path);
@@ -67,8 +70,8 @@ impl<R: BufRead> Response<R> {
     }
 
     fn record_of(&self, item: &Value, line: u64) -> Result<Record, Error> {
-        let fail = |fault| Error::new(&self.name, line, fault);
-        let no_field = |field: &str| fail(Fault::NoField { field: field.to_owned() });
+        let fail = |kind| Error::new(&self.name, line, kind);
+        let no_field = |field: &str| fail(InputErrorKind::NoField { field: field.to_owned() });
         let (field, text) = match (self.dialect, self.which) {
             (Dialect::UmmJson, Name::Catalogue) => {
                 ("umm.GranuleUR", item.pointer("/umm/GranuleUR"))
@@ -86,16 +89,17 @@ impl<R: BufRead> Response<R> {
         };
         let text = text.and_then(Value::as_str).ok_or_else(|| no_field(field))?;
         let granule_id = GranuleId::new(text)
-            .map_err(|cause| fail(Fault::GranuleId { text: text.to_owned(), cause }))?;
+            .map_err(|cause| fail(InputErrorKind::GranuleId { text: text.to_owned(), cause }))?;
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
         let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
         if self.with_dates {
             let read = |text: &Value| -> Result<Timestamp, Error> {
                 let text = text.as_str().unwrap_or_default();
-                time::read(text).map_err(fail)
+                spelled_time::parse(text).map_err(fail)
             };
-            let ingested = self.ingest_date(item).ok_or_else(|| fail(Fault::NoIngestDate))?;
+            let ingested =
+                self.ingest_date(item).ok_or_else(|| fail(InputErrorKind::NoIngestDate))?;
             record.ingested = Some(read(ingested)?);
             if is_deleted {
                 let field = "meta.revision-date";
@@ -128,7 +132,7 @@ fn typed<'item>(item: &'item Value, list: &str, key: &str, value: &str) -> Optio
         .find(|entry| entry.get(key).is_some_and(|it| it == value))
 }
 
-impl<R: BufRead> Read for Response<R> {
+impl<R: BufRead> RecordReader for Response<R> {
     fn record(&mut self) -> Result<Option<Record>, Error> {
         let Some((item, line)) = self.items.next_item()? else { return Ok(None) };
         self.count += 1;
@@ -137,5 +141,9 @@ impl<R: BufRead> Read for Response<R> {
 
     fn hits(&self) -> Option<Hits> {
         self.items.hits.map(|hits| Hits { hits, items: self.count })
+    }
+
+    fn has_next_page(&self) -> bool {
+        self.items.has_next_page
     }
 }

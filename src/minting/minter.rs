@@ -1,31 +1,31 @@
-//! One generator that the threads of a process share.
+//! A payment id generator that the threads of a process share.
 
 use std::time::Duration;
 
 use super::payment::{MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
 
-/// Under the model checker the atomics are its own, so that it can try every order.
+/// The model checker has atomics of its own, with which it tries every order of the threads.
 #[cfg(accession_loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(accession_loom))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a [`PaymentMinter`] knows of time; the library has no clock of its own.
+/// The clock of a [`PaymentMinter`]. The library has no clock of its own.
 pub trait Clock {
-    /// What it is now.
+    /// Returns the present time.
     fn now(&self) -> Timestamp;
 
-    /// Waits; called with nothing locked.
+    /// Waits for this long. No lock is held meanwhile.
     fn wait(&self, duration: Duration);
 }
 
-/// Issues payment ids of one worker to all threads of one process, each id once.
+/// Issues the payment ids of one worker to all threads of one process, each id once.
 ///
-/// What was issued last is one atomic word, so no thread holds a lock, least of all while it waits
-/// for the next second. The first id is of the second after the minter was made: a process that
-/// begins anew within a second repeats none. For workers that must not repeat whatever the clock
-/// did meanwhile, [`crate::Registry::lease_payment_ids`] keeps the last second in the registry.
+/// The last id issued is one atomic word, so no thread holds a lock, even while it waits for the
+/// next second. The first id is of the second after the minter was made, so a process that is
+/// restarted within a second does not repeat an id. Where the clock may have gone back between two
+/// runs, use [`crate::Registry::lease_payment_ids`], which keeps the last second in the registry.
 ///
 /// # Examples
 ///
@@ -58,15 +58,16 @@ pub struct PaymentMinter<C> {
     scheme: Scheme,
     worker: Worker,
     clock: C,
-    /// The last second an id was issued of, and the next counter in it, below [`COUNTER_BITS`].
+    /// The last second of which an id was issued and, in the low [`COUNTER_BITS`], the next counter
+    /// in that second.
     last: AtomicU64,
 }
 
-/// Bits of the counter within the word; 36^6 seconds fit into the rest.
+/// Bits of the counter in the word. 36^6 seconds fit in the rest.
 const COUNTER_BITS: u32 = 16;
 
 impl<C: Clock> PaymentMinter<C> {
-    /// A minter for one worker; nobody else may mint for it.
+    /// Makes a minter for one worker. There must be no other minter for that worker.
     ///
     /// # Errors
     ///
@@ -77,16 +78,16 @@ impl<C: Clock> PaymentMinter<C> {
         Ok(PaymentMinter { scheme, worker, clock, last: AtomicU64::new(spent) })
     }
 
-    /// The next id: of this second, or of the last one if the clock went back by a few seconds; once
-    /// all ids of a second are issued, waits for the next.
+    /// Issues the next id. It is of the present second, or of the last one if the clock went back by a
+    /// few seconds. Waits for the next second if all ids of a second are issued.
     ///
     /// # Errors
     ///
     /// [`PaymentError::ClockBehind`]; [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
     pub fn mint(&self) -> Result<PaymentId, PaymentError> {
         loop {
-            // First what was issued, and then the clock: the other way round, a thread that was
-            // held up between the two would find ids of later seconds, and blame the clock.
+            // The last id is read before the clock. In the other order, a thread that is suspended
+            // between the two would find ids of later seconds and report that the clock is behind.
             let seen = self.last.load(Ordering::Acquire);
             let now = self.clock.now();
             let second = self.scheme.second_at(now)?;
@@ -102,7 +103,7 @@ impl<C: Clock> PaymentMinter<C> {
                 self.wait_until_after(last, now)?;
                 continue;
             };
-            // Whoever was faster took this counter: then look again.
+            // If another thread has taken this counter, try again.
             let next = pack(second, counter + 1);
             let taken =
                 self.last.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Acquire);

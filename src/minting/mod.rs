@@ -1,8 +1,8 @@
-//! The two id helpers that stand beside the register: pure, given a clock and what was issued last.
+//! The two id helpers. They have no clock and no storage of their own.
 //!
-//! [`unique_granule`] makes, takes apart and explains NASA Cumulus' unique granule ids; [`payment`]
-//! are nine-character Base36 payment ids, and [`PaymentMinter`] issues them to the threads of one
-//! process. What must last beyond a process is in the registry
+//! [`unique_granule`] makes, splits and explains NASA Cumulus' unique granule ids. [`payment`] has the
+//! nine-character Base36 payment ids, and [`PaymentMinter`] issues them to the threads of one
+//! process. Ids that must not repeat after a restart are issued by the registry
 //! ([`crate::Registry::lease_payment_ids`]).
 //!
 //! Source: ids.md, which says where the two source documents contradict themselves.

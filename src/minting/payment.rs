@@ -1,19 +1,20 @@
-//! Payment ids: nine characters of Base36, most significant first, so that ids of one epoch sort by
-//! time as text.
+//! Payment ids: nine characters of Base36, most significant first, so that the ids of one epoch sort
+//! by time.
 //!
 //! # Layouts
 //!
-//! Six characters are the seconds since the epoch, `0-9A-Z`, fixed width: until 36^6 s, which is
-//! 68.98 years (the document says 60). Three are the worker and its counter in that second:
+//! The first six characters are the seconds since the epoch, in digits `0-9A-Z`: at most 36^6 s,
+//! which is 68.98 years (the document says 60). The last three are the worker and its counter in that
+//! second:
 //!
 //! - [`Layout::Standard`]: one character for the worker (0–35), two for the counter (0–1,295).
-//! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers there, but
-//!   36^3 is 46,656 and not 65,536: only the workers 0–44 have all their 1,024 counters.
+//! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers, but 36^3 is
+//!   46,656 and not 65,536: only the workers 0–44 have all 1,024 counters.
 //!
-//! An id does not tell its layout or its epoch, and the same id means different things in each: a
-//! registry issues ids of one layout and one epoch only.
+//! An id does not contain its layout or its epoch, and means something else in each. So a registry
+//! issues ids of only one layout and one epoch.
 //!
-//! The epoch is 2024-01-01 unless told. (The document's decision says 2024, its example 2022.)
+//! The default epoch is 2024-01-01. (The document's decision says 2024, its example 2022.)
 //!
 //! Source: ids.md, Payment id; seed 002 (ADR 13).
 
@@ -24,15 +25,15 @@ use serde::Serialize;
 
 use crate::model::{Timestamp, quoted};
 
-/// Seconds that six characters can count: 36^6.
+/// How many seconds six characters can count: 36^6.
 pub const SECONDS: u64 = 36_u64.pow(6);
 
-/// What three characters can count: 36^3.
+/// How many numbers three characters can write: 36^3.
 const PLACES: u32 = 36_u32.pow(3);
 
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// How worker and counter share three characters.
+/// How the worker and the counter share three characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
@@ -44,7 +45,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// How many workers it has.
+    /// Returns the number of workers.
     pub const fn workers(self) -> u32 {
         match self {
             Layout::Standard => 36,
@@ -52,7 +53,7 @@ impl Layout {
         }
     }
 
-    /// How many ids a worker has in a second.
+    /// Returns the number of ids that a worker has in a second.
     pub const fn counters(self) -> u32 {
         match self {
             Layout::Standard => 36 * 36,
@@ -60,7 +61,7 @@ impl Layout {
         }
     }
 
-    /// Its name on the command line.
+    /// Returns its name, `standard` or `wide`.
     pub const fn name(self) -> &'static str {
         match self {
             Layout::Standard => "standard",
@@ -86,15 +87,15 @@ impl FromStr for Layout {
     }
 }
 
-/// A name that no layout has.
+/// A name that is not that of a [`Layout`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a layout is standard or wide")]
 pub struct LayoutError;
 
-/// What ids mean: their layout, and from when on they count.
+/// The meaning of ids: their layout, and the instant from which their seconds are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
-    /// How worker and counter share three characters.
+    /// How the worker and the counter share three characters.
     pub layout: Layout,
     /// The instant of second 0.
     pub epoch: Timestamp,
@@ -108,11 +109,11 @@ impl Default for Scheme {
 }
 
 impl Scheme {
-    /// A worker of this layout.
+    /// Returns a worker of this layout.
     ///
     /// # Errors
     ///
-    /// [`PaymentError::NoWorker`].
+    /// [`PaymentError::NoWorker`]: the layout has fewer workers.
     pub fn worker(self, worker: u32) -> Result<Worker, PaymentError> {
         if worker < self.layout.workers() {
             Ok(Worker(worker))
@@ -121,7 +122,7 @@ impl Scheme {
         }
     }
 
-    /// The second of an instant.
+    /// Returns the second of an instant, counted from the epoch.
     ///
     /// # Errors
     ///
@@ -137,18 +138,18 @@ impl Scheme {
         }
     }
 
-    /// The instant of a second.
+    /// Returns the first instant of a second. `None` after the year 9999.
     pub fn instant_of(self, second: u64) -> Option<Timestamp> {
         let micros = i64::try_from(second).ok()?.checked_mul(1_000_000)?;
         Timestamp::from_micros(self.epoch.as_micros().checked_add(micros)?)
     }
 
-    /// The id of a counter in a second.
+    /// Returns the id of a counter in a second.
     ///
     /// # Panics
     ///
-    /// Never for a second and a counter below [`SECONDS`] and [`Layout::counters`]; these come out
-    /// of [`Scheme::second_at`] and of the minter.
+    /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], as those
+    /// of [`Scheme::second_at`] and of the minter are.
     pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
         let location = match self.layout {
             Layout::Standard => worker.0 * 36 * 36 + counter,
@@ -163,12 +164,12 @@ impl Scheme {
         PaymentId(characters)
     }
 
-    /// What an id says, read by this scheme.
+    /// Decodes an id of this scheme.
     ///
     /// # Errors
     ///
-    /// [`PaymentError::NotYet`]: its time has not come; [`PaymentError::NoSuchPlace`]: the layout
-    /// has no such worker.
+    /// [`PaymentError::NotYet`]: its time is in the future; [`PaymentError::NoSuchPlace`]: the layout
+    /// does not have that worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded, PaymentError> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
@@ -194,18 +195,18 @@ impl Scheme {
 pub struct Worker(u32);
 
 impl Worker {
-    /// Its number.
+    /// Returns its number.
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// Nine characters, `0-9A-Z`.
+/// A payment id: nine characters `0-9A-Z`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId([u8; 9]);
 
 impl PaymentId {
-    /// The characters.
+    /// Returns the characters.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("its characters are ASCII")
     }
@@ -261,80 +262,80 @@ impl Serialize for PaymentId {
     }
 }
 
-/// What an id says.
+/// A decoded id.
 ///
 /// Its fields, in this order, are those of `payment-id` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Decoded {
     /// The id.
     pub id: PaymentId,
-    /// Its second, from its first instant on.
+    /// The first instant of its second.
     pub time: Timestamp,
-    /// Who issued it.
+    /// The worker that issued it.
     pub worker: u32,
-    /// The how-manieth of that second it is, from 0 on.
+    /// The zero-based sequence number within the second.
     pub counter: u32,
-    /// The layout it was read by.
+    /// The layout by which it was decoded.
     pub layout: Layout,
-    /// The epoch it was read by.
+    /// The epoch by which it was decoded.
     pub epoch: Timestamp,
 }
 
-/// What can be wrong with a payment id, or with issuing one.
+/// Why a string is not a payment id, or why an id cannot be decoded or issued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PaymentError {
     /// Not nine characters.
     #[error("a payment id has nine characters, {} has {characters}", quoted(text))]
     Length {
-        /// The text.
+        /// The string as it was given.
         text: String,
-        /// How many it has.
+        /// How many characters it has.
         characters: usize,
     },
     /// Lower case.
     #[error("a payment id is upper case, {} has lower case: one of the old scheme?", quoted(text))]
     LowerCase {
-        /// The text.
+        /// The string as it was given.
         text: String,
     },
-    /// Another character than 0-9 and A-Z.
-    #[error("a payment id has 0-9 and A-Z only, {} holds {character:?}", quoted(text))]
+    /// A character other than 0-9 and A-Z.
+    #[error("a payment id has only 0-9 and A-Z, but {} contains {character:?}", quoted(text))]
     Character {
-        /// The text.
+        /// The string as it was given.
         text: String,
-        /// The first that is another.
+        /// The first such character.
         character: char,
     },
-    /// A time that has not come.
-    #[error("{id} would be of {}, which has not come: by the epoch {epoch}, and now it is {now}", match time {
+    /// A time in the future.
+    #[error("{id} would have been issued at {}, which is in the future: the epoch is {epoch}, and it is now {now}", match time {
         Some(time) => time.to_string(),
         None => "after the year 9999".to_owned(),
     })]
     NotYet {
         /// The id.
         id: PaymentId,
-        /// Its time by the epoch.
+        /// Its time by the epoch. `None` after the year 9999.
         time: Option<Timestamp>,
-        /// What the clock says.
+        /// The time of the clock.
         now: Timestamp,
-        /// The epoch it was read by.
+        /// The epoch by which it was decoded.
         epoch: Timestamp,
     },
     /// An id of a worker that the layout does not have.
-    #[error("{id} would be of worker {worker}, which the {layout} layout does not have: it has 0 to {}", layout.workers() - 1)]
+    #[error("{id} would be an id of worker {worker}, but the {layout} layout has only the workers 0 to {}", layout.workers() - 1)]
     NoSuchPlace {
         /// The id.
         id: PaymentId,
-        /// Whose it would be.
+        /// The worker in the id.
         worker: u32,
-        /// The layout it was read by.
+        /// The layout by which it was decoded.
         layout: Layout,
     },
     /// A worker that the layout does not have.
     #[error("the {layout} layout has the workers 0 to {}, not {worker}{}", layout.workers() - 1, match layout {
         Layout::Standard => "",
-        Layout::Wide => ": from 45 on three characters cannot hold all counters",
+        Layout::Wide => ": from 45 on, three characters cannot hold all counters",
     })]
     NoWorker {
         /// The number.
@@ -342,39 +343,40 @@ pub enum PaymentError {
         /// The layout.
         layout: Layout,
     },
-    /// The clock stands before the epoch.
-    #[error("now it is {now}, before the epoch {epoch}: no id can be issued")]
+    /// The clock is before the epoch.
+    #[error("it is now {now}, before the epoch {epoch}: no id can be issued")]
     BeforeEpoch {
-        /// What the clock says.
+        /// The time of the clock.
         now: Timestamp,
         /// The epoch.
         epoch: Timestamp,
     },
-    /// The clock stands after the last second.
+    /// The clock is after the last second of the epoch.
     #[error(
-        "now it is {now}, after the last second of the epoch {epoch}: six characters are spent"
+        "it is now {now}, after the last second of the epoch {epoch}: six characters cannot count further"
     )]
     AfterLast {
-        /// What the clock says.
+        /// The time of the clock.
         now: Timestamp,
         /// The epoch.
         epoch: Timestamp,
     },
     /// The clock went back by more than a few seconds.
     #[error(
-        "the clock is {seconds} s behind the last id of worker {worker}: it went back, or another \
-         machine's is wrong"
+        "the clock is {seconds} s behind the last id of worker {worker}: it was set back, or the clock of \
+         another machine is wrong"
     )]
     ClockBehind {
         /// By how many seconds.
         seconds: u64,
-        /// Whose last id it is.
+        /// The worker that issued the last id.
         worker: u32,
     },
 }
 
-/// By how much the clock may be behind the last id: then ids go on in its second. A clock is set
-/// back by less when it is kept in step; by more it is wrong, and waiting would hide that.
+/// By how much the clock may be behind the last id. Up to that, ids continue in the second of the last
+/// one: a clock that is synchronised is set back by less. Beyond it the clock is wrong, and waiting
+/// would hide that.
 pub(crate) const MAX_BEHIND_SECONDS: u64 = 5;
 
 #[cfg(test)]
@@ -408,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn erratum_six_characters_last_68_98_years_and_not_60() {
+    fn erratum_six_characters_count_68_98_years_and_not_60() {
         let scheme = Scheme::default();
         let last = scheme.instant_of(SECONDS - 1).unwrap();
         assert_eq!(last.to_string(), "2092-12-23T05:45:35Z");
@@ -436,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_both_layouts_comes_back_and_sorts() {
+    fn every_id_of_both_layouts_is_decoded_again_and_sorts_by_time() {
         for layout in [Layout::Standard, Layout::Wide] {
             let scheme = Scheme { layout, ..Scheme::default() };
             let mut last = None;
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_says_why() {
+    fn a_refused_id_says_why() {
         for (text, message) in [
             ("2KNQ8300", "a payment id has nine characters, \"2KNQ8300\" has 8"),
             ("2KNQ83000Z", "a payment id has nine characters, \"2KNQ83000Z\" has 10"),
@@ -468,14 +470,17 @@ mod tests {
                 "2knq8300z",
                 "a payment id is upper case, \"2knq8300z\" has lower case: one of the old scheme?",
             ),
-            ("2KNQ-300Z", "a payment id has 0-9 and A-Z only, \"2KNQ-300Z\" holds '-'"),
-            ("2KNQ83Ö0Z", "a payment id has 0-9 and A-Z only, \"2KNQ83Ö0Z\" holds 'Ö'"),
+            ("2KNQ-300Z", "a payment id has only 0-9 and A-Z, but \"2KNQ-300Z\" contains '-'"),
+            ("2KNQ83Ö0Z", "a payment id has only 0-9 and A-Z, but \"2KNQ83Ö0Z\" contains 'Ö'"),
         ] {
             assert_eq!(text.parse::<PaymentId>().unwrap_err().to_string(), message);
         }
         let early = "2025-01-01T00:00:00Z".parse().unwrap();
         let refused =
             Scheme::default().decode("2KNQ8300Z".parse().unwrap(), early).unwrap_err().to_string();
-        assert!(refused.starts_with("2KNQ8300Z would be of 2028-12-06T"), "{refused}");
+        assert!(
+            refused.starts_with("2KNQ8300Z would have been issued at 2028-12-06T"),
+            "{refused}"
+        );
     }
 }

@@ -1,13 +1,13 @@
 //! NASA Cumulus' unique granule ids: `<producer granule id>_<suffix>`.
 //!
-//! The suffix is the beginning of the base64url text of an MD5, without padding and **with every
-//! `_` taken out**. (The document's step 4 only says "slice"; its three reference implementations,
-//! and what Cumulus ships, take the `_` out first.) So its alphabet has 63 symbols, and after the
-//! last `_` of an id stands its whole suffix.
+//! The suffix is the beginning of an MD5 in base64url, without padding and **with every `_`
+//! removed**. (The document's step 4 only says "slice"; its three reference implementations, and what
+//! Cumulus ships, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id is
+//! everything after its last `_`.
 //!
-//! What is hashed: the collection id (formula C, shipped since 2025); or the collection id, `_` and
-//! a time in nanoseconds, so that each call gives another id. Formula B, of 2025-07, hashed
-//! `<granule id>_<collection id>`; ids of it are in the wild, and [`explain`] knows them.
+//! The hash is that of the collection id (formula C, shipped since 2025), or of the collection id, `_`
+//! and a time in nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
+//! `<granule id>_<collection id>`; such ids are in use, and [`explain`] recognises them.
 //!
 //! Source: ids.md, Unique granule id; seed 000.
 
@@ -20,13 +20,14 @@ use md5::{Digest, Md5};
 
 use crate::model::{GranuleId, GranuleIdError, quoted};
 
-/// A collection as Cumulus names it: `name___version`, the version a text (`001` is not `1`).
+/// A collection as Cumulus names it: `name___version`, where the version is a string (`001` is not
+/// `1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionId(String);
 
-/// A text that names no collection.
+/// A string that is not a collection id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a collection id is a text such as MOD09GQ___006, without control characters")]
+#[error("a collection id is a string such as MOD09GQ___006, without control characters")]
 pub struct CollectionIdError;
 
 impl FromStr for CollectionId {
@@ -46,22 +47,22 @@ impl fmt::Display for CollectionId {
     }
 }
 
-/// How many characters a suffix has: 1 to 22; 8 unless told.
+/// The length of a suffix in characters: 1 to 22, by default 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HashLength(u8);
 
-/// A number of characters that no suffix has.
+/// A number of characters that a suffix cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a suffix has 1 to 22 characters, 8 by default")]
 pub struct HashLengthError;
 
 impl HashLength {
-    /// Every length, the shortest first.
+    /// Returns every length, the shortest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (1..=22).map(HashLength)
     }
 
-    /// As a number.
+    /// Returns the length as a number.
     pub fn get(self) -> usize {
         usize::from(self.0)
     }
@@ -84,40 +85,39 @@ impl FromStr for HashLength {
     }
 }
 
-/// Why no unique id is made.
+/// Why a unique id cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UniqueIdError {
-    /// The hash has fewer characters than that: the reference implementations return fewer
-    /// without a word.
+    /// The hash has fewer characters than were asked for. The reference implementations then silently
+    /// return a shorter suffix.
     #[error(
-        "a suffix of {asked} characters cannot be had of {hashed}: without its _ the hash has {left}"
+        "a suffix of {asked} characters cannot be made of {hashed}: without its _ the hash has {left}"
     )]
     TooShort {
         /// What was hashed.
         hashed: String,
         /// How many characters were asked for.
         asked: usize,
-        /// How many there are: 17 to 22.
+        /// How many characters the hash has, usually 17 to 22.
         left: usize,
     },
-    /// With its suffix the id is none that a granule can have.
+    /// The producer's id with its suffix is not a granule id.
     #[error("{} with its suffix is refused: {cause}", quoted(producer.as_str()))]
     GranuleId {
         /// The producer's id.
         producer: GranuleId,
-        /// Why.
+        /// Why it is not a granule id.
         cause: GranuleIdError,
     },
 }
 
-/// The unique id of a producer's granule; with `nanoseconds` the time is hashed too.
-///
-/// Without it the same granule and collection give the same id at each call.
+/// Makes the unique id of a producer's granule. With `nanoseconds`, the time is hashed too; without,
+/// the same granule and collection give the same id at each call.
 ///
 /// # Errors
 ///
-/// [`UniqueIdError`]: the suffix cannot be so long; or the id becomes longer than 1,024 bytes.
+/// The hash is shorter than the suffix should be, or the id would be longer than 1,024 bytes.
 ///
 /// # Examples
 ///
@@ -146,19 +146,19 @@ pub fn unique(
         .map_err(|cause| UniqueIdError::GranuleId { producer: producer.clone(), cause })
 }
 
-/// The base64url text of the MD5, without `_`: 17 to 22 characters.
+/// The MD5 in base64url, without `_`.
 fn hash(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(Md5::digest(text)).replace('_', "")
 }
 
-/// The producer's part and the suffix of a unique id: parted at the last `_`, since suffixes hold
-/// none; nothing if there is none, or nothing on one side of it.
+/// Splits a unique id into the producer's id and the suffix, at the last `_`, since a suffix has none.
+/// `None` if there is no `_`, or nothing on one side of it.
 pub fn split(granule_id: &GranuleId) -> Option<(&str, &str)> {
     let (producer, suffix) = granule_id.as_str().rsplit_once('_')?;
     (!producer.is_empty() && !suffix.is_empty()).then_some((producer, suffix))
 }
 
-/// Which formula made an id.
+/// The formula that made an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Formula {
     /// `<granule id>_<collection id>`, 2025-07.
@@ -176,8 +176,8 @@ impl fmt::Display for Formula {
     }
 }
 
-/// Which formula made the suffix of an id, if the collection is this one; none: another
-/// collection, or a time was hashed too, which nobody can tell from the id.
+/// Returns the formula that made the suffix of an id, given its collection. `None` if the id is of
+/// another collection, or the time was hashed too, which cannot be recognised.
 pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Option<Formula> {
     let formulas =
         [(Formula::C, collection.to_string()), (Formula::B, format!("{producer}_{collection}"))];
@@ -185,10 +185,10 @@ pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Optio
     made.map(|(formula, _)| formula)
 }
 
-/// The probability that of so many suffixes of this length at least two are alike, by an alphabet
-/// of so many symbols: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d = symbols^length`.
+/// Returns the probability that at least two of `ingests` suffixes of this length are equal, with an
+/// alphabet of `symbols`: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d = symbols^length`.
 ///
-/// The true alphabet has 63; the document reckons with 64.
+/// The alphabet has 63 symbols; the document calculates with 64.
 pub fn risk(ingests: u64, hash_length: HashLength, symbols: u32) -> f64 {
     let ingests = ingests as f64;
     let pairs = ingests * (ingests - 1.0) / 2.0;
@@ -204,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_of_ids_md() {
-        // Collection, what is left of its hash without `_`, and the beginning.
+    fn the_vectors_of_ids_md_are_reproduced() {
+        // A collection, and its hash without `_`.
         for (collection, full) in [
             ("MOD09GQ___006", "wJJ69jjWqRUe9w034C55cA"),
             ("testCollection", "PFA7fPRD0WmizQFzOrp9g"),
@@ -252,7 +252,7 @@ mod tests {
         let refused = unique(&producer, &collection, length(21), None).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "a suffix of 21 characters cannot be had of otherType___002: without its _ the hash has 20"
+            "a suffix of 21 characters cannot be made of otherType___002: without its _ the hash has 20"
         );
         for text in ["0", "23", "-1", "x", ""] {
             assert!(text.parse::<HashLength>().is_err(), "{text}");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_time_each_call_gives_another_id() {
+    fn with_a_time_each_call_makes_another_id() {
         let producer: GranuleId = "a".parse().unwrap();
         let collection: CollectionId = "MOD09GQ___006".parse().unwrap();
         let at =
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_without_two_parts_is_not_split() {
+    fn an_id_without_two_sides_of_an_underscore_is_not_split() {
         for text in ["a", "_a", "a_"] {
             assert_eq!(split(&text.parse().unwrap()), None, "{text}");
         }

@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Error, Result};
 use crate::chain::Chain;
-use crate::input::{Error as InputError, Fault, MAX_ROW_BYTES};
+use crate::input::{Error as InputError, InputErrorKind, MAX_ROW_BYTES};
 use crate::model::{
     Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance,
     SourceLocation, Timestamp,
@@ -239,7 +239,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// It is none, or one of a newer version.
     pub fn open(file: R, name: &str) -> std::result::Result<Self, InputError> {
-        let dataset = Dataset::named("-".parse().expect("a dash is a name"));
+        let dataset = Dataset::named("unread".parse().expect("it has letters only"));
         let mut reader = Reader {
             file,
             name: name.into(),
@@ -338,7 +338,7 @@ impl<R: BufRead> Reader<R> {
 
     fn granule_id(&self, text: String) -> std::result::Result<GranuleId, InputError> {
         GranuleId::new(text.as_str()).map_err(|cause| {
-            InputError::new(&self.name, self.line, Fault::GranuleId { text, cause })
+            InputError::new(&self.name, self.line, InputErrorKind::GranuleId { text, cause })
         })
     }
 
@@ -351,11 +351,15 @@ impl<R: BufRead> Reader<R> {
         text: &str,
         what: &str,
     ) -> std::result::Result<T, InputError> {
-        text.parse().or_else(|_| self.fail(&format!("{text:?} is no {what}")))
+        text.parse().or_else(|_| self.fail(&format!("{text:?} is not a {what}")))
     }
 
     fn record(&self, read: DatasetRead) -> std::result::Result<Dataset, InputError> {
-        let mut dataset = Dataset::named(self.parse(&read.name, "dataset name")?);
+        let mut dataset = Dataset::named(
+            DatasetName::from_stored(&read.name)
+                .or_else(|_| self.fail(&format!("{:?} is not a dataset name", read.name)))?,
+        );
+        dataset.url = read.url.map(|text| self.parse(&text, "web address")).transpose()?;
         dataset.doi = read.doi.map(|text| self.parse(&text, "DOI")).transpose()?;
         let year = read.year.map(|year| self.parse(&year.to_string(), "year"));
         dataset.year = year.transpose()?;
@@ -369,8 +373,8 @@ impl<R: BufRead> Reader<R> {
                 )
             })
             .collect::<std::result::Result<_, InputError>>()?;
-        let DatasetRead { title, publisher, version, url, archive, licence, .. } = read;
-        Ok(Dataset { title, publisher, version, url, archive, licence, ..dataset })
+        let DatasetRead { title, publisher, version, archive, licence, .. } = read;
+        Ok(Dataset { title, publisher, version, archive, licence, ..dataset })
     }
 
     /// The next line without its check, closed again; none at the end.
@@ -379,7 +383,7 @@ impl<R: BufRead> Reader<R> {
         let mut bytes = Vec::new();
         let read = (&mut self.file).take(MAX_ROW_BYTES).read_until(b'\n', &mut bytes);
         if let Err(cause) = read {
-            return Err(InputError::new(&self.name, self.line, Fault::Unreadable { cause }));
+            return Err(InputError::new(&self.name, self.line, InputErrorKind::of_io(cause)));
         }
         if bytes.is_empty() {
             return Ok(None);
@@ -414,7 +418,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn fail<T>(&self, what: &str) -> std::result::Result<T, InputError> {
-        let fault = Fault::Manifest { what: what.to_owned() };
-        Err(InputError::new(&self.name, self.line, fault))
+        let kind = InputErrorKind::Manifest { what: what.to_owned() };
+        Err(InputError::new(&self.name, self.line, kind))
     }
 }

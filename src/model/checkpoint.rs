@@ -1,13 +1,14 @@
-//! Where a rewind can resume.
+//! A point of the chain from which hashing can resume.
 
-use super::{GranuleId, Identifier};
+use super::granule_id::GranuleId;
+use super::identifier::Identifier;
 
-/// The chain of the granules that a dataset holds, up to and including one of them.
+/// The value of a dataset's chain after one of its granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The last id of the chain.
+    /// The last id in the chain.
     pub granule_id: GranuleId,
-    /// The chain after it.
+    /// The value of the chain after that id.
     pub chain: Identifier,
     /// How many granules the chain has, so that a pass that resumes here can tell whether rows are
     /// missing. `None` where an older version set the checkpoint.

@@ -1,20 +1,20 @@
-//! Who made a dataset.
+//! The creators of a dataset.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::quoted;
+use super::quoted::quoted;
 
-/// Who made a dataset: a person, or an organisation.
+/// A creator of a dataset: a person or an organisation.
 ///
 /// # Syntax
 ///
-/// A person is `Family, Given` (or `Family,` for one with a single name); anything without a comma
-/// is an organisation. An organisation with a comma in its name stands in braces, as in BibTeX:
-/// `{University of California, Santa Barbara}`. An ORCID follows in parentheses:
-/// `Carberry, Josiah (0000-0002-1825-0097)`; it is also read with `https://orcid.org/` before it.
+/// A person is written `Family, Given`, or `Family,` if there is only one name. Anything without a
+/// comma is an organisation. An organisation with a comma in its name is written in braces, as in
+/// BibTeX: `{University of California, Santa Barbara}`. A person's ORCID follows in parentheses:
+/// `Carberry, Josiah (0000-0002-1825-0097)`; it may have `https://orcid.org/` before it.
 ///
 /// # Examples
 ///
@@ -28,50 +28,53 @@ use super::quoted;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Creator {
-    /// One person; made by [`Creator::person`].
+    /// A person, made by [`Creator::person`].
     #[non_exhaustive]
     Person {
-        /// The family name, or the only one.
+        /// The family name, or the only name.
         family: String,
-        /// The given names; empty where there are none.
+        /// The given names. Empty if there are none.
         given: String,
-        /// Their ORCID.
+        /// The ORCID. `None` if it is not known.
         orcid: Option<Orcid>,
     },
-    /// A body of persons; made by [`Creator::organisation`].
+    /// An organisation, made by [`Creator::organisation`].
     #[non_exhaustive]
     Organisation {
-        /// Its name.
+        /// The name.
         name: String,
     },
 }
 
-/// Why a text is no creator.
+/// Why a string is not a creator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreatorError {
     /// No name.
-    #[error("a creator has a name: \"Family, Given\", or that of an organisation")]
+    #[error("a creator has a name: \"Family, Given\", or the name of an organisation")]
     NoName,
-    /// An ORCID that cannot be one.
+    /// An ORCID that is not valid.
     #[error("{}: {cause}", quoted(creator))]
     Orcid {
-        /// The creator as given.
+        /// The creator as it was given.
         creator: String,
         /// What is wrong with it.
         cause: OrcidError,
     },
-    /// A name that could not be told from another's once it is written.
+    /// A name that would be read as another creator once it is written.
     #[error(
-        "{} would be read as another: a family name has no comma, and begins with no brace",
+        "{} would be read as another creator: a family name has no comma and does not begin with a brace",
         quoted(written)
     )]
     Ambiguous {
         /// The creator as it would be written.
         written: String,
     },
-    /// An ORCID behind the name of an organisation.
-    #[error("an ORCID belongs to a person, \"Family, Given\", and {} is none", quoted(name))]
+    /// An ORCID after the name of an organisation.
+    #[error(
+        "an ORCID belongs to a person, \"Family, Given\", and {} is an organisation",
+        quoted(name)
+    )]
     OrcidOfOrganisation {
         /// The name.
         name: String,
@@ -106,7 +109,7 @@ impl FromStr for Creator {
     }
 }
 
-/// The name, and the ORCID in parentheses behind it: what looks like one must be one.
+/// The name and the ORCID in parentheses after it. What looks like an ORCID must be valid.
 fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), CreatorError> {
     let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
     let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
@@ -126,27 +129,27 @@ fn looks_like_orcid(text: &str) -> bool {
 }
 
 impl Creator {
-    /// A person; `given` is empty where there is one name only.
+    /// Makes a person. `given` is empty if there is only one name.
     ///
     /// # Errors
     ///
-    /// [`CreatorError::NoName`]; [`CreatorError::Ambiguous`]: what is written would be read as
-    /// somebody else.
+    /// - `("", "Curt")`: [`CreatorError::NoName`]
+    /// - `("Foo, Inc", "X")`: [`CreatorError::Ambiguous`], it would be read as another creator
     pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, CreatorError> {
         let [family, given] = [family, given].map(|part| part.trim().to_owned());
         Creator::Person { family, given, orcid }.unambiguous()
     }
 
-    /// An organisation.
+    /// Makes an organisation.
     ///
     /// # Errors
     ///
-    /// [`CreatorError::NoName`].
+    /// - ``: [`CreatorError::NoName`]
     pub fn organisation(name: &str) -> Result<Self, CreatorError> {
         Creator::Organisation { name: name.trim().to_owned() }.unambiguous()
     }
 
-    /// Itself, if it is read again as it is written.
+    /// Returns the creator if its written form is read as the same creator.
     fn unambiguous(self) -> Result<Self, CreatorError> {
         if self.name().is_empty() {
             return Err(CreatorError::NoName);
@@ -158,7 +161,38 @@ impl Creator {
         }
     }
 
-    /// The family name of a person, or the name of an organisation.
+    /// Returns the person that a string most likely names, where it would be read as an organisation
+    /// because it has no comma: two or three capitalised words, the last of them taken as the family
+    /// name. `None` for anything else, and for a name in braces.
+    ///
+    /// A guess, to warn with: nothing else in a string says whether it names a person.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::Creator;
+    ///
+    /// let person = Creator::likely_person("Curt Tilmes").map(|person| person.to_string());
+    /// assert_eq!(person.as_deref(), Some("Tilmes, Curt"));
+    /// assert_eq!(Creator::likely_person("US Archive"), None);
+    /// ```
+    pub fn likely_person(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_person = matches!(words.len(), 2 | 3)
+            && words.iter().all(|word| is_capitalised(word) && !names_an_organisation(word));
+        if !is_person {
+            return None;
+        }
+        let (given, family) = text.rsplit_once(char::is_whitespace)?;
+        // A name of initials only is an abbreviation.
+        if family.ends_with('.') {
+            return None;
+        }
+        Creator::person(family, given, None).ok()
+    }
+
+    /// Returns the family name of a person, or the name of an organisation.
     pub fn name(&self) -> &str {
         match self {
             Creator::Person { family, .. } => family,
@@ -166,15 +200,17 @@ impl Creator {
         }
     }
 
-    /// The whole name as citations write it: `Family, Given, Suffix`, or that of the organisation.
+    /// Returns the whole name as citations write it: `Family, Given, Suffix`, or the name of the
+    /// organisation.
     pub fn full_name(&self) -> String {
         let (given, suffix) = self.given_and_suffix();
         let parts = [self.name(), given, suffix].into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// The given names of a person and what follows the whole name, as `Jr.`: read behind them or,
-    /// as in BibTeX, before them. Empty where there is none.
+    /// Returns the given names of a person and the suffix of the whole name, such as `Jr.`. The suffix
+    /// is read after the given names or, as in BibTeX, before them. Either is empty if there is
+    /// none.
     ///
     /// # Examples
     ///
@@ -199,7 +235,7 @@ impl Creator {
         }
     }
 
-    /// The ORCID of a person.
+    /// Returns the ORCID of a person. `None` if it is not known, or for an organisation.
     pub fn orcid(&self) -> Option<&Orcid> {
         match self {
             Creator::Person { orcid, .. } => orcid.as_ref(),
@@ -208,8 +244,56 @@ impl Creator {
     }
 }
 
+/// Whether a word is written as the parts of personal names are: `Curt`, `J.`, `Jean-Luc`,
+/// `O'Neil`; and not `NASA`, `of` or `2`.
+fn is_capitalised(word: &str) -> bool {
+    let is_initial = word.chars().count() == 2 && word.ends_with('.');
+    let is_name_character =
+        |character: char| character.is_alphabetic() || matches!(character, '-' | '\'' | '’');
+    word.starts_with(char::is_uppercase)
+        && (is_initial || word.contains(char::is_lowercase) && word.chars().all(is_name_character))
+}
+
+/// Whether a word occurs in the names of organisations rather than of people.
+fn names_an_organisation(word: &str) -> bool {
+    const STEMS: [&str; 26] = [
+        "academ",
+        "administration",
+        "agency",
+        "archive",
+        "association",
+        "bureau",
+        "cent",
+        "college",
+        "commission",
+        "committee",
+        "consorti",
+        "council",
+        "department",
+        "facility",
+        "foundation",
+        "group",
+        "institut",
+        "laborator",
+        "library",
+        "museum",
+        "network",
+        "observator",
+        "office",
+        "project",
+        "service",
+        "universit",
+    ];
+    const WORDS: [&str; 12] = [
+        "data", "earth", "lab", "ltd", "ministry", "mission", "national", "ocean", "science",
+        "society", "survey", "team",
+    ];
+    let word = word.to_lowercase();
+    STEMS.iter().any(|stem| word.starts_with(stem)) || WORDS.contains(&word.as_str())
+}
+
 impl fmt::Display for Creator {
-    /// Writes what reads as the same creator again.
+    /// Writes the creator so that it is read as the same creator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Creator::Person { family, given, orcid } => {
@@ -223,7 +307,8 @@ impl fmt::Display for Creator {
                 }
             }
             Creator::Organisation { name } => {
-                // Braces also for a name that would otherwise lose its own, or read as an ORCID.
+                // Braces also around a name that would otherwise lose its own, or whose end would be
+                // read as an ORCID.
                 let is_plain =
                     !name.contains(',') && !name.starts_with('{') && !name.ends_with(')');
                 if is_plain { f.write_str(name) } else { write!(f, "{{{name}}}") }
@@ -238,41 +323,41 @@ impl Serialize for Creator {
     }
 }
 
-/// The identifier of a person at orcid.org.
+/// The identifier of a person, issued by orcid.org.
 ///
 /// # Syntax
 ///
-/// Sixteen digits in groups of four, the last of them a check digit that may be `X` (ISO 7064
-/// MOD 11-2). Read with or without `https://orcid.org/` before it, written without.
+/// Sixteen digits in groups of four, the last of which is a check digit that can be `X` (ISO 7064
+/// MOD 11-2). It is read with or without `https://orcid.org/` before it, and written without.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Orcid(Box<str>);
 
-/// Why a text is no ORCID.
+/// Why a string is not an ORCID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrcidError {
     /// Not four groups of four digits.
     #[error("an ORCID looks like 0000-0002-1825-0097, {} does not", quoted(text))]
     Form {
-        /// The text as given.
+        /// The string as it was given.
         text: String,
     },
-    /// The last digit does not fit the others: it was mistyped.
+    /// A check digit that does not match the other digits.
     #[error("the check digit of {text} is wrong")]
     CheckDigit {
-        /// The text as given.
+        /// The string as it was given.
         text: String,
     },
 }
 
 impl Orcid {
-    /// Its address, `https://orcid.org/…`.
+    /// Returns its address, `https://orcid.org/…`.
     pub fn address(&self) -> String {
         format!("https://orcid.org/{}", self.0)
     }
 }
 
-/// Behind the resolver's address, as people and reference managers write it.
+/// Removes the resolver's address, as people and reference managers write it.
 fn without_resolver(text: &str) -> &str {
     let without = |text, prefix: &str| strip_prefix_of_any_case(text, prefix).unwrap_or(text);
     let host = ["https://", "http://", "www."].into_iter().fold(text, without);
@@ -290,7 +375,7 @@ impl FromStr for Orcid {
     /// # Errors
     ///
     /// - `"0000-0002-1825"`: not sixteen digits
-    /// - `"0000-0002-1825-0098"`: the check digit would be 7
+    /// - `"0000-0002-1825-0098"`: the check digit should be 7
     fn from_str(text: &str) -> Result<Self, OrcidError> {
         let bare = without_resolver(text.trim()).to_ascii_uppercase();
         let form = || OrcidError::Form { text: text.to_owned() };
@@ -329,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_creator_is_written_as_it_is_read() {
+    fn a_creator_is_read_and_written_alike() {
         let cases = [
             ("Tilmes, Curt", "Tilmes, Curt"),
             ("  Tilmes ,  Curt ", "Tilmes, Curt"),
@@ -362,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_name_is_told_from_the_given_names() {
+    fn a_suffix_is_separated_from_the_given_names() {
         let cases = [
             ("King, Martin, Jr.", ("Martin", "Jr."), "King, Martin, Jr."),
             ("King, Jr., Martin", ("Martin", "Jr."), "King, Martin, Jr."),
@@ -379,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_can_be_made_is_read_as_it_is_written() {
+    fn every_creator_is_read_as_it_is_written() {
         let parts =
             ["", "A", "{A", "A}", "{A}", "A, B", "A (0000-0002-1825-0097)", "(A)", "}", ",", "é "];
         let mut made = 0;
@@ -397,6 +482,42 @@ mod tests {
     }
 
     #[test]
+    fn an_organisation_that_looks_like_a_person_is_noticed() {
+        let people = [
+            ("Curt Tilmes", "Tilmes, Curt"),
+            (" Curt  Tilmes ", "Tilmes, Curt"),
+            ("Josiah S. Carberry", "Carberry, Josiah S."),
+            ("Jean-Luc O'Neil", "O'Neil, Jean-Luc"),
+            ("Åsa Ödegård", "Ödegård, Åsa"),
+        ];
+        for (text, person) in people {
+            let likely = Creator::likely_person(text).unwrap();
+            assert_eq!(likely.to_string(), person);
+            assert!(matches!(text.parse(), Ok(Creator::Organisation { .. })), "{text}");
+        }
+        for text in [
+            "",
+            "Tilmes",
+            "Tilmes, Curt",
+            "{Curt Tilmes}",
+            "US Archive",
+            "NASA Goddard",
+            "Brown University",
+            "National Snow Center",
+            "Institut Pasteur",
+            "Sea of Japan",
+            "One Two Three Four",
+            "curt tilmes",
+            "Science Team",
+            "Level 2",
+            "Max Planck Gesellschaft e.V.",
+            "Inc. Co.",
+        ] {
+            assert_eq!(Creator::likely_person(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn refused_creators_say_why() {
         for text in ["", " ", ",", ", Given", "{}", "{ }"] {
             assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
@@ -408,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_check_digit_is_found() {
+    fn every_wrong_check_digit_is_refused() {
         for digit in "0123456789X".chars() {
             let text = format!("0000-0002-1825-009{digit}");
             assert_eq!(text.parse::<Orcid>().is_ok(), digit == '7', "{text}");

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-use super::quoted;
+use super::quoted::quoted;
 
-/// What a path of a URI cannot hold as it is (RFC 3986, 3.3); and the comma, at which an address in
-/// a sentence ends.
+/// The characters that must be encoded in the path of a URI (RFC 3986, 3.3), and the comma, which
+/// would end an address in a sentence.
 const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -29,25 +29,25 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'@')
     .remove(b'/');
 
-/// A digital object identifier, bare: `10.9999/US/FOOL2.v2`.
+/// A digital object identifier without a prefix: `10.9999/US/FOOL2.v2`.
 ///
 /// # Syntax
 ///
-/// Read with or without `doi:` or the address of a resolver before it, any case. Kept and written
-/// without: `10.`, digits with further dots, `/`, and a suffix without spaces or control
-/// characters (ISO 26324; the DOI Handbook, 2.2).
+/// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control
+/// characters (ISO 26324; the DOI Handbook, 2.2). It is read with or without `doi:` or the address
+/// of a resolver before it, in any case, and written without.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Doi(Box<str>);
 
 impl Doi {
-    /// The bare DOI.
+    /// Returns the DOI without a prefix.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its address at the resolver, `https://doi.org/…`, with what a URI cannot hold encoded (DOI
-    /// Handbook, 3.7; RFC 3986). So is a mark of punctuation at its end, which a reader of a
-    /// sentence would take for the sentence's.
+    /// Returns its address at the resolver, `https://doi.org/…`. Characters that a URI cannot hold
+    /// are encoded (DOI Handbook, 3.7; RFC 3986), and so is punctuation at the end, which in a
+    /// sentence would be taken for the sentence's.
     pub fn address(&self) -> String {
         let end = self.0.trim_end_matches(|last: char| last.is_ascii_punctuation()).len();
         let (whole, marks) = self.0.split_at(end);
@@ -56,13 +56,13 @@ impl Doi {
         format!("https://doi.org/{whole}{marks}")
     }
 
-    /// Whether both name one thing: a DOI has no case (ISO 26324).
+    /// Whether both name the same thing: a DOI is case-insensitive (ISO 26324).
     pub fn is_same_as(&self, other: &Doi) -> bool {
         self.0.eq_ignore_ascii_case(&other.0)
     }
 }
 
-/// Why a text is no DOI.
+/// A string that is not a DOI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a DOI looks like 10.5067/ABC/123, {} does not", quoted(text))]
 pub struct DoiError {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doi_is_kept_bare() {
+    fn a_doi_is_kept_without_its_prefix() {
         for text in [
             "10.9999/US/FOOL2.v2",
             "doi:10.9999/US/FOOL2.v2",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_holds_only_what_a_uri_may_hold() {
+    fn an_address_has_only_characters_that_a_uri_can_hold() {
         let doi: Doi = "10.1002/(SICI)1096<1::A%ID>3.0#é".parse().unwrap();
         assert_eq!(doi.address(), "https://doi.org/10.1002/(SICI)1096%3C1::A%25ID%3E3.0%23%C3%A9");
         let doi: Doi = "10.1002/a,b.c(d).".parse().unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doi_has_no_case() {
+    fn a_doi_is_case_insensitive() {
         let (lower, upper): (Doi, Doi) =
             ("10.5067/abc".parse().unwrap(), "10.5067/ABC".parse().unwrap());
         assert!(lower.is_same_as(&upper));

@@ -1,6 +1,7 @@
 //! A granule that somebody names.
 
-use super::{GranuleId, SourceLocation};
+use super::granule_id::GranuleId;
+use super::source_location::SourceLocation;
 
 /// A granule that somebody names, in a change or a list, and where it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

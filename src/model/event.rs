@@ -1,27 +1,29 @@
-//! What happened to a granule.
+//! The ingest or the deletion of one granule.
 
-use super::{GranuleId, SourceLocation, Timestamp};
+use super::granule_id::GranuleId;
+use super::source_location::SourceLocation;
+use super::timestamp::Timestamp;
 
-/// That a granule came or went.
+/// The ingest or the deletion of one granule at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// When it took effect.
     pub at: Timestamp,
-    /// Which of the two.
+    /// Whether the granule was ingested or deleted.
     pub kind: EventKind,
     /// The granule.
     pub granule_id: GranuleId,
-    /// The id its producer gave it, where that is another.
+    /// The producer's id. `None` if it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
-    /// Where it was read, for messages.
+    /// Where the event was read, for messages. `None` if it did not come from a file or an argument.
     pub location: Option<SourceLocation>,
 }
 
-/// Whether a granule came or went.
+/// Whether a granule was ingested or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// It went.
+    /// The granule was deleted.
     Deleted,
-    /// It came.
+    /// The granule was ingested.
     Ingested,
 }

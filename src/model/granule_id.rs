@@ -1,21 +1,21 @@
-//! The id of one granule.
+//! The id of a granule.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of one granule, exactly as its producer wrote it.
+/// The id of a granule, exactly as its producer wrote it.
 ///
 /// # Syntax
 ///
 /// Non-empty UTF-8 of at most [`GranuleId::MAX_BYTES`] bytes without control characters
-/// (U+0000–U+001F, U+007F–U+009F). LF would let two different sets give one chain input, so it
-/// can never be allowed. All else is taken as it is: spaces, also at the ends, `#`, `/`, `:`,
+/// (U+0000–U+001F, U+007F–U+009F). With LF allowed, two different sets could have the same chain
+/// input. Everything else is kept as it is: spaces, including those at the ends, `#`, `/`, `:`,
 /// quotes, any script, ids that look like numbers, and ids that differ only in case.
 ///
 /// # Total ordering
 ///
-/// Ascending by the UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
+/// Ascending by their UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
 /// canonical order of identifier.md. No locale, no case folding, no Unicode normalisation.
 ///
 /// # Examples
@@ -31,15 +31,15 @@ use std::str::FromStr;
 pub struct GranuleId(Box<str>);
 
 impl GranuleId {
-    /// The longest id there may be, in bytes of UTF-8.
+    /// The greatest length of an id, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 1_024;
 
-    /// Checks `text` and takes it as an id, without copying where it is owned.
+    /// Checks `text` and takes it as an id. An owned string is not copied.
     ///
     /// # Errors
     ///
     /// - `""`: empty
-    /// - 1,025 times `a`: longer than 1,024 bytes
+    /// - `a` 1,025 times: longer than 1,024 bytes
     /// - `"A\tB"`: the control character U+0009
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, GranuleIdError> {
         let text = text.into();
@@ -51,18 +51,19 @@ impl GranuleId {
     ///
     /// # Errors
     ///
-    /// As [`GranuleId::new`], and `b"A\xff"`: not UTF-8 from its byte 2 on.
+    /// - those of [`GranuleId::new`]
+    /// - `b"A\xff"`: not UTF-8, from its second byte on
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, GranuleIdError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| GranuleIdError::NotUtf8 { byte: error.valid_up_to() + 1 })?;
         GranuleId::new(text)
     }
 
-    /// Checks `text` without keeping it.
+    /// Checks whether `text` is an id, without making one.
     ///
     /// # Errors
     ///
-    /// As [`GranuleId::new`].
+    /// Those of [`GranuleId::new`].
     pub fn check(text: &str) -> Result<(), GranuleIdError> {
         if text.is_empty() {
             return Err(GranuleIdError::Empty);
@@ -70,30 +71,30 @@ impl GranuleId {
         if text.len() > GranuleId::MAX_BYTES {
             return Err(GranuleIdError::TooLong { bytes: Some(text.len()) });
         }
-        // `char::is_control` is exactly the ranges of identifier.md: the Unicode category Cc.
+        // `char::is_control` is the Unicode category Cc: exactly the ranges of identifier.md.
         match text.chars().find(|character| character.is_control()) {
             Some(character) => Err(GranuleIdError::Control { character }),
             None => Ok(()),
         }
     }
 
-    /// The id as text.
+    /// Returns the id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether white space stands at an end of the id: legal, but an accident is likelier.
+    /// Whether the id begins or ends with white space. That is allowed, but more often an accident.
     pub fn has_edge_space(&self) -> bool {
         self.0.starts_with(char::is_whitespace) || self.0.ends_with(char::is_whitespace)
     }
 }
 
-/// Why a text is no granule id (identifier.md, What a granule id may not be).
+/// Why a string is not a granule id (identifier.md, What a granule id may not be).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GranuleIdError {
     /// No bytes at all.
-    #[error("a granule id may not be empty")]
+    #[error("a granule id cannot be empty")]
     Empty,
     /// More than [`GranuleId::MAX_BYTES`] bytes.
     #[error("a granule id has at most 1,024 bytes, this one has {}", match bytes {
@@ -101,19 +102,19 @@ pub enum GranuleIdError {
         None => "more".to_owned(),
     })]
     TooLong {
-        /// Its length in bytes; none: it was read no further than needed to tell.
+        /// Its length in bytes. `None` if it was not read to its end.
         bytes: Option<usize>,
     },
     /// Not UTF-8.
-    #[error("a granule id is UTF-8, this one is not from its byte {byte} on")]
+    #[error("a granule id is UTF-8, and byte {byte} of this one is not")]
     NotUtf8 {
-        /// The first byte, counted from 1, that does not belong to a character.
+        /// The first byte that is not part of a character, counted from 1.
         byte: usize,
     },
     /// A control character.
-    #[error("a granule id has no control characters, this one holds U+{:04X}", *character as u32)]
+    #[error("a granule id has no control characters, this one contains U+{:04X}", *character as u32)]
     Control {
-        /// The first of them.
+        /// The first control character.
         character: char,
     },
 }
@@ -144,7 +145,8 @@ impl AsRef<str> for GranuleId {
     }
 }
 
-/// `Ord`, `Eq` and `Hash` of an id are those of its text, so a set of ids is searched by text.
+/// `Ord`, `Eq` and `Hash` of an id are those of its string, so a set of ids can be searched with a
+/// `&str`.
 impl Borrow<str> for GranuleId {
     fn borrow(&self) -> &str {
         &self.0
@@ -164,14 +166,20 @@ mod tests {
     #[test]
     fn refused_ids_say_why() {
         let cases: [(&[u8], &str); 9] = [
-            (b"", "a granule id may not be empty"),
-            (b"A\nB", "a granule id has no control characters, this one holds U+000A"),
-            (b"A\r", "a granule id has no control characters, this one holds U+000D"),
-            (b"\0", "a granule id has no control characters, this one holds U+0000"),
-            (b"A\x7f", "a granule id has no control characters, this one holds U+007F"),
-            ("A\u{80}".as_bytes(), "a granule id has no control characters, this one holds U+0080"),
-            ("A\u{9f}".as_bytes(), "a granule id has no control characters, this one holds U+009F"),
-            (b"A\xff", "a granule id is UTF-8, this one is not from its byte 2 on"),
+            (b"", "a granule id cannot be empty"),
+            (b"A\nB", "a granule id has no control characters, this one contains U+000A"),
+            (b"A\r", "a granule id has no control characters, this one contains U+000D"),
+            (b"\0", "a granule id has no control characters, this one contains U+0000"),
+            (b"A\x7f", "a granule id has no control characters, this one contains U+007F"),
+            (
+                "A\u{80}".as_bytes(),
+                "a granule id has no control characters, this one contains U+0080",
+            ),
+            (
+                "A\u{9f}".as_bytes(),
+                "a granule id has no control characters, this one contains U+009F",
+            ),
+            (b"A\xff", "a granule id is UTF-8, and byte 2 of this one is not"),
             (&[b'a'; 1_025], "a granule id has at most 1,024 bytes, this one has 1025"),
         ];
         for (bytes, message) in cases {
@@ -180,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_but_legal_ids_are_kept_to_the_byte() {
+    fn unusual_ids_that_are_allowed_are_kept_byte_for_byte() {
         for text in
             [" A", "A ", "#1", "a/b:c", "\"", "'", "0012", "1e5", "値", "A\u{a0}", "é", "e\u{301}"]
         {
@@ -190,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_that_of_the_bytes() {
+    fn ids_are_ordered_by_their_bytes() {
         let mut granule_ids: Vec<GranuleId> =
             ["é", "z", "Z", "a b", "a", "a10", "a9", "\u{ffff}", "\u{10000}"]
                 .into_iter()
@@ -202,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_ids_is_searched_by_text() {
+    fn a_set_of_ids_can_be_searched_with_a_str() {
         let granule_id = GranuleId::new("A \"1\"").unwrap();
         let held: std::collections::BTreeSet<GranuleId> = [granule_id.clone()].into();
         assert!(held.contains("A \"1\"") && !held.contains("A"));
@@ -212,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn space_at_an_end_is_noticed() {
+    fn white_space_at_an_end_is_noticed() {
         assert!(GranuleId::new("A ").unwrap().has_edge_space());
         assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_space());
         assert!(!GranuleId::new("A B").unwrap().has_edge_space());

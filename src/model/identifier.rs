@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The DatasetInstance identifier of a set of granules: sixteen bytes, the end of the chain of
-/// [`crate::chain`].
+/// The DatasetInstance identifier of a set of granules: the sixteen bytes at the end of its chain
+/// ([`crate::chain`]).
 ///
 /// # Syntax
 ///
-/// 32 hexadecimal characters, with or without `DI:` before them, any case. It is written as 32
-/// lower-case characters; the `DI:` belongs to citations.
+/// 32 hexadecimal characters in any case, with or without `DI:` before them. It is written as 32
+/// lower-case characters; citations put `DI:` before it.
 ///
 /// # Examples
 ///
@@ -24,25 +24,25 @@ use std::str::FromStr;
 pub struct Identifier([u8; 16]);
 
 impl Identifier {
-    /// The identifier of a dataset that holds no granule, `d41d8cd98f00b204e9800998ecf8427e`: the
+    /// The identifier of a dataset that holds no granules, `d41d8cd98f00b204e9800998ecf8427e`: the
     /// MD5 of no bytes (identifier.md, Rule; the seed does not define it).
     pub const EMPTY: Identifier = Identifier([
         0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42,
         0x7e,
     ]);
 
-    /// The identifier with these bytes.
+    /// Returns the identifier with these bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Identifier(bytes)
     }
 
-    /// Its sixteen bytes.
+    /// Returns its sixteen bytes.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// Why a text is no identifier.
+/// A string that is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an identifier is 32 hexadecimal characters, with or without \"DI:\" before them")]
 pub struct IdentifierError;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_with_or_without_its_mark_and_in_any_case() {
+    fn it_is_read_with_or_without_its_prefix_and_in_any_case() {
         let lower = "7fb1e8ba9b0c9888858b66f6a1732d2c";
         for text in
             [lower.to_owned(), lower.to_uppercase(), format!("DI:{lower}"), format!("di:{lower}")]

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use super::{DatasetName, Identifier, Moment, Timestamp};
+use super::dataset_name::DatasetName;
+use super::identifier::Identifier;
+use super::timestamp::{Moment, Timestamp};
 
-/// A dataset as it stood from one change to the next: one row of its history.
+/// A dataset between one change and the next: one row of its history.
 ///
 /// Its fields, in this order, are those of `instance` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -13,21 +15,22 @@ pub struct Instance {
     pub dataset: DatasetName,
     /// When the change took effect: the first instant of the interval in force.
     pub timestamp: Timestamp,
-    /// When the next change took over, the first instant no longer in force; none: still in force.
+    /// When the next change took effect: the first instant after the interval in force. `None` means
+    /// that the instance is still in force.
     pub until: Option<Timestamp>,
     /// The identifier of the granules held.
     pub identifier: Identifier,
     /// How many granules are held.
     pub granules: u64,
-    /// How many the change brought.
+    /// How many granules the change ingested.
     pub ingested: u64,
-    /// How many the change took.
+    /// How many granules the change deleted.
     pub deleted: u64,
-    /// When the change was entered in the register.
+    /// When the change was entered in the registry.
     pub recorded: Timestamp,
     /// Who entered it. `None`: not known. Kept in this registry only, like `recorded`.
     pub recorded_by: Option<String>,
-    /// What the archivist noted with the change.
+    /// The archivist's note on the change. `None` if there is none.
     pub note: Option<String>,
 }
 
@@ -37,7 +40,7 @@ impl Instance {
         self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)
     }
 
-    /// Whether it was in force at some time of a moment: of a day, at any time of it.
+    /// Whether it was in force at an instant, or at any time of a day.
     pub fn is_in_force_during(&self, at: Moment) -> bool {
         self.timestamp <= at.last_instant()
             && self.until.is_none_or(|until| at.first_instant() < until)

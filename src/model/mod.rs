@@ -1,10 +1,12 @@
-//! Values that cannot be wrong: each is checked where it is made, and stays what it is.
+//! The values of the domain. Each is checked when it is made and does not change afterwards, so
+//! code that has one need not check it again.
 //!
-//! Nothing here knows a file, a clock or a database.
+//! Nothing here reads a file, a clock or a database.
 
 mod checkpoint;
 mod creator;
 mod dataset;
+mod dataset_name;
 mod doi;
 mod entry;
 mod event;
@@ -12,17 +14,21 @@ mod granule;
 mod granule_id;
 mod identifier;
 mod instance;
+mod licence;
 mod pattern;
 mod quoted;
 mod set;
 mod source_location;
 mod subset;
 mod timestamp;
+mod timestamp_error;
 mod web_address;
+mod year;
 
 pub use checkpoint::Checkpoint;
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
-pub use dataset::{Dataset, DatasetName, DatasetNameError, Year, YearError};
+pub use dataset::Dataset;
+pub use dataset_name::{DatasetName, DatasetNameError};
 pub use doi::{Doi, DoiError};
 pub use entry::Entry;
 pub use event::{Event, EventKind};
@@ -30,10 +36,13 @@ pub use granule::Granule;
 pub use granule_id::{GranuleId, GranuleIdError};
 pub use identifier::{Identifier, IdentifierError};
 pub use instance::Instance;
+pub use licence::{Licence, LicenceError};
 pub use pattern::{Pattern, PatternError};
 pub use quoted::quoted;
 pub use set::Set;
 pub use source_location::SourceLocation;
 pub use subset::{Criteria, Subset};
-pub use timestamp::{Day, Moment, Timestamp, TimestampError};
+pub use timestamp::{Day, Moment, Timestamp};
+pub use timestamp_error::TimestampError;
 pub use web_address::{WebAddress, WebAddressError};
+pub use year::{Year, YearError};

@@ -1,4 +1,4 @@
-//! Which ids somebody selects, as a pattern.
+//! Patterns that select granule ids.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,25 +6,26 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::quoted;
+use super::quoted::quoted;
 
-/// A pattern over whole granule ids, as shells have it for file names.
+/// A pattern that is matched against a whole granule id, as shells match file names.
 ///
 /// # Syntax
 ///
-/// `*` any characters, also none; `?` one character; `[abc]` and `[a-c]` one of them, `[!abc]` any
-/// other; all else itself, so `[*]` is a star. Case counts, and `/` is a character like any other.
-/// A character is a Unicode scalar value. At most [`Pattern::MAX_BYTES`] bytes, no control
-/// characters.
+/// `*` matches any number of characters, including none; `?` matches one character; `[abc]` and
+/// `[a-c]` match one of the characters, `[!abc]` one that is not among them. Every other character
+/// matches itself, so `[*]` matches a star. Case is significant, and `/` is an ordinary character. A
+/// character is a Unicode scalar value. A pattern has at most [`Pattern::MAX_BYTES`] bytes and no
+/// control characters.
 ///
 /// # Normal form
 ///
-/// Of a run of `*` and `?` the `?` come first, and one `*` is enough: patterns that differ only in
-/// that are one. Two patterns of one normal form select the same ids.
+/// In a run of `*` and `?` the `?` come first, followed by at most one `*`. Patterns that differ only
+/// in that are equal. Two patterns with the same normal form select the same ids.
 ///
 /// # Total ordering
 ///
-/// By the bytes of the normal form.
+/// Ascending by the bytes of the normal form.
 ///
 /// # Examples
 ///
@@ -39,58 +40,58 @@ use super::quoted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(glob::Pattern);
 
-/// Why a text is no pattern.
+/// Why a string is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
     /// No characters, or more than [`Pattern::MAX_BYTES`] bytes.
     #[error("a pattern has 1 to {} bytes, this one has {bytes}", Pattern::MAX_BYTES)]
     Length {
-        /// How many it has.
+        /// How many bytes it has.
         bytes: usize,
     },
-    /// A control character, which no id has.
-    #[error("the pattern {} holds a control character, and no id does", quoted(pattern))]
+    /// A control character, which no id contains.
+    #[error("the pattern {} contains a control character, and no id does", quoted(pattern))]
     Control {
-        /// The pattern as given.
+        /// The pattern as it was given.
         pattern: String,
     },
-    /// A set that means something else to others.
+    /// A set that has another meaning in other programs.
     #[error(
-        "in the pattern {} the set {} means something else elsewhere: [!abc] is any other character, [a-c] goes upwards, and there are no classes",
+        "the set {1} in the pattern {0} is not supported: [!abc] is any other character, a range such as [a-c] ascends, and there are no character classes",
         quoted(pattern),
         quoted(set)
     )]
     Foreign {
-        /// The pattern as given.
+        /// The pattern as it was given.
         pattern: String,
         /// The set.
         set: String,
     },
-    /// A `[` that is not closed, or holds nothing.
-    #[error("in the pattern {} a [ is not closed by a ]", quoted(pattern))]
+    /// A `[` without its `]`, or with nothing before it.
+    #[error("a [ in the pattern {} is not closed by a ]", quoted(pattern))]
     Set {
-        /// The pattern as given.
+        /// The pattern as it was given.
         pattern: String,
     },
 }
 
 impl Pattern {
-    /// The longest pattern there may be, in bytes.
+    /// The greatest length of a pattern, in bytes.
     pub const MAX_BYTES: usize = 1_024;
 
-    /// The normal form.
+    /// Returns the normal form.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Whether it selects an id.
+    /// Whether the pattern matches a granule id.
     pub fn matches(&self, granule_id: &str) -> bool {
         self.0.matches(granule_id)
     }
 }
 
-/// Puts runs of `*` and `?` into their normal form; what stands in brackets stays as it is.
+/// Puts runs of `*` and `?` into their normal form. Sets in brackets are not changed.
 fn normal_form(text: &str) -> String {
     let mut normal = String::with_capacity(text.len());
     let mut rest = text;
@@ -118,7 +119,8 @@ fn normal_form(text: &str) -> String {
     normal
 }
 
-/// The bytes of a set from its `[` to its `]`; the first character inside closes nothing.
+/// The length in bytes of the set at the start of `text`, with its brackets. A `]` that is the first
+/// character of a set does not close it.
 fn set_length(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let inside = inside.strip_prefix('!').unwrap_or(inside);
@@ -132,19 +134,19 @@ fn sets(pattern: &str) -> impl Iterator<Item = &str> {
     let mut rest = pattern;
     std::iter::from_fn(move || {
         rest = &rest[rest.find('[')?..];
-        let (set, behind) = rest.split_at(set_length(rest)?);
-        rest = behind;
+        let (set, after) = rest.split_at(set_length(rest)?);
+        rest = after;
         Some(set)
     })
 }
 
-/// Whether a set is written as others write what is not meant here: `[^a]` to negate, `[[:alpha:]]`;
-/// or has a range that goes downwards.
+/// Whether a set means something else in other programs, as `[^a]` and `[[:alpha:]]` do, or has a
+/// range that descends.
 fn is_foreign(set: &str) -> bool {
     let inside = set.trim_start_matches('[').trim_end_matches(']');
     let characters: Vec<char> = inside.trim_start_matches('!').chars().collect();
-    let goes_down = characters.windows(3).any(|range| range[1] == '-' && range[0] > range[2]);
-    inside.starts_with('^') || set.contains("[:") || goes_down
+    let descends = characters.windows(3).any(|range| range[1] == '-' && range[0] > range[2]);
+    inside.starts_with('^') || set.contains("[:") || descends
 }
 
 impl FromStr for Pattern {
@@ -154,8 +156,8 @@ impl FromStr for Pattern {
     ///
     /// - `""`: no characters
     /// - `"a\tb"`: a control character
-    /// - `"[a"`, `"[]"`: a set that does not end
-    /// - `"[^a]"`, `"[z-a]"`, `"[[:alpha:]]"`: a set that means something else elsewhere
+    /// - `"[a"`, `"[]"`: a set that is not closed
+    /// - `"[^a]"`, `"[z-a]"`, `"[[:alpha:]]"`: a set that is not supported
     fn from_str(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() || text.len() > Pattern::MAX_BYTES {
             return Err(PatternError::Length { bytes: text.len() });
@@ -200,7 +202,7 @@ impl Serialize for Pattern {
 mod tests {
     use super::*;
 
-    /// The rule, as it is written down.
+    /// The rule, implemented directly.
     fn naive(pattern: &[char], text: &[char]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_short_pattern_selects_what_the_rule_says() {
+    fn every_short_pattern_matches_what_the_rule_says() {
         let words = |alphabet: &[char], longest: usize| {
             let mut words = vec![vec![]];
             let mut last = words.clone();
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_mean_the_same_have_one_normal_form() {
+    fn equal_patterns_have_the_same_normal_form() {
         for (text, normal) in [
             ("a**b", "a*b"),
             ("a*?*?b", "a??*b"),
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_select_one_character() {
+    fn a_set_matches_one_character() {
         for (pattern, yes, no) in [
             ("[abc]", "b", "d"),
             ("[a-c]", "b", "d"),
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_ends_at_its_bracket() {
+    fn a_set_ends_at_its_closing_bracket() {
         let cases = [("[a]b", 3), ("[!a]b", 4), ("[]]", 3), ("[!]é]", 6), ("[abc]]", 5)];
         for (text, length) in cases {
             assert_eq!(set_length(text), Some(length), "{text}");
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_many_stars_is_matched_in_no_time() {
+    fn a_pattern_of_400_stars_is_matched_at_once() {
         let pattern: Pattern = "a*".repeat(400).parse::<Pattern>().unwrap();
         assert!(!pattern.matches(&format!("{}b", "a".repeat(300))));
     }

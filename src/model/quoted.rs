@@ -1,12 +1,12 @@
-//! How text that somebody else wrote is shown in a message.
+//! How strings that somebody else wrote are shown in messages.
 
 use std::fmt;
 
-/// Shows `text` in double quotes, on one line, with nothing in it that a terminal would obey.
+/// Shows `text` in double quotes, on one line, without characters that control a terminal.
 ///
-/// Quotes, backslashes and control characters come out escaped as in a Rust literal; so do the
-/// invisible characters that reorder or hide text (bidirectional controls, zero-width marks). All
-/// else is left as it is, since ids are copied from messages.
+/// Quotes, backslashes and control characters are escaped as in a Rust literal, and so are the
+/// invisible characters that reorder or hide text (bidirectional controls, zero-width marks).
+/// Everything else is shown as it is, since people copy ids from messages.
 ///
 /// # Examples
 ///
@@ -22,7 +22,7 @@ struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `Debug` of a string escapes what is not printable, but a single quote stays.
+        // `Debug` of a string escapes what is not printable, and not the single quote.
         write!(f, "{:?}", self.0)
     }
 }

@@ -1,6 +1,9 @@
 //! A set of granules that has an identifier.
 
-use super::{DatasetName, Identifier, Instance, Subset};
+use super::dataset_name::DatasetName;
+use super::identifier::Identifier;
+use super::instance::Instance;
+use super::subset::Subset;
 
 /// A set of granules that the registry knows by an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,21 +1,21 @@
-//! Where in somebody's input a value stands.
+//! Where a value was read.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Where in somebody's input a value stands, as messages name it: `ids.txt:12`, `argument 3`.
+/// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourceLocation {
     /// A line of a file or stream.
     Line {
-        /// The file as it was named, or `standard input`.
+        /// The name of the file as it was given, or `standard input`.
         source: Arc<str>,
-        /// Counted from 1.
+        /// The line number, counted from 1.
         line: u64,
     },
     /// An argument of the command line.
     Argument {
-        /// Counted from 1 among the arguments of its kind.
+        /// The position among the arguments of its kind, counted from 1.
         number: u64,
     },
 }

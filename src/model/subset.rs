@@ -1,42 +1,46 @@
-//! A part of a dataset that somebody cited, kept so that its identifier always resolves.
+//! A subset of a dataset that was cited, stored so that its identifier always resolves.
 
 use serde::Serialize;
 
-use super::{DatasetName, Identifier, Pattern, Timestamp};
+use super::dataset_name::DatasetName;
+use super::identifier::Identifier;
+use super::pattern::Pattern;
+use super::timestamp::Timestamp;
 
-/// A part of a dataset that was cited: its identifier is that of the selected granules, by the same
-/// rule, and resolves to them for ever, whatever the dataset becomes.
+/// A subset of a dataset that was cited. Its identifier is computed from the selected granules by
+/// the same rule, and always resolves to them, whatever happens to the dataset.
 ///
-/// What the RDA working group on data citation calls a query in the query store.
+/// The RDA working group on data citation calls this a query in the query store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subset {
     /// The dataset.
     pub dataset: DatasetName,
-    /// When the instance that it was first cited of took effect: the granules are selected from
+    /// When the instance took effect of which it was first cited: the granules are selected from
     /// those held then.
     pub timestamp: Timestamp,
-    /// What selects them.
+    /// How the granules are selected.
     pub criteria: Criteria,
     /// The identifier of the selected granules.
     pub identifier: Identifier,
-    /// How many there are; never none.
+    /// How many granules are selected, at least one.
     pub granules: u64,
     /// When it was first cited.
     pub cited: Timestamp,
 }
 
-/// What selects the granules of a part.
+/// How the granules of a subset are selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criteria {
-    /// Those whose id one of these patterns matches: in their order, each once, one at least.
+    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted and
+    /// distinct.
     Patterns(Vec<Pattern>),
-    /// Those that were named one by one; the registry keeps the list.
+    /// Those in a list of ids, which the registry stores.
     Named,
 }
 
 impl Criteria {
-    /// The normal form of some patterns; none if there are none.
+    /// Sorts the patterns and removes repeated ones. `None` if there are no patterns.
     pub fn of_patterns(mut patterns: Vec<Pattern>) -> Option<Self> {
         patterns.sort();
         patterns.dedup();

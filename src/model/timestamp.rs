@@ -1,17 +1,20 @@
-//! Instants, days, and what a person means by either.
+//! Instants, days, and the times that people write, which are either.
 
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, SecondsFormat};
+use chrono::{DateTime, Datelike, Days, FixedOffset, NaiveDate, NaiveTime, SecondsFormat};
 
-/// An instant: UTC, to the microsecond, within the years 0000 to 9999.
+use super::timestamp_error::TimestampError;
+
+/// An instant in UTC, to the microsecond, within the years 0000 to 9999.
 ///
 /// # Syntax
 ///
-/// Read: RFC 3339 with an offset or `Z`; what is finer than a microsecond is cut off, and a leap
-/// second is the first instant of the next minute. Written: RFC 3339 with `Z`, and a fraction only
-/// where there is one, of three or six digits.
+/// Read: RFC 3339 with an offset or `Z`. Two different times never become one instant: more than
+/// six decimals are refused unless the rest are zeros, and so is a leap second (`23:59:60`), which
+/// this count of microseconds does not have. Written: RFC 3339 with `Z`, with a fraction of three or
+/// six digits only where it is not zero.
 ///
 /// # Examples
 ///
@@ -35,8 +38,8 @@ impl Timestamp {
     /// The last instant that RFC 3339 can write, in the year 9999.
     pub const MAX: Timestamp = Timestamp(Timestamp::LAST_MICROS);
 
-    /// The instant so many microseconds after 1970-01-01T00:00:00Z, if it lies in the years 0000
-    /// to 9999, which RFC 3339 can write.
+    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z. `None` if it is
+    /// outside the years 0000 to 9999, which are all that RFC 3339 can write.
     pub const fn from_micros(micros: i64) -> Option<Self> {
         if micros < Timestamp::FIRST_MICROS || micros > Timestamp::LAST_MICROS {
             return None;
@@ -44,29 +47,35 @@ impl Timestamp {
         Some(Timestamp(micros))
     }
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// The next instant, a microsecond later; none after the year 9999.
+    /// Returns the next instant, one microsecond later. `None` at the end of the year 9999.
     pub const fn next(self) -> Option<Self> {
         Timestamp::from_micros(self.0 + 1)
     }
 
-    /// The day in UTC that it lies in.
+    /// Returns the day in UTC that contains the instant.
     pub fn day(self) -> Day {
         Day(self.to_date_time().date_naive())
     }
 
-    /// The instant that a text means in a spelling that is not RFC 3339, but has an offset: a space
-    /// for the `T`, an offset without its colon or a named `UTC` or `GMT`, no seconds, or RFC 2822.
+    /// Reads a time in a spelling that is not RFC 3339 but has an offset: a space for the `T`, an
+    /// offset without its colon, a named `UTC` or `GMT`, no seconds, or RFC 2822.
     ///
-    /// For files that other systems wrote; what has no offset could be any time, and is none.
-    pub fn from_other_spelling(text: &str) -> Option<Self> {
+    /// For files that other systems wrote. A time without an offset could be any instant.
+    ///
+    /// # Errors
+    ///
+    /// - `"2001-01-02 03:04:05"`: no offset
+    /// - `"yesterday"`: not a time
+    /// - `"2001-01-02 12:34:60 UTC"`: a leap second
+    pub fn from_other_spelling(text: &str) -> Result<Self, TimestampError> {
         let given = text.trim();
         let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| given.strip_suffix(zone));
-        let text =
+        let with_offset =
             named.map_or_else(|| given.to_owned(), |time| format!("{}+0000", time.trim_end()));
         let spellings = [
             "%Y-%m-%dT%H:%M:%S%.f%#z",
@@ -78,9 +87,25 @@ impl Timestamp {
         ];
         let parsed = spellings
             .into_iter()
-            .find_map(|spelling| DateTime::parse_from_str(&text, spelling).ok())
-            .or_else(|| DateTime::parse_from_rfc2822(given).ok())?;
-        Timestamp::from_micros(parsed.timestamp_micros())
+            .find_map(|spelling| DateTime::parse_from_str(&with_offset, spelling).ok())
+            .or_else(|| DateTime::parse_from_rfc2822(given).ok())
+            .ok_or_else(|| TimestampError::of(given))?;
+        Timestamp::from_date_time(parsed, given)
+    }
+
+    /// The instant of a time that was read from `text`, if none of the text is lost by it.
+    fn from_date_time(
+        date_time: DateTime<FixedOffset>,
+        text: &str,
+    ) -> Result<Self, TimestampError> {
+        // chrono counts the nanoseconds of a leap second on from those of the second before.
+        if date_time.timestamp_subsec_nanos() >= 1_000_000_000 {
+            return Err(TimestampError::LeapSecond);
+        }
+        if has_finer_fraction(text) {
+            return Err(TimestampError::TooFine);
+        }
+        Timestamp::from_micros(date_time.timestamp_micros()).ok_or(TimestampError::OutOfRange)
     }
 
     fn to_date_time(self) -> DateTime<chrono::Utc> {
@@ -88,22 +113,30 @@ impl Timestamp {
     }
 }
 
+/// Whether a time has more than six decimals, and not only zeros after the sixth.
+fn has_finer_fraction(text: &str) -> bool {
+    let Some((_, fraction)) = text.split_once('.') else { return false };
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit);
+    digits.skip(6).any(|digit| digit != b'0')
+}
+
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
     /// # Errors
     ///
-    /// - `"2001-01-02T00:00:00"`: without an offset
-    /// - `"2001-02-30T00:00:00Z"`, `"noon"`: no RFC 3339
+    /// - `"2001-01-02T00:00:00"`: no offset
+    /// - `"2001-01-02T00:00Z"`: no seconds
+    /// - `"2001-01-02T00:00:00+0100"`: an offset without its colon
+    /// - `"2001-02-30T00:00:00Z"`: a day that does not exist
+    /// - `"2001-01-02T25:00:00Z"`: a time of day that does not exist
+    /// - `"2001-01-02T12:34:60Z"`: a leap second
+    /// - `"2001-01-02T00:00:00.1234567Z"`: more than six decimals
+    /// - `"noon"`: not a time
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         match DateTime::parse_from_rfc3339(text) {
-            Ok(date_time) => Timestamp::from_micros(date_time.timestamp_micros())
-                .ok_or(TimestampError::OutOfRange),
-            // The same text is right once an offset is added: then that is what it lacks.
-            Err(_) if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => {
-                Err(TimestampError::NoOffset)
-            }
-            Err(_) => Err(TimestampError::NotATime),
+            Ok(date_time) => Timestamp::from_date_time(date_time, text),
+            Err(_) => Err(TimestampError::of(text)),
         }
     }
 }
@@ -131,18 +164,18 @@ impl serde::Serialize for Timestamp {
 pub struct Day(NaiveDate);
 
 impl Day {
-    /// Its year, its month from 1 on, and its day of the month from 1 on.
+    /// Returns the year, the month and the day of the month, the latter two counted from 1.
     pub fn year_month_day(self) -> (u32, u32, u32) {
         (self.0.year().unsigned_abs(), self.0.month(), self.0.day())
     }
 
-    /// Its first instant, 00:00:00Z.
+    /// Returns its first instant, 00:00:00Z.
     pub fn start(self) -> Timestamp {
         let micros = self.0.and_time(NaiveTime::MIN).and_utc().timestamp_micros();
-        Timestamp::from_micros(micros).expect("a day lies in the years 0000 to 9999")
+        Timestamp::from_micros(micros).expect("a day is within the years 0000 to 9999")
     }
 
-    /// Its last instant, a microsecond before the next day.
+    /// Returns its last instant, one microsecond before the next day.
     pub fn end(self) -> Timestamp {
         let next =
             self.0.checked_add_days(Days::new(1)).expect("chrono reaches past the year 9999");
@@ -155,9 +188,10 @@ impl FromStr for Day {
 
     /// # Errors
     ///
-    /// `"2001-1-2"`, `"2001-02-30"`: no such day, or not written in ten characters.
+    /// - `"2001-1-2"`: not written in ten characters
+    /// - `"2001-02-30"`: a day that does not exist
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers would not.
+        // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers refuse.
         let is_written_in_full = text.len() == 10
             && text.bytes().enumerate().all(|(index, byte)| match index {
                 4 | 7 => byte == b'-',
@@ -166,7 +200,7 @@ impl FromStr for Day {
         if !is_written_in_full {
             return Err(TimestampError::NotATime);
         }
-        text.parse().map(Day).map_err(|_| TimestampError::NotATime)
+        text.parse().map(Day).map_err(|_| TimestampError::NoSuchDay)
     }
 }
 
@@ -182,10 +216,10 @@ impl fmt::Debug for Day {
     }
 }
 
-/// A time as a person writes it: an instant, or a day.
+/// A time as a person writes it: an instant or a day.
 ///
-/// A day is two things (identifier.md, Time): as the time *of a change* its first instant, as the
-/// date *of a citation* the whole of it. So whoever takes a `Moment` says which is meant.
+/// A day has two meanings (identifier.md, Time): as the time *of a change* it is its first instant,
+/// as the date *of a citation* it is the whole day. The code that takes a `Moment` chooses one.
 ///
 /// # Examples
 ///
@@ -206,12 +240,12 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The instant of a change said to be made then: a day means its 00:00:00Z.
+    /// Returns the instant of a change made at this time: for a day, its 00:00:00Z.
     pub fn of_change(self) -> Timestamp {
         self.first_instant()
     }
 
-    /// The first instant meant.
+    /// Returns the first instant of this time.
     pub fn first_instant(self) -> Timestamp {
         match self {
             Moment::Instant(timestamp) => timestamp,
@@ -219,7 +253,7 @@ impl Moment {
         }
     }
 
-    /// The last instant meant: of a day, the one just before the next.
+    /// Returns the last instant of this time: for a day, the one just before the next day.
     pub fn last_instant(self) -> Timestamp {
         match self {
             Moment::Instant(timestamp) => timestamp,
@@ -234,6 +268,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         match text.parse() {
             Ok(day) => Ok(Moment::Day(day)),
+            // The error of an instant also says what is wrong with a day.
             Err(_) => text.parse().map(Moment::Instant),
         }
     }
@@ -246,21 +281,6 @@ impl fmt::Display for Moment {
             Moment::Day(day) => day.fmt(f),
         }
     }
-}
-
-/// Why a text is no time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TimestampError {
-    /// A date and a time of day, but where in the world is not said.
-    #[error("a time needs an offset, or Z for UTC: 2001-01-02T00:00:00Z")]
-    NoOffset,
-    /// Nothing that can be read as a time.
-    #[error("a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z")]
-    NotATime,
-    /// Before the year 0000 or after the year 9999, once it is in UTC.
-    #[error("a time lies in the years 0000 to 9999 of UTC")]
-    OutOfRange,
 }
 
 #[cfg(test)]
@@ -277,9 +297,9 @@ mod tests {
             ("2019-02-23T18:12:43.204Z", "2019-02-23T18:12:43.204Z"),
             ("2019-02-23T18:12:43.2Z", "2019-02-23T18:12:43.200Z"),
             ("2019-02-23T18:12:43.000Z", "2019-02-23T18:12:43Z"),
-            ("2019-02-23T18:12:43.123456789Z", "2019-02-23T18:12:43.123456Z"),
-            ("1969-12-31T23:59:59.999999999Z", "1969-12-31T23:59:59.999999Z"),
-            ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+            ("2019-02-23T18:12:43.123456000Z", "2019-02-23T18:12:43.123456Z"),
+            ("2019-02-23T18:12:43.1000000000000Z", "2019-02-23T18:12:43.100Z"),
+            ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
             ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
             ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
         ];
@@ -291,16 +311,21 @@ mod tests {
     #[test]
     fn other_spellings_need_an_offset_too() {
         let cases = [
-            ("2001-01-02 03:04:05 UTC", Some("2001-01-02T03:04:05Z")),
-            (" 2001-01-02T03:04+0100 ", Some("2001-01-02T02:04:00Z")),
-            ("2001-01-02 03:04:05.25 -0500", Some("2001-01-02T08:04:05.250Z")),
-            ("Tue, 02 Jan 2001 03:04:05 GMT", Some("2001-01-02T03:04:05Z")),
-            ("2001-01-02 03:04:05", None),
-            ("yesterday", None),
+            ("2001-01-02 03:04:05 UTC", Ok("2001-01-02T03:04:05Z")),
+            (" 2001-01-02T03:04+0100 ", Ok("2001-01-02T02:04:00Z")),
+            ("2001-01-02 03:04:05.25 -0500", Ok("2001-01-02T08:04:05.250Z")),
+            ("2001-01-02 03:04:05.2500000 -0500", Ok("2001-01-02T08:04:05.250Z")),
+            ("Tue, 02 Jan 2001 03:04:05 GMT", Ok("2001-01-02T03:04:05Z")),
+            ("2001-01-02 03:04:05", Err(TimestampError::NoOffset)),
+            ("2001-02-30 03:04:05 UTC", Err(TimestampError::NoSuchDay)),
+            ("2001-01-02 03:04:60 UTC", Err(TimestampError::LeapSecond)),
+            ("2001-01-02 03:04:05.1234567 UTC", Err(TimestampError::TooFine)),
+            ("9999-12-31 23:59:59 -0100", Err(TimestampError::OutOfRange)),
+            ("yesterday", Err(TimestampError::NotATime)),
         ];
-        for (text, written) in cases {
-            let read = Timestamp::from_other_spelling(text);
-            assert_eq!(read.map(|at| at.to_string()).as_deref(), written, "{text}");
+        for (text, expected) in cases {
+            let read = Timestamp::from_other_spelling(text).map(|at| at.to_string());
+            assert_eq!(read, expected.map(str::to_owned), "{text}");
         }
     }
 
@@ -311,25 +336,51 @@ mod tests {
         for text in [" 2001-01-2", "2001-1-002", "2001-1-2", "+2001-01-2", "2001/01/02"] {
             assert_eq!(text.parse::<Day>(), Err(TimestampError::NotATime), "{text}");
         }
+        assert_eq!("2001-02-30".parse::<Day>(), Err(TimestampError::NoSuchDay));
         let instant: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
         assert_eq!(format!("{instant:?}"), "2001-01-02T00:00:00Z");
     }
 
     #[test]
     fn refused_times_say_why() {
+        use TimestampError::{
+            LeapSecond, NoOffset, NoSeconds, NoSuchDay, NoSuchTimeOfDay, NotATime, OffsetSpelling,
+            OutOfRange, TooFine,
+        };
         let cases = [
-            ("", TimestampError::NotATime),
-            ("noon", TimestampError::NotATime),
-            ("2001-01-02T00:00:00", TimestampError::NoOffset),
-            ("2001-01-02T00:00", TimestampError::NotATime),
-            ("2001-02-30T00:00:00Z", TimestampError::NotATime),
-            ("2001-02-30", TimestampError::NotATime),
-            ("2001-1-2", TimestampError::NotATime),
-            ("+2001-01-02", TimestampError::NotATime),
-            (" 2001-01-02", TimestampError::NotATime),
-            ("29-APR-2016 00:00:00", TimestampError::NotATime),
-            ("0000-01-01T00:00:00+01:00", TimestampError::OutOfRange),
-            ("9999-12-31T23:59:59-01:00", TimestampError::OutOfRange),
+            ("", NotATime),
+            ("noon", NotATime),
+            ("2001-1-2", NotATime),
+            ("+2001-01-02", NotATime),
+            (" 2001-01-02", NotATime),
+            ("2001-01-02 ", NotATime),
+            ("2001-01-02x", NotATime),
+            ("2001-01-02T00:00:00Zx", NotATime),
+            ("2001-01-02T00:00:00.Z", NotATime),
+            ("29-APR-2016 00:00:00", NotATime),
+            ("2001-01-02T00:00:00", NoOffset),
+            ("2001-01-02 00:00:00.5", NoOffset),
+            ("2001-01-02T00:00", NoSeconds),
+            ("2001-01-02T00:00Z", NoSeconds),
+            ("2001-01-02T00:00+01:00", NoSeconds),
+            ("2001-02-30", NoSuchDay),
+            ("2001-02-29T00:00:00Z", NoSuchDay),
+            ("2001-13-01T00:00:00Z", NoSuchDay),
+            ("2001-02-30T00:00", NoSuchDay),
+            ("2001-01-02T24:00:00Z", NoSuchTimeOfDay),
+            ("2001-01-02T23:60:00Z", NoSuchTimeOfDay),
+            ("2001-01-02T23:59:61Z", NoSuchTimeOfDay),
+            ("2001-01-02T23:61", NoSuchTimeOfDay),
+            ("2001-01-02T00:00:00+0100", OffsetSpelling),
+            ("2001-01-02T00:00:00-05", OffsetSpelling),
+            ("2001-01-02T00:00:00.25+0100", OffsetSpelling),
+            ("2001-01-02T12:34:60Z", LeapSecond),
+            ("2016-12-31T23:59:60Z", LeapSecond),
+            ("2001-01-02T12:34:60", LeapSecond),
+            ("2001-01-02T00:00:00.1234561Z", TooFine),
+            ("2001-01-02T00:00:00.123456000000001Z", TooFine),
+            ("0000-01-01T00:00:00+01:00", OutOfRange),
+            ("9999-12-31T23:59:59-01:00", OutOfRange),
         ];
         for (text, error) in cases {
             assert_eq!(text.parse::<Moment>(), Err(error), "{text}");

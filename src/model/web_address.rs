@@ -3,15 +3,26 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::quoted;
+use super::quoted::quoted;
 
-/// An address that a reader can follow: of the schemes that CITATION.cff allows, with a host.
+/// An address that a reader can follow: it has a host, and one of the schemes that CITATION.cff
+/// allows, `https`, `http`, `ftp` or `sftp`. So it never runs a script.
 ///
-/// It stays as it was written; what no URI may hold is encoded where it is put into a citation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// It is kept as it was written, without white space at its ends. Characters that a URI cannot hold
+/// are encoded when the address is written into a citation.
+///
+/// # Examples
+///
+/// ```
+/// use accession::WebAddress;
+///
+/// assert!("https://example.org/data".parse::<WebAddress>().is_ok());
+/// assert!("javascript:alert(1)".parse::<WebAddress>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WebAddress(String);
 
-/// Why a text is no web address.
+/// Why a string is not a web address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a web address begins with https://, http://, ftp:// or sftp:// and a host, unlike {}",
@@ -22,7 +33,13 @@ pub struct WebAddressError(String);
 impl WebAddress {
     const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
 
-    /// As it was written.
+    /// Takes the address that a registry of any version holds. Versions before this type existed
+    /// took any string: one that is not a web address is `None`, since no citation could carry it.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    /// Returns the address as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -33,7 +50,10 @@ impl FromStr for WebAddress {
 
     /// # Errors
     ///
-    /// `"example.org/data"`, `"javascript:alert(1)"`, `"https:///data"`.
+    /// - `"example.org/data"`: no scheme
+    /// - `"javascript:alert(1)"`, `"file:///data"`: another scheme
+    /// - `"https:///data"`: no host
+    /// - `"https://example.org/a\u{1b}"`: a control character
     fn from_str(text: &str) -> Result<Self, WebAddressError> {
         let text = text.trim();
         let is_one = text.split_once("://").is_some_and(|(scheme, rest)| {
@@ -41,13 +61,23 @@ impl FromStr for WebAddress {
             WebAddress::SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
                 && rest.starts_with(|first: char| is_host(first) && !first.is_whitespace())
         });
-        if is_one { Ok(WebAddress(text.to_owned())) } else { Err(WebAddressError(text.to_owned())) }
+        if is_one && !text.contains(char::is_control) {
+            Ok(WebAddress(text.to_owned()))
+        } else {
+            Err(WebAddressError(text.to_owned()))
+        }
     }
 }
 
 impl fmt::Display for WebAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl serde::Serialize for WebAddress {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 
@@ -83,8 +113,17 @@ mod tests {
             "javascript://example.org/%0aalert(1)",
             "file:///data",
             "xhttps://example.org",
+            "https://example.org/a\u{1b}[31m",
+            "https://example.org/a\nb",
         ] {
             assert_eq!(text.parse::<WebAddress>(), Err(WebAddressError(text.to_owned())), "{text}");
         }
+    }
+    #[test]
+    fn a_stored_string_that_is_not_an_address_is_dropped() {
+        assert_eq!(WebAddress::from_stored("see the wiki"), None);
+        assert_eq!(WebAddress::from_stored("javascript:alert(1)"), None);
+        let stored = WebAddress::from_stored("https://example.org/").unwrap();
+        assert_eq!(serde_json::to_string(&stored).unwrap(), "\"https://example.org/\"");
     }
 }

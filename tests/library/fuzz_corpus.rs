@@ -9,7 +9,7 @@ use crate::laws;
 type Law = fn(&[u8]);
 
 /// The targets.
-const LAWS: [(&str, Law); 22] = [
+const LAWS: [(&str, Law); 24] = [
     ("changes", laws::changes),
     ("cmr_json", laws::cmr_json),
     ("creator", laws::creator),
@@ -20,9 +20,11 @@ const LAWS: [(&str, Law); 22] = [
     ("granule_id", laws::granule_id),
     ("gzip", laws::gzip),
     ("identifier", laws::identifier),
+    ("licence", laws::licence),
     ("lines", laws::lines),
     ("manifest", laws::manifest),
     ("ndjson", laws::ndjson),
+    ("old_payment_ids", laws::old_payment_ids),
     ("pasted", laws::pasted),
     ("pattern", laws::pattern),
     ("payment_id", laws::payment_id),

@@ -1,4 +1,4 @@
-//! Unique granule ids as Cumulus' own reference code makes them.
+//! Unique granule ids, compared with those of Cumulus' reference code.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
 use accession::{Change, Entry, GranuleId, Registry, SourceLocation, Stamp};
@@ -6,7 +6,7 @@ use accession::{Change, Entry, GranuleId, Registry, SourceLocation, Stamp};
 use crate::harness::history::{id, name, now, second};
 
 #[test]
-fn they_are_those_of_the_python_and_the_node_js_code_of_the_document() {
+fn they_equal_those_of_the_documents_python_and_node_js_code() {
     let table = include_str!("../../fixtures/minting/unique_ids.tsv");
     let mut cases = 0;
     for line in table.lines() {
@@ -24,7 +24,7 @@ fn they_are_those_of_the_python_and_the_node_js_code_of_the_document() {
 }
 
 #[test]
-fn a_clash_names_both_producer_ids() {
+fn a_repeated_unique_id_names_both_producer_ids() {
     let entry = |unique: &str, producer: &str, number| Entry {
         granule_id: id(unique),
         producer_granule: Some(id(producer)),
@@ -44,7 +44,7 @@ fn a_clash_names_both_producer_ids() {
 }
 
 #[test]
-fn every_stay_is_found_by_the_producers_id() {
+fn every_holding_period_is_found_by_the_producers_id() {
     let mut registry = Registry::in_memory().unwrap();
     let producer: GranuleId = id("P_1");
     let collection = "MOD09GQ___006".parse().unwrap();
@@ -64,12 +64,12 @@ fn every_stay_is_found_by_the_producers_id() {
         }
     }
     let mut found = Vec::new();
-    let stays = registry
+    let periods = registry
         .granules_of_producer(&name("dataset"), &producer, |granule| {
             found.push((granule.granule_id, granule.deleted.is_some()));
             Ok(())
         })
         .unwrap();
-    assert_eq!(stays, 2);
+    assert_eq!(periods, 2);
     assert!(found[0].0 != found[1].0 && found.iter().all(|(_, is_deleted)| *is_deleted));
 }

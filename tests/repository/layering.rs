@@ -7,14 +7,14 @@ use crate::rust_files;
 /// A layer, the layers it may use, and the crates that only it may name.
 ///
 /// `model` and what stands in no folder (`Error`, `Result`) may be used by all.
-const LAYERS: [(&str, &[&str], &[&str]); 9] = [
-    ("model", &[], &["chrono", "glob", "hex"]),
+const LAYERS: [(&str, &[&str], &[&str]); 8] = [
+    ("model", &[], &["chrono", "glob", "hex", "spdx", "strsim"]),
     ("minting", &[], &["base64", "loom"]),
     ("chain", &[], &["crc32fast"]),
     ("disk", &[], &[]),
     ("store", &["disk"], &["rusqlite"]),
     ("registry", &["minting", "chain", "store"], &[]),
-    ("input", &[], &["csv", "flate2"]),
+    ("input", &["minting"], &["csv", "flate2"]),
     ("citation", &["registry"], &["serde_saphyr"]),
     ("mirror", &["chain", "registry", "input"], &[]),
 ];

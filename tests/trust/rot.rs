@@ -92,7 +92,7 @@ impl Original {
                 publisher: Some(Some("The Archive".to_owned())),
                 version: Some(Some("002".to_owned())),
                 year: Some(Year::try_from(2_001).ok()),
-                url: Some(Some(format!("https://archive.example/{dataset}"))),
+                url: Some(format!("https://archive.example/{dataset}").parse().ok()),
                 archive: Some(Some("US".to_owned())),
                 licence: Some(Some("CC-BY-4.0".to_owned())),
             };

@@ -125,7 +125,7 @@ impl Record {
             publisher: text(self.publisher),
             version: text(self.version),
             year: self.year.map(|year| year.0),
-            url: self.url.map(|url| url.0.map(|url| url.to_string())),
+            url: self.url.map(|url| url.0),
             archive: text(self.archive),
             licence: text(self.licence),
         }
@@ -223,7 +223,7 @@ fn write_record(out: &mut impl Write, dataset: &Dataset) -> io::Result<()> {
                 ("publisher", dataset.publisher.as_deref()),
                 ("version", dataset.version.as_deref()),
                 ("year", year.as_deref()),
-                ("url", dataset.url.as_deref()),
+                ("url", dataset.url.as_ref().map(WebAddress::as_str)),
                 ("archive", dataset.archive.as_deref()),
                 ("licence", dataset.licence.as_deref()),
             ]);

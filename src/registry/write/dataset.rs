@@ -1,7 +1,7 @@
 //! The records of datasets: added and edited.
 
 use super::lookup::find;
-use crate::model::{Creator, Dataset, DatasetName, Doi, Year};
+use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress, Year};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 
@@ -49,6 +49,8 @@ pub struct DatasetEdit {
     pub doi: Edit<Doi>,
     /// Its title.
     pub title: Edit<String>,
+    /// Its description.
+    pub description: Edit<String>,
     /// All its creators, in the order of the citation.
     pub creators: Edit<Vec<Creator>>,
     /// Its publisher.
@@ -58,7 +60,7 @@ pub struct DatasetEdit {
     /// Its year.
     pub year: Edit<Year>,
     /// Its address.
-    pub url: Edit<String>,
+    pub url: Edit<WebAddress>,
     /// Its archive.
     pub archive: Edit<String>,
     /// Its licence.
@@ -71,6 +73,7 @@ impl DatasetEdit {
         DatasetEdit {
             doi: self.doi.or(other.doi),
             title: self.title.or(other.title),
+            description: self.description.or(other.description),
             creators: self.creators.or(other.creators),
             publisher: self.publisher.or(other.publisher),
             version: self.version.or(other.version),
@@ -85,6 +88,7 @@ impl DatasetEdit {
     pub fn apply_to(self, dataset: &mut Dataset) {
         self.doi.apply_to(&mut dataset.doi);
         self.title.apply_to(&mut dataset.title);
+        self.description.apply_to(&mut dataset.description);
         self.creators.apply_to(&mut dataset.creators);
         self.publisher.apply_to(&mut dataset.publisher);
         self.version.apply_to(&mut dataset.version);

@@ -111,7 +111,8 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sqlite::{BUSY_WAIT, Opened};
+    use crate::store::sqlite::BUSY_WAIT;
+    use crate::store::sqlite::open::Opened;
 
     fn at(directory: &tempfile::TempDir, name: &str) -> PathBuf {
         directory.path().join(name)

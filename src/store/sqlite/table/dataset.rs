@@ -4,7 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::Count;
-use crate::model::{Creator, Dataset, DatasetName, Doi};
+use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
@@ -16,7 +16,8 @@ impl Snapshot {
     /// The dataset of that name, and its key. `None` if there is none.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
         const DATASET: &str = "
-            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
+            SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
             FROM dataset
             WHERE name = :name";
         let mut statement = self.connection().prepare_cached(DATASET)?;
@@ -30,7 +31,8 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Dataset)>> {
         const PAGE: &str = "
-            SELECT id, name, doi, title, creators, publisher, version, year, url, archive, licence
+            SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
             FROM dataset
             WHERE name > :after
             ORDER BY name
@@ -69,9 +71,11 @@ impl Transaction {
     pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
         const INSERT: &str = "
             INSERT INTO dataset
-                (name, doi, title, creators, publisher, version, year, url, archive, licence)
+                (name, doi, title, description, creators, publisher, version, year, url, licence,
+                 archive)
             VALUES
-                (:name, :doi, :title, :creators, :publisher, :version, :year, :url, :archive, :licence)";
+                (:name, :doi, :title, :description, :creators, :publisher, :version, :year, :url,
+                 :licence, :archive)";
         self.put_dataset(INSERT, dataset)?;
         Ok(DatasetKey(self.connection().last_insert_rowid()))
     }
@@ -80,9 +84,9 @@ impl Transaction {
     pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
         const UPDATE: &str = "
             UPDATE dataset
-            SET doi = :doi, title = :title, creators = :creators, publisher = :publisher,
-                version = :version, year = :year, url = :url, archive = :archive,
-                licence = :licence
+            SET doi = :doi, title = :title, description = :description, creators = :creators,
+                publisher = :publisher, version = :version, year = :year, url = :url,
+                licence = :licence, archive = :archive
             WHERE name = :name";
         self.put_dataset(UPDATE, dataset)
     }
@@ -92,11 +96,12 @@ impl Transaction {
             ":name": dataset.name.as_str(),
             ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
             ":title": dataset.title,
+            ":description": dataset.description,
             ":creators": creators(dataset),
             ":publisher": dataset.publisher,
             ":version": dataset.version,
             ":year": dataset.year.map(|year| year.as_number()),
-            ":url": dataset.url,
+            ":url": dataset.url.as_ref().map(|url| url.as_str()),
             ":archive": dataset.archive,
             ":licence": dataset.licence,
         })?;
@@ -113,14 +118,14 @@ fn creators(dataset: &Dataset) -> String {
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
     let wrong = |index, kind, error| rusqlite::Error::FromSqlConversionFailure(index, kind, error);
     let text = |index| row.get::<_, Option<String>>(index);
-    let written: Vec<String> = serde_json::from_str(row.get_ref(4)?.as_str()?)
-        .map_err(|error| wrong(4, Type::Text, error.into()))?;
+    let written: Vec<String> = serde_json::from_str(row.get_ref(5)?.as_str()?)
+        .map_err(|error| wrong(5, Type::Text, error.into()))?;
     let creators = written
         .iter()
         // Before schema 4 any string was a creator: what cannot be read as a person is taken as it is.
         .map(|text| text.parse().or_else(|_| Creator::organisation(text)))
         .collect::<std::result::Result<_, crate::model::CreatorError>>()
-        .map_err(|error| wrong(4, Type::Text, error.into()))?;
+        .map_err(|error| wrong(5, Type::Text, error.into()))?;
     let dataset = Dataset {
         name: name_from(row, 1)?,
         doi: text(2)?
@@ -128,17 +133,18 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
             .transpose()
             .map_err(|error: crate::model::DoiError| wrong(2, Type::Text, error.into()))?,
         title: text(3)?,
+        description: text(4)?,
         creators,
-        publisher: text(5)?,
-        version: text(6)?,
+        publisher: text(6)?,
+        version: text(7)?,
         year: row
-            .get::<_, Option<u16>>(7)?
+            .get::<_, Option<u16>>(8)?
             .map(|year| year.try_into())
             .transpose()
-            .map_err(|error: crate::model::YearError| wrong(7, Type::Integer, error.into()))?,
-        url: text(8)?,
-        archive: text(9)?,
+            .map_err(|error: crate::model::YearError| wrong(8, Type::Integer, error.into()))?,
+        url: text(9)?.as_deref().and_then(WebAddress::from_stored),
         licence: text(10)?,
+        archive: text(11)?,
     };
     Ok((DatasetKey(row.get(0)?), dataset))
 }
@@ -146,7 +152,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
 /// The dataset name in a column.
 pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
     let name = row.get_ref(index)?.as_str()?;
-    name.parse().map_err(|error: crate::model::DatasetNameError| {
+    DatasetName::from_stored(name).map_err(|error: crate::model::DatasetNameError| {
         rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
     })
 }

@@ -1,0 +1,118 @@
+//! Which format a file has, from its beginning.
+
+use super::error::InputErrorKind;
+use super::format::InputFormat;
+use super::{spelled_time, table};
+
+impl InputFormat {
+    /// Returns the format of a file that begins like this. The first of these that applies:
+    ///
+    /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else `ndjson`.
+    /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
+    /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
+    /// 4. A column is asked for; or a cell of the first line is a usual name for granule ids, in any
+    ///    case; or the first line has several cells, all quoted; or all lines have the same number of
+    ///    commas, semicolons or TABs: `csv`.
+    /// 5. Otherwise `lines`.
+    ///
+    /// # Errors
+    ///
+    /// A JSON array, HTML or XML: they are none of the formats, and each of their lines would be
+    /// read as an id.
+    pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, InputErrorKind> {
+        let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let text = beginning.trim_ascii_start();
+        if text.starts_with(b"{") {
+            return Ok(detect_json(text));
+        }
+        if let Some(rest) = text.strip_prefix(b"[")
+            && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
+        {
+            return Err(InputErrorKind::UnknownFormat);
+        }
+        if is_markup(text) {
+            return Err(InputErrorKind::Markup);
+        }
+        Ok(if has_file_group(beginning) {
+            InputFormat::Pdr
+        } else if is_change(first_line) {
+            InputFormat::Changes
+        } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
+            // A table without the column that was asked for, or a usual one, is an error. Read as
+            // lines, each of its rows would become a granule.
+            InputFormat::Csv
+        } else {
+            InputFormat::Lines
+        })
+    }
+}
+
+fn detect_json(text: &[u8]) -> InputFormat {
+    let keys = outer_keys(text);
+    if keys.first().is_some_and(|key| *key == b"accession_manifest") {
+        return InputFormat::Manifest;
+    }
+    // One object a line: the first ends where its line ends, and another follows.
+    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    let first_is_whole = lines.next().is_some_and(|line| line.ends_with(b"}"));
+    if first_is_whole && lines.any(|line| line.starts_with(b"{")) {
+        return InputFormat::Ndjson;
+    }
+    let has = |key: &str| keys.contains(&key.as_bytes());
+    if has("feed") {
+        InputFormat::CmrJson
+    } else if has("features") || text.windows(19).any(|window| window == b"\"FeatureCollection\"") {
+        InputFormat::Stac
+    } else if has("items") || (has("hits") && has("took")) {
+        InputFormat::UmmJson
+    } else {
+        InputFormat::Ndjson
+    }
+}
+
+/// The keys of the outermost object, as far as it was read.
+fn outer_keys(text: &[u8]) -> Vec<&[u8]> {
+    let mut keys = Vec::new();
+    let (mut depth, mut string_from, mut is_escaped) = (0_u32, None, false);
+    let mut last = &text[..0];
+    for (at, &byte) in text.iter().enumerate() {
+        match (string_from, byte) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), b'\\') => is_escaped = true,
+            (Some(from), b'"') => {
+                last = &text[from..at];
+                string_from = None;
+            }
+            (Some(_), _) => {}
+            (None, b'"') => string_from = Some(at + 1),
+            (None, b':') if depth == 1 => keys.push(last),
+            (None, b'{' | b'[') => depth += 1,
+            (None, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    keys
+}
+
+fn has_file_group(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').any(|line| {
+        let bare: Vec<u8> =
+            line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        bare.starts_with(b"OBJECT=FILE_GROUP")
+    })
+}
+
+/// Whether a file begins as a page does, such as one that a server sends in place of a file.
+pub(super) fn is_markup(text: &[u8]) -> bool {
+    let begins =
+        |with: &[u8]| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    begins(b"<!doctype") || begins(b"<html") || begins(b"<?xml")
+}
+
+fn is_change(line: &[u8]) -> bool {
+    let mut cells = line.splitn(3, |&byte| byte == b'\t');
+    let (Some(at), Some(b"+" | b"-"), Some(_)) = (cells.next(), cells.next(), cells.next()) else {
+        return false;
+    };
+    std::str::from_utf8(at).is_ok_and(|at| spelled_time::parse(at).is_ok())
+}

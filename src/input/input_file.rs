@@ -1,0 +1,101 @@
+//! An input file whose beginning has been read: decompressed, without a byte order mark.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::detect::is_markup;
+use super::error::{Error, InputErrorKind};
+use super::format::InputFormat;
+use super::options::Options;
+
+/// How many bytes show the format; more if the first line is longer.
+const BEGINNING_BYTES: u64 = 64 * 1_024;
+
+/// The greatest length of a first line that shows the format.
+const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
+
+const BUFFER_BYTES: usize = 64 * 1_024;
+
+/// A file whose beginning has been read.
+pub(super) struct InputFile {
+    beginning: Vec<u8>,
+    rest: Box<dyn BufRead>,
+    is_gzip: bool,
+}
+
+impl InputFile {
+    /// Reads the beginning of a file.
+    pub fn open(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
+        let fail = |kind| Error::new(name, 1, kind);
+        let file =
+            InputFile::read_beginning(file).map_err(|cause| fail(InputErrorKind::of_io(cause)))?;
+        if is_utf16(&file.beginning) { Err(fail(InputErrorKind::Utf16)) } else { Ok(file) }
+    }
+
+    /// As [`InputFile::open`], but refuses a file that is not gzip and whose name says that it is.
+    pub fn open_by_name(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
+        let file = InputFile::open(file, name)?;
+        if name.ends_with(".gz") && !file.is_gzip {
+            return Err(Error::new(name, 1, InputErrorKind::NotGzip));
+        }
+        Ok(file)
+    }
+
+    fn read_beginning(file: impl Read + 'static) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
+        let mut magic = Vec::new();
+        (&mut file).take(2).read_to_end(&mut magic)?;
+        let is_gzip = magic == [0x1f, 0x8b];
+        let whole = Cursor::new(magic).chain(file);
+        let mut rest: Box<dyn BufRead> = if is_gzip {
+            // A gzip file may have several members, one after the other (RFC 1952 § 2.2).
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(whole)))
+        } else {
+            Box::new(whole)
+        };
+        let mut beginning = Vec::new();
+        (&mut rest).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut beginning)?;
+        let more = BEGINNING_BYTES.saturating_sub(beginning.len() as u64);
+        (&mut rest).take(more).read_to_end(&mut beginning)?;
+        if beginning.starts_with(b"\xef\xbb\xbf") {
+            beginning.drain(..3);
+        }
+        Ok(InputFile { beginning, rest, is_gzip })
+    }
+
+    /// The format that was asked for, or that the beginning shows.
+    pub fn format(&self, name: &Arc<str>, options: &Options) -> Result<InputFormat, Error> {
+        match options.format {
+            // Any line and any table may begin like a page.
+            Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
+            Some(format) => self.refuse_markup(name).map(|()| format),
+            None => InputFormat::detect(&self.beginning, options.column.as_deref())
+                .map_err(|kind| Error::new(name, 1, kind)),
+        }
+    }
+
+    /// Refuses a page, such as one that a server sends in place of the file.
+    pub fn refuse_markup(&self, name: &Arc<str>) -> Result<(), Error> {
+        if is_markup(self.beginning.trim_ascii_start()) {
+            return Err(Error::new(name, 1, InputErrorKind::Markup));
+        }
+        Ok(())
+    }
+
+    /// The whole file, from its beginning.
+    pub fn into_reader(self) -> Box<dyn BufRead> {
+        Box::new(Cursor::new(self.beginning).chain(self.rest))
+    }
+}
+
+/// Whether a file is UTF-16: it begins with that byte order mark, or with two ASCII characters of
+/// two bytes each.
+fn is_utf16(beginning: &[u8]) -> bool {
+    match beginning {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [0, first, 0, second, ..] | [first, 0, second, 0, ..] => *first != 0 && *second != 0,
+        _ => false,
+    }
+}

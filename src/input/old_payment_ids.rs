@@ -1,0 +1,157 @@
+//! Payment ids that were issued before the registry issued them.
+
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+use super::error::{Error, InputErrorKind};
+use super::input_file::InputFile;
+use super::numbered_lines::NumberedLines;
+use crate::minting::payment::PaymentId;
+
+/// The greatest length of a line in bytes. An id has nine; the rest is for the message about a line
+/// that is not one.
+const MAX_LINE_BYTES: u64 = 256;
+
+/// The payment ids of a file that has one a line, in its order; nothing follows an error.
+///
+/// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
+/// case, since those of the old scheme are compared as upper case (ids.md). Any other line is an
+/// error: an id that was skipped could be issued again.
+///
+/// Memory: one line, of at most 256 bytes.
+pub struct OldPaymentIds {
+    lines: NumberedLines<Box<dyn BufRead>>,
+    has_failed: bool,
+}
+
+impl OldPaymentIds {
+    /// Begins to read a file, which may be compressed with gzip. Messages call it `name`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::input::OldPaymentIds;
+    ///
+    /// let ids = OldPaymentIds::open(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
+    /// let ids: Vec<String> =
+    ///     ids.map(|id| Ok(id?.to_string())).collect::<Result<_, accession::input::Error>>()?;
+    /// assert_eq!(ids, ["2KNQ8300Z", "2KNQ83010"]);
+    ///
+    /// let mut ids = OldPaymentIds::open(&b"2KNQ8300Z,paid\n"[..], "old.txt")?;
+    /// let error = ids.next().and_then(Result::err).map(|error| error.to_string());
+    /// assert_eq!(error.as_deref(), Some("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id"));
+    /// # Ok::<(), accession::input::Error>(())
+    /// ```
+    pub fn open(file: impl Read + 'static, name: &str) -> Result<Self, Error> {
+        let name: Arc<str> = name.into();
+        let file = InputFile::open_by_name(file, &name)?.into_reader();
+        let lines = NumberedLines::new(file, name, MAX_LINE_BYTES);
+        Ok(OldPaymentIds { lines, has_failed: false })
+    }
+
+    fn next_id(&mut self) -> Result<Option<PaymentId>, Error> {
+        while self.lines.advance()? {
+            let line = self.lines.text();
+            if line.is_empty() {
+                continue;
+            }
+            let text = String::from_utf8_lossy(line).into_owned();
+            // No longer line is an id, so what was not read of it does not matter.
+            return match text.to_ascii_uppercase().parse() {
+                Ok(id) => Ok(Some(id)),
+                Err(_) => Err(self.lines.fail(InputErrorKind::PaymentId { text })),
+            };
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for OldPaymentIds {
+    type Item = Result<PaymentId, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let next = self.next_id().transpose();
+        self.has_failed = matches!(next, Some(Err(_)));
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: impl Into<Vec<u8>>) -> Result<Vec<String>, String> {
+        let file = std::io::Cursor::new(bytes.into());
+        let ids = OldPaymentIds::open(file, "old.txt").map_err(|error| error.to_string())?;
+        ids.map(|id| id.map(|id| id.to_string()).map_err(|error| error.to_string())).collect()
+    }
+
+    #[test]
+    fn a_byte_order_mark_and_line_ends_are_removed() {
+        for text in [
+            "\u{feff}2KNQ8300Z\n2knq83010\n",
+            "\u{feff}2KNQ8300Z\r\n\r\n2KNQ83010\r\n",
+            "\n\n2knq8300z\n2KNQ83010",
+            "2KNQ8300Z\n2KNQ83010\r",
+        ] {
+            assert_eq!(read(text).unwrap(), ["2KNQ8300Z", "2KNQ83010"], "{text:?}");
+        }
+        assert_eq!(read("").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_line_that_is_not_an_id_is_an_error_with_its_place() {
+        let cases = [
+            ("\"2KNQ8300Z\"", "\"\\\"2KNQ8300Z\\\"\""),
+            ("2KNQ8300Z,2001", "\"2KNQ8300Z,2001\""),
+            ("2KNQ8300Z\t1", "\"2KNQ8300Z\\t1\""),
+            (" 2KNQ8300Z", "\" 2KNQ8300Z\""),
+            ("2KNQ8300Z ", "\"2KNQ8300Z \""),
+            ("2KNQ8300", "\"2KNQ8300\""),
+            ("2KNQ8300ZZ", "\"2KNQ8300ZZ\""),
+            ("2KNQ-300Z", "\"2KNQ-300Z\""),
+            ("# old", "\"# old\""),
+            ("2KNQ83ſ0Z", "\"2KNQ83ſ0Z\""),
+        ];
+        for (line, shown) in cases {
+            let error = read(format!("2KNQ8300Z\n{line}\n2KNQ83010\n")).unwrap_err();
+            assert_eq!(error, format!("old.txt:2: {shown} is not a payment id"));
+        }
+        let error = read(b"2KNQ8300\xff\n").unwrap_err();
+        assert_eq!(error, "old.txt:1: \"2KNQ8300\u{fffd}\" is not a payment id");
+    }
+
+    #[test]
+    fn a_line_of_10_mb_is_refused_without_being_read() {
+        let file = CountingReader { left: 10_000_000, read: std::rc::Rc::default() };
+        let read = file.read.clone();
+        let mut ids = OldPaymentIds::open(file, "old.txt").unwrap();
+        assert!(ids.next().unwrap().unwrap_err().to_string().len() < 400);
+        assert!(ids.next().is_none());
+        // The beginning that shows whether it is gzip is at most 1 MiB and a buffer.
+        assert!(read.get() <= 1_200_000, "{}", read.get());
+    }
+
+    /// Digits without end, counted.
+    struct CountingReader {
+        left: usize,
+        read: std::rc::Rc<std::cell::Cell<usize>>,
+    }
+
+    impl Read for CountingReader {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let bytes = buffer.len().min(self.left);
+            buffer[..bytes].fill(b'0');
+            self.left -= bytes;
+            self.read.set(self.read.get() + bytes);
+            Ok(bytes)
+        }
+    }
+}

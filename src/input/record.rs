@@ -1,0 +1,63 @@
+//! One granule of a file, and what reads them.
+
+use super::error::Error;
+use super::warning::InputWarning;
+use crate::model::{GranuleId, SourceLocation, Timestamp};
+
+/// A granule as a file lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The id.
+    pub granule_id: GranuleId,
+    /// Where it was read.
+    pub location: SourceLocation,
+    /// The time of ingest. `None` unless dates were asked for.
+    pub ingested: Option<Timestamp>,
+    /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
+    pub deleted: Option<Timestamp>,
+    /// Whether the file marks the granule as deleted.
+    pub is_deleted: bool,
+}
+
+impl Record {
+    pub(super) fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
+        Record { granule_id, location, ingested: None, deleted: None, is_deleted: false }
+    }
+}
+
+/// The counts that a search response gives of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hits {
+    /// How many granules the search found.
+    pub hits: u64,
+    /// How many of them the response contains.
+    pub items: u64,
+}
+
+impl Hits {
+    /// Whether the response is one page of several: it lacks granules that the search found.
+    pub fn is_incomplete(self) -> bool {
+        self.items < self.hits
+    }
+}
+
+/// A reader of one format.
+pub(super) trait RecordReader {
+    /// Reads the next granule. `None` at the end of the file.
+    fn record(&mut self) -> Result<Option<Record>, Error>;
+
+    /// The counts of a search response, once all of it is read.
+    fn hits(&self) -> Option<Hits> {
+        None
+    }
+
+    /// Whether a search response names a next page, once all of it is read.
+    fn has_next_page(&self) -> bool {
+        false
+    }
+
+    /// What looks like a mistake in what was read so far.
+    fn warnings(&self) -> Vec<InputWarning> {
+        Vec::new()
+    }
+}

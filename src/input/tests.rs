@@ -1,0 +1,314 @@
+//! Whole files through the public functions.
+
+use std::io::{Cursor, Write};
+
+use super::{InputFormat, Options, Records, open, open_events, unzipped};
+
+fn read_lines(bytes: &'static [u8]) -> Result<Vec<String>, String> {
+    let options = Options { format: Some(InputFormat::Lines), ..Options::default() };
+    let records = open(bytes, "ids.txt", &options).map_err(|error| error.to_string())?;
+    records
+        .map(|record| record.map(|record| format!("{} {}", record.location, record.granule_id)))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn only_line_ends_and_a_byte_order_mark_are_removed() {
+    let expected = ["ids.txt:1 A", "ids.txt:2  B ", "ids.txt:4 #C"].map(str::to_owned);
+    for bytes in [
+        b"A\n B \n\n#C\n".as_slice(),
+        b"A\n B \n\n#C",
+        b"A\r\n B \r\n\r\n#C\r\n",
+        b"A\r\n B \r\n\r\n#C\r",
+        b"\xef\xbb\xbfA\n B \n\r\n#C\r",
+    ] {
+        assert_eq!(read_lines(bytes).unwrap(), expected);
+    }
+    assert_eq!(read_lines(b"").unwrap(), Vec::<String>::new());
+    assert_eq!(read_lines(b"\n\r\n\n").unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_refused_line_is_named_with_its_reason() {
+    let refused = [
+        (
+            b"A\nB\tC\n".as_slice(),
+            "ids.txt:2: \"B\\tC\" is refused: a granule id has no control characters, this one contains U+0009",
+        ),
+        (
+            b"A\rB\n",
+            "ids.txt:1: \"A\\rB\" is refused: a granule id has no control characters, this one contains U+000D",
+        ),
+        (
+            b"A\n\nB\xff\n",
+            "ids.txt:3: \"B\u{fffd}\" is refused: a granule id is UTF-8, and byte 2 of this one is not",
+        ),
+        (
+            b"A\r\r\n",
+            "ids.txt:1: \"A\\r\" is refused: a granule id has no control characters, this one contains U+000D",
+        ),
+    ];
+    for (bytes, message) in refused {
+        assert_eq!(read_lines(bytes), Err(message.to_owned()));
+    }
+}
+
+#[test]
+fn a_line_of_10_mb_is_refused_without_being_kept() {
+    let bytes: &'static [u8] = Box::leak(vec![b'a'; 10_000_000].into_boxed_slice());
+    let error = read_lines(bytes).unwrap_err();
+    assert!(
+        error.ends_with("is refused: a granule id has at most 1,024 bytes, this one has more"),
+        "{error}"
+    );
+    let longest: &'static [u8] = Box::leak(vec![b'a'; 1_024].into_boxed_slice());
+    assert_eq!(read_lines(longest).unwrap().len(), 1);
+    let too_long: &'static [u8] = Box::leak(vec![b'a'; 1_025].into_boxed_slice());
+    assert!(read_lines(too_long).unwrap_err().ends_with("this one has 1025"));
+}
+
+fn read_table(bytes: &[u8], column: Option<&str>) -> Result<Vec<String>, String> {
+    let options = Options { column: column.map(str::to_owned), ..Options::default() };
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let records = open(bytes, "ids.csv", &options).map_err(|error| error.to_string())?;
+    records
+        .map(|record| record.map(|record| format!("{} {}", record.location, record.granule_id)))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_column_is_found_by_name_at_any_position() {
+    let cases: [(&[u8], Option<&str>); 6] = [
+        (b"granule_id\nA\nB C\n", None),
+        (b"id,granule_id,x\n1,A,\n2,B C,\n", None),
+        (b"\xef\xbb\xbfx,granuleUr\r\n1,A\r\n2,B C\r\n", None),
+        (b"x\tGranule UR\n1\tA\n2\tB C\r", None),
+        (b"x,name\n\"1,1\",A\n2,\"B C\"\n", Some("name")),
+        (b"\"granule_id\",\"x\"\n\"A\",\"None\"\n\"B C\",\"None\"", None),
+    ];
+    for (bytes, column) in cases {
+        assert_eq!(read_table(bytes, column).unwrap(), ["ids.csv:2 A", "ids.csv:3 B C"]);
+    }
+}
+
+#[test]
+fn lines_are_counted_through_quoted_line_ends() {
+    let bytes = b"id,title\nA,\"two\r\nlines\"\nB,\"one\"\n";
+    assert_eq!(read_table(bytes, None).unwrap(), ["ids.csv:2 A", "ids.csv:4 B"]);
+}
+
+#[test]
+fn refused_tables_say_why() {
+    let cases: [(&[u8], Option<&str>, &str); 6] = [
+        (b"id,x\nA,1\n", Some("name"), "ids.csv:1: \"id,x\" stands"),
+        (
+            b"id,x\nA,1\nB\n",
+            None,
+            "ids.csv:3: the row has 1 cell and the header has 2 cells: the file is truncated, or not a table",
+        ),
+        (b"id,x\nA,1\n,2\n", None, "ids.csv:3: \"\" is refused: a granule id cannot be empty"),
+        (
+            b"id,x\n\"A\nB\",1\n",
+            None,
+            "ids.csv:2: \"A\\nB\" is refused: a granule id has no control characters, this one contains U+000A",
+        ),
+        (b"id,x,id\nA,1,B\n", None, "ids.csv:1: there are two columns \"id\""),
+        (
+            b"id,x\nA\xff,1\n",
+            None,
+            "ids.csv:2: \"A\u{fffd}\" is refused: a granule id is UTF-8, and byte 2 of this one is not",
+        ),
+    ];
+    for (bytes, column, message) in &cases[1..] {
+        assert_eq!(read_table(bytes, *column), Err((*message).to_owned()));
+    }
+    // Asked for as a table, a file without the column lists those there are.
+    let options = Options {
+        format: Some(InputFormat::Csv),
+        column: Some("name".to_owned()),
+        ..Options::default()
+    };
+    let error = open(cases[0].0.to_vec().leak() as &[u8], "ids.csv", &options).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "ids.csv:1: there is no column \"name\"; there are \"id\", \"x\""
+    );
+    let options = Options { column: None, ..options };
+    let error = open(&b"a,b\n1,2\n"[..], "ids.csv", &options).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "ids.csv:1: no column has a usual name for granule ids; there are \"a\", \"b\""
+    );
+}
+
+#[test]
+fn a_quote_that_is_never_closed_does_not_fill_memory() {
+    let mut bytes = b"id,x\nA,\"".to_vec();
+    bytes.resize(20 * 1_024 * 1_024, b'y');
+    let error = read_table(&bytes, None).unwrap_err();
+    assert!(error.contains("a row has more than 16777216 bytes"), "{error}");
+}
+
+fn records(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Records, String> {
+    let file = Cursor::new(bytes.into());
+    open(file, name, &Options::default()).map_err(|error| error.to_string())
+}
+
+fn ids(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Vec<String>, String> {
+    let records = records(bytes, name)?;
+    records
+        .map(|record| record.map(|record| record.granule_id.to_string()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_header_in_any_case_does_not_become_a_granule() {
+    for header in ["granule_id", "GRANULE_ID", "GranuleUR", "granule ur", "ID", "granule_ur"] {
+        assert_eq!(ids(format!("{header}\nA\nB\n"), "ids.csv").unwrap(), ["A", "B"], "{header}");
+    }
+    assert_eq!(ids("ID,Granule_Id\n1,A\n", "ids.csv").unwrap(), ["A"]);
+    assert_eq!(
+        ids("Id,ID\n1,A\n", "ids.csv").unwrap_err(),
+        "ids.csv:1: there are two columns \"id\""
+    );
+    // In its own spelling a column is not confused with another that differs in case.
+    assert_eq!(ids("ID,id\n1,A\n", "ids.csv").unwrap(), ["A"]);
+}
+
+#[test]
+fn what_looks_like_the_wrong_file_is_reported_after_reading() {
+    let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
+    assert_eq!(sums.warnings(), []);
+    assert_eq!(sums.by_ref().count(), 2);
+    let kinds: Vec<&str> = sums.warnings().iter().map(|warning| warning.kind.name()).collect();
+    assert_eq!(kinds, ["separators"]);
+    let mut plain = records("A\nB\n", "ids.txt").unwrap();
+    assert_eq!(plain.by_ref().count(), 2);
+    assert_eq!(plain.warnings(), []);
+}
+
+#[test]
+fn an_ndjson_object_with_a_key_twice_is_refused() {
+    let file = "{\"id\":\"A\"}\n{\"id\":\"B\",\"id\":\"C\"}\n";
+    assert_eq!(
+        ids(file, "ids.ndjson").unwrap_err(),
+        "ids.ndjson:2: the key \"id\" occurs twice in one object"
+    );
+}
+
+#[test]
+fn a_file_that_is_something_else_says_what_it_is() {
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all("granule\n".repeat(10_000).as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let mut damaged = gzip.clone();
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    let page = "\n<!DOCTYPE html>\n<html><title>404</title></html>\n";
+    let cases = [
+        (utf16("\u{feff}A\nB\n"), "the file is UTF-16, not UTF-8"),
+        (utf16("A.1\nB\n"), "the file is UTF-16, not UTF-8"),
+        (gzip[..gzip.len() / 2].to_vec(), "the gzip file is truncated"),
+        (gzip[..6].to_vec(), "the gzip file is truncated"),
+        (page.into(), "this is an HTML or XML page, not a file of granules"),
+    ];
+    for (bytes, message) in cases {
+        let error = ids(bytes.clone(), "file").unwrap_err();
+        let (location, kind) = error.split_once(": ").unwrap();
+        assert_eq!(kind, message);
+        assert!(location.starts_with("file:"), "{location}");
+        // A manifest is read this way.
+        let unpacked = unzipped(Cursor::new(bytes), "file");
+        let copied = unpacked.map(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
+        assert!(matches!(copied, Err(_) | Ok(Err(_))), "{message}");
+    }
+    assert!(ids(damaged, "file").unwrap_err().contains(": the gzip file is damaged: "));
+    let error = ids("A\n", "ids.gz").unwrap_err();
+    assert_eq!(error, "ids.gz:1: the name ends in .gz, but the file is not gzip");
+    let directory = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let error = open(directory, "ids", &Options::default()).err().unwrap();
+    assert_eq!(error.to_string(), "ids:1: this is a directory, not a file");
+}
+
+#[test]
+fn a_page_is_refused_in_every_structured_format() {
+    for format in ["ndjson", "umm-json", "cmr-json", "stac", "pdr", "changes", "manifest"] {
+        let format: InputFormat = format.parse().unwrap();
+        let options = Options { format: Some(format), ..Options::default() };
+        let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
+        assert!(error.to_string().contains("HTML"), "{format}: {error}");
+    }
+}
+
+#[test]
+fn dates_that_would_lose_something_are_refused() {
+    let read = |ingested: &str, deleted: &str| {
+        let file = format!("id,ingested,deleted\nA,{ingested},{deleted}\n");
+        let events = open_events(Cursor::new(file), "h.csv", &Options::default()).unwrap();
+        events.map(|event| event.map(|_| ())).collect::<Result<Vec<()>, _>>()
+    };
+    let message = |ingested: &str, deleted: &str| read(ingested, deleted).unwrap_err().to_string();
+    assert_eq!(read("2001-01-02T00:00:00.123456000Z", "2001-01-03 04:05 UTC").unwrap().len(), 2);
+    assert_eq!(
+        message("2001-01-02T00:00:00.1234561Z", ""),
+        "h.csv:2: \"2001-01-02T00:00:00.1234561Z\" is refused: a time has at most six decimals: finer ones would be lost"
+    );
+    assert_eq!(
+        message("2001-02-30", ""),
+        "h.csv:2: \"2001-02-30\" is refused: the day does not exist"
+    );
+    assert_eq!(
+        message("2001-01-02T12:34:60Z", ""),
+        "h.csv:2: \"2001-01-02T12:34:60Z\" is refused: a leap second, :60, cannot be recorded: use the second before or after it"
+    );
+    assert_eq!(
+        message("2001-01-02", "2001-01-01"),
+        "h.csv:2: the granule was deleted at 2001-01-01T00:00:00Z, before it was ingested at 2001-01-02T00:00:00Z"
+    );
+}
+
+#[test]
+fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
+    let read = |text: &str| {
+        let mut records = records(text, "page.json").unwrap();
+        records.by_ref().for_each(|record| assert!(record.is_ok()));
+        (records.hits().map(super::Hits::is_incomplete), records.has_next_page())
+    };
+    let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
+    assert_eq!(read(page), (Some(true), false));
+    let page = r#"{"hits":1,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
+    assert_eq!(read(page), (Some(false), false));
+    let page = r#"{"type":"FeatureCollection","features":[{"id":"A"}],"links":[{"rel":"self"},{"rel":"next"}]}"#;
+    assert_eq!(read(page), (None, true));
+}
+
+#[test]
+fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
+    let spec = |file_id: &str, file_type: &str| {
+        format!(
+            "OBJECT = FILE_SPEC;\nFILE_ID = {file_id};\nFILE_TYPE = {file_type};\nEND_OBJECT = FILE_SPEC;\n"
+        )
+    };
+    let group = |files: &str| format!("OBJECT = FILE_GROUP;\n{files}END_OBJECT = FILE_GROUP;\n");
+    let files = [spec("A.met", "METADATA"), spec("A.hdf", "HDF"), spec("B.hdf", "HDF")].concat();
+    let record = [group(&files), group(&spec("C.hdf", "HDF"))].concat();
+    assert_eq!(ids(record.clone(), "a.pdr").unwrap(), ["A.hdf", "C.hdf"]);
+    let options = Options {
+        format: Some(InputFormat::Pdr),
+        column: Some("FILE_ID".to_owned()),
+        ..Options::default()
+    };
+    let every = open(Cursor::new(record), "a.pdr", &options).unwrap();
+    assert_eq!(every.map(Result::unwrap).count(), 4);
+    let error = ids(group(&spec("A.met", "METADATA")), "a.pdr").unwrap_err();
+    assert_eq!(error, "a.pdr:6: there is no string at FILE_ID");
+    let long = format!("OBJECT = FILE_GROUP;\nX = {};\n", "y".repeat(70_000));
+    assert_eq!(ids(long, "a.pdr").unwrap_err(), "a.pdr:2: the line has more than 65536 bytes");
+}

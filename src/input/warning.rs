@@ -1,0 +1,220 @@
+//! What looks like the wrong file, although every line of it is a valid id.
+
+use std::fmt;
+
+use crate::model::{GranuleId, SourceLocation, quoted};
+
+/// Something in a list of ids that looks like a mistake. The ids are taken as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputWarning {
+    /// What looks like a mistake.
+    pub kind: InputWarningKind,
+    /// Where it was read first.
+    pub location: SourceLocation,
+    /// The id that was read there.
+    pub example: GranuleId,
+    /// How many lines it concerns.
+    pub lines: u64,
+}
+
+/// What looks like a mistake in a list of ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InputWarningKind {
+    /// Lines that begin with `#`.
+    Comments,
+    /// A first line that looks like the header of a table.
+    Header,
+    /// A separator of columns, `|` or two blanks, in most lines.
+    Separators,
+}
+
+impl InputWarningKind {
+    /// Returns the name that scripts see.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InputWarningKind::Comments => "comment-lines",
+            InputWarningKind::Header => "header-line",
+            InputWarningKind::Separators => "separators",
+        }
+    }
+}
+
+impl fmt::Display for InputWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InputWarning { kind, location, example, lines } = self;
+        write!(f, "{location}: {} ", quoted(example.as_str()))?;
+        match kind {
+            InputWarningKind::Comments => {
+                f.write_str("begins with #, which does not start a comment")?;
+            }
+            InputWarningKind::Header => {
+                return f.write_str("looks like the header of a table, but is read as an id");
+            }
+            InputWarningKind::Separators => {
+                f.write_str("looks like a row of several columns, but is read as one id")?;
+            }
+        }
+        match lines {
+            0 | 1 => Ok(()),
+            2 => f.write_str(", and so does 1 more line"),
+            lines => write!(f, ", and so do {} more lines", lines - 1),
+        }
+    }
+}
+
+/// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
+const HEADERS: [&str; 18] = [
+    "entryid",
+    "file",
+    "fileid",
+    "filename",
+    "files",
+    "granule",
+    "granuleid",
+    "granulename",
+    "granules",
+    "granuleur",
+    "id",
+    "identifier",
+    "ids",
+    "name",
+    "producergranuleid",
+    "product",
+    "productid",
+    "title",
+];
+
+/// Observes the ids of a list, in memory for one of each kind.
+#[derive(Default)]
+pub(super) struct WarningCollector {
+    ids: u64,
+    header: Tally,
+    comments: Tally,
+    separators: Tally,
+}
+
+/// How often something was seen, and where first.
+#[derive(Default)]
+struct Tally {
+    lines: u64,
+    first: Option<(SourceLocation, GranuleId)>,
+}
+
+impl Tally {
+    fn add(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
+        self.lines += 1;
+        if self.first.is_none() {
+            self.first = Some((location.clone(), granule_id.clone()));
+        }
+    }
+
+    fn warning(&self, kind: InputWarningKind) -> Option<InputWarning> {
+        let (location, example) = self.first.clone()?;
+        Some(InputWarning { kind, location, example, lines: self.lines })
+    }
+}
+
+impl WarningCollector {
+    /// Takes note of the next id.
+    pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
+        let text = granule_id.as_str();
+        if self.ids == 0 && is_header(text) {
+            self.header.add(granule_id, location);
+        }
+        self.ids += 1;
+        if text.starts_with('#') {
+            self.comments.add(granule_id, location);
+        } else if has_separator(text) {
+            self.separators.add(granule_id, location);
+        }
+    }
+
+    /// The warnings about all ids so far.
+    pub(super) fn warnings(&self) -> Vec<InputWarning> {
+        let is_table = self.separators.lines * 2 > self.ids;
+        let separators = self.separators.warning(InputWarningKind::Separators);
+        [
+            self.header.warning(InputWarningKind::Header),
+            self.comments.warning(InputWarningKind::Comments),
+            separators.filter(|_| is_table),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn is_header(text: &str) -> bool {
+    let first = text.trim_start_matches('#').split(['|', ',', ';']).next().unwrap_or_default();
+    let bare: String =
+        first.trim().chars().filter(|character| !matches!(character, '_' | '-' | ' ')).collect();
+    HEADERS.contains(&bare.to_ascii_lowercase().as_str())
+}
+
+/// Whether an id has what separates columns. A TAB is not in any id: it is a control character.
+fn has_separator(text: &str) -> bool {
+    text.contains('|') || text.trim().contains("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(ids: &[&str]) -> Vec<String> {
+        let mut collector = WarningCollector::default();
+        for (line, text) in (1..).zip(ids) {
+            let location = SourceLocation::Line { source: "ids.txt".into(), line };
+            collector.observe(&text.parse().unwrap(), &location);
+        }
+        let named = |warning: InputWarning| format!("{}: {warning}", warning.kind.name());
+        collector.warnings().into_iter().map(named).collect()
+    }
+
+    #[test]
+    fn comment_lines_are_counted_and_the_first_is_shown() {
+        assert_eq!(
+            warnings(&["A", "# of March", "B", "#C", "#D"]),
+            [
+                "comment-lines: ids.txt:2: \"# of March\" begins with #, which does not start a comment, and so do 2 more lines"
+            ]
+        );
+        assert_eq!(
+            warnings(&["#1", "#2"]),
+            [
+                "comment-lines: ids.txt:1: \"#1\" begins with #, which does not start a comment, and so does 1 more line"
+            ]
+        );
+        assert_eq!(warnings(&["A#1", "B #"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_first_line_that_looks_like_a_header_is_noticed() {
+        for header in
+            ["filename", "granule", "GRANULE_ID", "Granule UR", "Id", "file,size", "# filename"]
+        {
+            let warnings = warnings(&[header, "A"]);
+            let expected = format!(
+                "header-line: ids.txt:1: \"{header}\" looks like the header of a table, but is read as an id"
+            );
+            assert_eq!(warnings[0], expected);
+        }
+        assert_eq!(warnings(&["A", "filename"]), Vec::<String>::new());
+        assert_eq!(warnings(&["granule.1", "granule.2"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_separator_in_most_lines_is_noticed() {
+        let sums =
+            ["d41d8cd98f00b204e9800998ecf8427e  A", "d41d8cd98f00b204e9800998ecf8427e  B", "C"];
+        assert_eq!(
+            warnings(&sums),
+            [
+                "separators: ids.txt:1: \"d41d8cd98f00b204e9800998ecf8427e  A\" looks like a row of several columns, but is read as one id, and so does 1 more line"
+            ]
+        );
+        assert_eq!(warnings(&["A|1", "B"]), Vec::<String>::new(), "half of the lines are not most");
+        assert_eq!(warnings(&["A|1", "B|2"]).len(), 1);
+        assert_eq!(warnings(&["  A", "B  ", "A B"]), Vec::<String>::new());
+    }
+}

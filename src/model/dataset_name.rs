@@ -1,0 +1,260 @@
+//! The name of a dataset.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::identifier::Identifier;
+use super::quoted::quoted;
+
+/// The name of a dataset in a registry.
+///
+/// # Syntax
+///
+/// 1 to 200 ASCII letters, digits and `. _ - :`, the first of them a letter or a digit, without
+/// `..`. A name becomes part of paths and addresses, so it has no `/`; `@` separates the name from
+/// the time in `NAME@TIME`; and a name is not an [`Identifier`], with or without `DI:`, because
+/// commands take either in the same place.
+///
+/// Earlier versions also took `/`, `..` and a mark as the first character. Registries that hold
+/// such a name can be opened ([`DatasetName::from_stored`]), but the dataset must be renamed before
+/// it is published or served ([`DatasetName::is_publishable`]).
+///
+/// # Examples
+///
+/// ```
+/// use accession::DatasetName;
+///
+/// assert!("US.FOOL2.002".parse::<DatasetName>().is_ok());
+/// assert!("FOOL2@2001-01-02".parse::<DatasetName>().is_err());
+///
+/// let older = DatasetName::from_stored("10.5067/ABC")?;
+/// assert!(!older.is_publishable());
+/// # Ok::<(), accession::DatasetNameError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatasetName(Box<str>);
+
+impl DatasetName {
+    /// The greatest length of a name, in characters.
+    pub const MAX_CHARS: usize = 200;
+
+    /// Takes a name that a registry or a manifest of any version holds.
+    ///
+    /// # Errors
+    ///
+    /// - `""`, or 201 characters: the length
+    /// - `"FOOL2@2001-01-02"`, `"my data"`, `"größe"`: a character that was never allowed
+    /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
+    pub fn from_stored(text: &str) -> Result<Self, DatasetNameError> {
+        check(text, |character| is_allowed(character) || character == '/')?;
+        Ok(DatasetName(text.into()))
+    }
+
+    /// Whether the name follows the present rule. A dataset whose name does not must be renamed
+    /// before it is published or served.
+    pub fn is_publishable(&self) -> bool {
+        self.0.parse::<DatasetName>().is_ok()
+    }
+
+    /// Returns the name as a string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_allowed(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-' | ':')
+}
+
+/// Checks what has been refused in every version.
+fn check(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), DatasetNameError> {
+    let chars = text.chars().count();
+    if chars == 0 || chars > DatasetName::MAX_CHARS {
+        return Err(DatasetNameError::Length { chars });
+    }
+    let name = || text.to_owned();
+    if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
+        return Err(DatasetNameError::Character { name: name(), character });
+    }
+    if text.parse::<Identifier>().is_ok() {
+        return Err(DatasetNameError::ReadsAsIdentifier { name: name() });
+    }
+    Ok(())
+}
+
+/// Why a string is not a dataset name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatasetNameError {
+    /// No characters, or more than [`DatasetName::MAX_CHARS`].
+    #[error("a dataset name has 1 to 200 characters, this one has {chars}")]
+    Length {
+        /// How many characters it has.
+        chars: usize,
+    },
+    /// A character that names do not have.
+    #[error(
+        "a dataset name has only letters, digits and . _ - :, but {} contains {}",
+        quoted(name),
+        quoted(&character.to_string())
+    )]
+    Character {
+        /// The name as it was given.
+        name: String,
+        /// The first such character.
+        character: char,
+    },
+    /// A mark as the first character.
+    #[error("a dataset name begins with a letter or a digit, unlike {}", quoted(name))]
+    FirstCharacter {
+        /// The name as it was given.
+        name: String,
+    },
+    /// Two dots in a row, which lead out of a directory.
+    #[error("a dataset name has no two dots in a row, unlike {}", quoted(name))]
+    TwoDots {
+        /// The name as it was given.
+        name: String,
+    },
+    /// A name that would be read as an identifier.
+    #[error("{} would be read as an identifier, not as a dataset name", quoted(name))]
+    ReadsAsIdentifier {
+        /// The name as it was given.
+        name: String,
+    },
+}
+
+impl FromStr for DatasetName {
+    type Err = DatasetNameError;
+
+    /// Takes a new name.
+    ///
+    /// # Errors
+    ///
+    /// - `""`, or 201 characters: the length
+    /// - `"FOOL2@2001-01-02"`, `"10.5067/ABC"`, `"größe"`: a character that names do not have
+    /// - `".hidden"`, `"-o"`, `":a"`: does not begin with a letter or a digit
+    /// - `"A..B"`: two dots in a row
+    /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
+    fn from_str(text: &str) -> Result<Self, DatasetNameError> {
+        check(text, is_allowed)?;
+        let name = || text.to_owned();
+        if !text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+            return Err(DatasetNameError::FirstCharacter { name: name() });
+        }
+        if text.contains("..") {
+            return Err(DatasetNameError::TwoDots { name: name() });
+        }
+        Ok(DatasetName(text.into()))
+    }
+}
+
+impl fmt::Display for DatasetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for DatasetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for DatasetName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_names_say_why() {
+        let (long, prefixed) = ("a".repeat(201), "DI:763122197bfb3ffbf0da14adbfb1b13b");
+        let cases = [
+            ("", "a dataset name has 1 to 200 characters, this one has 0"),
+            (&long, "a dataset name has 1 to 200 characters, this one has 201"),
+            (
+                "A@B",
+                "a dataset name has only letters, digits and . _ - :, but \"A@B\" contains \"@\"",
+            ),
+            (
+                "a/b",
+                "a dataset name has only letters, digits and . _ - :, but \"a/b\" contains \"/\"",
+            ),
+            (
+                "a b",
+                "a dataset name has only letters, digits and . _ - :, but \"a b\" contains \" \"",
+            ),
+            (
+                " a",
+                "a dataset name has only letters, digits and . _ - :, but \" a\" contains \" \"",
+            ),
+            (
+                "größe",
+                "a dataset name has only letters, digits and . _ - :, but \"größe\" contains \"ö\"",
+            ),
+            (
+                "A\u{1b}",
+                "a dataset name has only letters, digits and . _ - :, but \"A\\u{1b}\" contains \"\\u{1b}\"",
+            ),
+            (
+                "A\\B",
+                "a dataset name has only letters, digits and . _ - :, but \"A\\\\B\" contains \"\\\\\"",
+            ),
+            (".a", "a dataset name begins with a letter or a digit, unlike \".a\""),
+            ("..", "a dataset name begins with a letter or a digit, unlike \"..\""),
+            ("-a", "a dataset name begins with a letter or a digit, unlike \"-a\""),
+            ("_a", "a dataset name begins with a letter or a digit, unlike \"_a\""),
+            (":a", "a dataset name begins with a letter or a digit, unlike \":a\""),
+            ("a..b", "a dataset name has no two dots in a row, unlike \"a..b\""),
+            ("a..", "a dataset name has no two dots in a row, unlike \"a..\""),
+            (
+                prefixed,
+                "\"DI:763122197bfb3ffbf0da14adbfb1b13b\" would be read as an identifier, not as a dataset name",
+            ),
+            (
+                &prefixed[3..],
+                "\"763122197bfb3ffbf0da14adbfb1b13b\" would be read as an identifier, not as a dataset name",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<DatasetName>().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn names_of_the_present_rule_are_taken_as_they_are() {
+        let long = "a".repeat(200);
+        for text in ["A", "7", "a.b.", "MOD09GQ.061", "a:1_2-3", "DI:7631", &long] {
+            let name: DatasetName = text.parse().unwrap();
+            assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
+            assert!(name.is_publishable());
+        }
+        assert_eq!(format!("{:?}", "A.1".parse::<DatasetName>().unwrap()), "\"A.1\"");
+    }
+
+    #[test]
+    fn names_of_older_registries_are_read_and_not_published() {
+        for text in ["10.5067/ABC:1_2-3", ".a", "-a", "a..b", "..", "/", "../../etc"] {
+            let name = DatasetName::from_stored(text).unwrap();
+            assert_eq!(name.as_str(), text);
+            assert!(!name.is_publishable(), "{text}");
+        }
+        assert!(DatasetName::from_stored("US.FOOL2.002").unwrap().is_publishable());
+        for text in ["", "A@B", "a b", "größe", "763122197bfb3ffbf0da14adbfb1b13b"] {
+            assert_eq!(
+                DatasetName::from_stored(text).is_err(),
+                text.parse::<DatasetName>().is_err(),
+                "{text}"
+            );
+            assert!(DatasetName::from_stored(text).is_err(), "{text}");
+        }
+        assert!(DatasetName::from_stored(&"a".repeat(201)).is_err());
+    }
+}

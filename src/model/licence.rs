@@ -1,0 +1,286 @@
+//! The licence of a dataset.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+use spdx::identifiers::{EXCEPTIONS, LICENSES};
+
+use super::quoted::quoted;
+use super::web_address::WebAddress;
+
+/// The licence under which a dataset may be used.
+///
+/// # Syntax
+///
+/// An identifier of the SPDX licence list (`CC-BY-4.0`), an SPDX expression of several
+/// (`MIT OR Apache-2.0`), a `LicenseRef-…`, or the [`WebAddress`] of a licence that the list does
+/// not have. Identifiers and operators are read in any case and written as the list spells them.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Licence;
+///
+/// let licence: Licence = "cc-by-4.0".parse()?;
+/// assert_eq!(licence.as_str(), "CC-BY-4.0");
+///
+/// let refused = "CC BY 4.0".parse::<Licence>().unwrap_err();
+/// assert_eq!(
+///     refused.to_string(),
+///     "\"CC BY 4.0\" is not an SPDX licence identifier: the nearest is CC-BY-4.0"
+/// );
+/// # Ok::<(), accession::LicenceError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Licence(Box<str>);
+
+impl Licence {
+    /// Takes the licence that a registry or a manifest of any version holds. Earlier versions took
+    /// any string, and it is kept as it is.
+    pub fn from_stored(text: &str) -> Self {
+        text.parse().unwrap_or_else(|_| Licence(text.into()))
+    }
+
+    /// Returns the identifier, the expression or the address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a string is not a licence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LicenceError {
+    /// A name that the SPDX licence list does not have.
+    #[error("{} is not an SPDX licence identifier{}", quoted(name), match nearest {
+        Some(nearest) => format!(": the nearest is {nearest}"),
+        None => ", such as CC-BY-4.0, nor the address of a licence".to_owned(),
+    })]
+    Unknown {
+        /// The name as it was given: of an expression, the part that is not known.
+        name: String,
+        /// The identifier that resembles it most. `None` if none does.
+        nearest: Option<&'static str>,
+    },
+    /// Known identifiers that do not form an SPDX expression.
+    #[error(
+        "{} is not an SPDX expression: identifiers are joined by AND, OR and WITH",
+        quoted(expression)
+    )]
+    Expression {
+        /// The expression as it was given.
+        expression: String,
+    },
+}
+
+impl FromStr for Licence {
+    type Err = LicenceError;
+
+    /// # Errors
+    ///
+    /// - `"CC BY 4.0"`, `"public domain"`: not in the SPDX licence list
+    /// - `"MIT OR"`, `"MIT Apache-2.0"`: not an expression
+    fn from_str(text: &str) -> Result<Self, LicenceError> {
+        let text = text.trim();
+        if let Ok(address) = text.parse::<WebAddress>() {
+            return Ok(Licence(address.as_str().into()));
+        }
+        let written = canonical(text);
+        // Deprecated identifiers, `GPL-2.0+` among them, are those of older datasets.
+        let mode = spdx::ParseMode {
+            allow_deprecated: true,
+            allow_postfix_plus_on_gpl: true,
+            ..spdx::ParseMode::STRICT
+        };
+        if spdx::Expression::parse_mode(&written, mode).is_ok() {
+            return Ok(Licence(written.into()));
+        }
+        Err(match unknown_part(&written) {
+            Some(name) => LicenceError::Unknown { nearest: nearest(name), name: name.to_owned() },
+            None => LicenceError::Expression { expression: text.to_owned() },
+        })
+    }
+}
+
+/// The operators of SPDX expressions.
+const OPERATORS: [&str; 3] = ["AND", "OR", "WITH"];
+
+/// What separates the words of an expression.
+fn is_separator(character: char) -> bool {
+    matches!(character, ' ' | '(' | ')')
+}
+
+/// The words of an expression.
+fn words(expression: &str) -> impl Iterator<Item = &str> {
+    expression.split(is_separator).filter(|word| !word.is_empty())
+}
+
+/// The SPDX list's own spelling of a word, whatever its case.
+fn listed(word: &str) -> Option<&'static str> {
+    let licences = LICENSES.iter().map(|licence| licence.name);
+    let exceptions = EXCEPTIONS.iter().map(|exception| exception.name);
+    let mut known = licences.chain(exceptions).chain(OPERATORS);
+    known.find(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// The expression with each word spelled as the SPDX list spells it.
+fn canonical(expression: &str) -> String {
+    let mut written = String::with_capacity(expression.len());
+    for word in expression.split_inclusive(is_separator) {
+        let bare = word.trim_end_matches(is_separator);
+        // `MIT+` is version MIT or any later one.
+        let (name, later) = bare.strip_suffix('+').map_or((bare, ""), |name| (name, "+"));
+        match listed(bare) {
+            Some(spelling) => written.push_str(spelling),
+            None => {
+                written.push_str(listed(name).unwrap_or(name));
+                written.push_str(later);
+            }
+        }
+        written.push_str(&word[bare.len()..]);
+    }
+    written
+}
+
+/// The part of a refused expression that is not known: the whole of what has no operator, else the
+/// first such word.
+fn unknown_part(expression: &str) -> Option<&str> {
+    let is_known = |word: &str| {
+        listed(word.trim_end_matches('+')).is_some() || word.starts_with("LicenseRef-")
+    };
+    let unknown = words(expression).find(|word| !is_known(word));
+    if words(expression).any(|word| OPERATORS.contains(&word)) {
+        return unknown;
+    }
+    (unknown.is_some() || expression.is_empty()).then_some(expression)
+}
+
+/// The identifier whose spelling, or whose full name, resembles a name most.
+fn nearest(name: &str) -> Option<&'static str> {
+    /// Below this likeness, of 0 to 1, a suggestion would only mislead.
+    const MIN_LIKENESS: f64 = 0.6;
+    /// How much a name resembles an identifier that begins with it.
+    const WITHOUT_VERSION: f64 = 0.8;
+    /// No identifier and no full name is longer, and the comparison takes quadratic time.
+    const MAX_BYTES: usize = 200;
+    if name.len() > MAX_BYTES {
+        return None;
+    }
+    let plain = |text: &str| text.to_ascii_lowercase().replace([' ', '_'], "-");
+    let name = plain(name);
+    let likeness = |text: &str| {
+        let text = plain(text);
+        let likeness = strsim::normalized_levenshtein(&name, &text);
+        // Only the version is missing.
+        let begins_it = text.strip_prefix(&name).is_some_and(|rest| rest.starts_with('-'));
+        if begins_it && !name.is_empty() { likeness.max(WITHOUT_VERSION) } else { likeness }
+    };
+    LICENSES
+        .iter()
+        .filter(|licence| !matches!(licence.name, "NOASSERTION" | "NONE"))
+        .map(|licence| (likeness(licence.name).max(likeness(licence.full_name)), licence.name))
+        .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+        // Of equals the shortest, and then the last, which is the newest version.
+        .max_by(|(one, name), (other, other_name)| {
+            one.total_cmp(other).then_with(|| other_name.len().cmp(&name.len()))
+        })
+        .map(|(_, name)| name)
+}
+
+impl fmt::Display for Licence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Serialize for Licence {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_licence_is_written_as_the_spdx_list_spells_it() {
+        let cases = [
+            ("CC-BY-4.0", "CC-BY-4.0"),
+            ("cc-by-4.0", "CC-BY-4.0"),
+            (" cc0-1.0 ", "CC0-1.0"),
+            ("mit or apache-2.0", "MIT OR Apache-2.0"),
+            ("(MIT OR ISC) AND cc-by-4.0", "(MIT OR ISC) AND CC-BY-4.0"),
+            (
+                "gpl-2.0-or-later with classpath-exception-2.0",
+                "GPL-2.0-or-later WITH Classpath-exception-2.0",
+            ),
+            ("GPL-2.0", "GPL-2.0"),
+            ("gpl-2.0+", "GPL-2.0+"),
+            ("apache-2.0+", "Apache-2.0+"),
+            ("LicenseRef-US-Archive", "LicenseRef-US-Archive"),
+            ("https://example.org/licence", "https://example.org/licence"),
+        ];
+        for (text, written) in cases {
+            let licence: Licence = text.parse().unwrap();
+            assert_eq!(licence.to_string(), written);
+            assert_eq!(written.parse(), Ok(licence));
+        }
+    }
+
+    #[test]
+    fn refused_licences_name_the_nearest() {
+        let cases = [
+            (
+                "CC BY 4.0",
+                "\"CC BY 4.0\" is not an SPDX licence identifier: the nearest is CC-BY-4.0",
+            ),
+            ("CC-BY-4", "\"CC-BY-4\" is not an SPDX licence identifier: the nearest is CC-BY-4.0"),
+            ("CC0", "\"CC0\" is not an SPDX licence identifier: the nearest is CC0-1.0"),
+            ("cc by", "\"cc by\" is not an SPDX licence identifier: the nearest is CC-BY-4.0"),
+            (
+                "Creative Commons Attribution 4.0 International",
+                "\"Creative Commons Attribution 4.0 International\" is not an SPDX licence identifier: the nearest is CC-BY-4.0",
+            ),
+            (
+                "MIT OR Apache2.0",
+                "\"Apache2.0\" is not an SPDX licence identifier: the nearest is Apache-2.0",
+            ),
+            (
+                "ask the archivist first",
+                "\"ask the archivist first\" is not an SPDX licence identifier, such as CC-BY-4.0, nor the address of a licence",
+            ),
+            (
+                "",
+                "\"\" is not an SPDX licence identifier, such as CC-BY-4.0, nor the address of a licence",
+            ),
+            (
+                "javascript:alert(1)",
+                "\"javascript:alert(1)\" is not an SPDX licence identifier, such as CC-BY-4.0, nor the address of a licence",
+            ),
+            (
+                "MIT OR",
+                "\"MIT OR\" is not an SPDX expression: identifiers are joined by AND, OR and WITH",
+            ),
+            (
+                "MIT Apache-2.0",
+                "\"MIT Apache-2.0\" is not an SPDX expression: identifiers are joined by AND, OR and WITH",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<Licence>().unwrap_err().to_string(), message);
+        }
+        let long = "a".repeat(100_000);
+        assert!(matches!(
+            long.parse::<Licence>(),
+            Err(LicenceError::Unknown { nearest: None, .. })
+        ));
+    }
+
+    #[test]
+    fn a_stored_licence_is_kept_whatever_it_is() {
+        assert_eq!(Licence::from_stored("ask the archivist").as_str(), "ask the archivist");
+        assert_eq!(Licence::from_stored("cc-by-4.0").as_str(), "CC-BY-4.0");
+    }
+}
