@@ -58,6 +58,6 @@ pub use model::{
     Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
     Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError,
     Instance, Moment, Orcid, OrcidError, Pattern, PatternError, Set, SourceLocation, Subset,
-    Timestamp, TimestampError, WebAddress, WebAddressError, Year, YearError, quoted,
+    Timestamp, TimestampError, WebAddress, WebAddressError, Withdrawal, Year, YearError, quoted,
 };
 pub use registry::*;

@@ -8,7 +8,7 @@ use super::error::{Error, Result};
 use super::manifest::Reader;
 use crate::input;
 use crate::model::{DatasetName, Timestamp};
-use crate::registry::{self, Access, Import, Registry, Stamp};
+use crate::registry::{self, Access, Import, Registry, Stamp, Withdrawn};
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
@@ -89,7 +89,7 @@ impl Primary {
         let dataset = if snapshot.has_dataset(wanted)? {
             wanted.clone()
         } else {
-            let first = snapshot.datasets(None, LISTED_DATASETS)?.datasets;
+            let first = snapshot.datasets(None, Withdrawn::Listed, LISTED_DATASETS)?.datasets;
             let names: Vec<DatasetName> = first.into_iter().map(|it| it.dataset.name).collect();
             match (names.as_slice(), named) {
                 ([only], None) => only.clone(),

@@ -23,6 +23,7 @@ mod subset;
 mod timestamp;
 mod timestamp_error;
 mod web_address;
+mod withdrawal;
 mod year;
 
 pub use checkpoint::Checkpoint;
@@ -45,4 +46,5 @@ pub use subset::{Criteria, Subset};
 pub use timestamp::{Day, Moment, Timestamp};
 pub use timestamp_error::TimestampError;
 pub use web_address::{WebAddress, WebAddressError};
+pub use withdrawal::Withdrawal;
 pub use year::{Year, YearError};

@@ -35,6 +35,9 @@ impl Timestamp {
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Timestamp = Timestamp(0);
 
+    /// The first instant that RFC 3339 can write, in the year 0.
+    pub const MIN: Timestamp = Timestamp(Timestamp::FIRST_MICROS);
+
     /// The last instant that RFC 3339 can write, in the year 9999.
     pub const MAX: Timestamp = Timestamp(Timestamp::LAST_MICROS);
 

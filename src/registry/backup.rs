@@ -69,7 +69,8 @@ impl Registry {
         let (mut datasets, mut identifiers) = (0, 0);
         let mut after = None;
         loop {
-            let page = self.snapshot()?.datasets(after.as_ref(), 1_000)?;
+            let page =
+                self.snapshot()?.datasets(after.as_ref(), store::Withdrawn::Listed, 1_000)?;
             for listed in page.datasets {
                 let verification = self.verify(&listed.dataset.name)?;
                 if let Some(finding) = verification.mismatches.first() {

@@ -40,6 +40,19 @@ pub enum Error {
         /// Its name.
         name: DatasetName,
     },
+    /// The dataset was withdrawn: it takes no further changes.
+    #[error("{name} was withdrawn at {since}{}", match note {
+        Some(note) => format!(": {}", quoted(note)),
+        None => String::new(),
+    })]
+    Withdrawn {
+        /// Its name.
+        name: DatasetName,
+        /// Since when.
+        since: Timestamp,
+        /// Why. `None`: the archive did not say.
+        note: Option<String>,
+    },
     /// The dataset has had no change yet.
     #[error("{name} has no history yet: nothing was ever ingested")]
     NoHistory {
@@ -130,6 +143,7 @@ impl Error {
             Error::Change(error) => error.kind(),
             Error::NoDataset { .. } => "dataset-unknown",
             Error::DatasetExists { .. } => "dataset-exists",
+            Error::Withdrawn { .. } => "withdrawn",
             Error::NoHistory { .. } => "no-history",
             Error::BeforeHistory { .. } => "before-history",
             Error::UnknownIdentifier { .. } => "identifier-unknown",

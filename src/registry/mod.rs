@@ -27,7 +27,8 @@ pub use monitor::Monitor;
 pub use refusal::ChangeError;
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
-    Granules, History, Listed, NotedPeriod, Resolution, Resolved, Selected, Selection, Snapshot,
+    Granules, History, Listed, NotedPeriod, RecordVersion, Resolution, Resolved, Selected,
+    Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification};
@@ -36,7 +37,7 @@ pub use write::{
     Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
-pub use crate::store::{Access, Error as StoreError};
+pub use crate::store::{Access, BUSY_WAIT, Error as StoreError, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process, once and for all: for a program that does
 /// nothing else with SQLite. A file from a stranger then cannot make it grow.

@@ -46,10 +46,10 @@ mod error;
 mod sqlite;
 
 pub use error::Error;
-pub use sqlite::{Access, BUSY_WAIT};
+pub use sqlite::{Access, BUSY_WAIT, Withdrawn};
 pub(crate) use sqlite::{
     Begin, DatasetKey, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent, StoredPeriod,
-    SubsetKey, Transaction, Watch, WorkerRow, limit_memory,
+    StoredVersion, SubsetKey, Transaction, Watch, WorkerRow, limit_memory,
 };
 
 type Result<T> = std::result::Result<T, Error>;

@@ -23,7 +23,7 @@ mod view;
 pub use cite::Cited;
 pub(super) use cite::cited;
 pub use compare::{Counts, Difference, Differences};
-pub use datasets::{DatasetPage, Listed};
+pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use export::{Export, Exported};
 pub use find::{FoundPeriod, NotedPeriod};
 pub use granules::Granules;

@@ -141,7 +141,7 @@ fn apply(
     change: &Change,
     stamp: &Stamp<'_>,
 ) -> Result<Applied> {
-    let target = Target::find(registry, transaction, name, &change.unknown)?;
+    let target = Target::find(registry, transaction, name, &change.unknown, stamp)?;
     let conduct = Conduct::Change { held: change.held, missing: change.missing };
     target.apply(&change.staging, conduct, &change.expected, stamp)
 }

@@ -148,7 +148,7 @@ fn apply(
         Unknown::Create(_) => Unknown::Create(import.record.clone().map(Box::new)),
         Unknown::Refuse => Unknown::Refuse,
     };
-    let (dataset, created) = find_or_insert(transaction, name, &unknown)?;
+    let (dataset, created) = find_or_insert(transaction, name, &unknown, stamp)?;
     let latest = transaction.latest_instance(dataset)?;
     let last = latest.as_ref().map(|latest| latest.timestamp);
     let is_new = |at: Timestamp| last.is_none_or(|last| at > last);

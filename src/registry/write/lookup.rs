@@ -1,5 +1,7 @@
 //! The dataset that is changed.
 
+use super::record::{insert, refuse_withdrawn};
+use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName};
 use crate::registry::error::{Error, Result};
 use crate::store::{DatasetKey, Transaction};
@@ -16,25 +18,28 @@ pub(super) enum Unknown {
 }
 
 /// The key of the dataset to change, and whether it was added for that.
+///
+/// # Errors
+///
+/// [`Error::NoDataset`]; [`Error::Withdrawn`].
 pub(super) fn find_or_insert(
     transaction: &Transaction,
     name: &DatasetName,
     unknown: &Unknown,
+    stamp: &Stamp<'_>,
 ) -> Result<(DatasetKey, bool)> {
     match (transaction.dataset(name)?, unknown) {
-        (Some((dataset, _)), _) => Ok((dataset, false)),
+        (Some((dataset, record)), _) => {
+            refuse_withdrawn(transaction, dataset, &record.name)?;
+            Ok((dataset, false))
+        }
         (None, Unknown::Refuse) => Err(Error::NoDataset { name: name.clone() }),
         (None, Unknown::Create(record)) => {
             let record = match record {
                 Some(record) => Dataset { name: name.clone(), ..(**record).clone() },
                 None => Dataset::named(name.clone()),
             };
-            Ok((transaction.insert_dataset(&record)?, true))
+            Ok((insert(transaction, &record, stamp)?, true))
         }
     }
-}
-
-/// The key and the record of a dataset that must be there.
-pub(super) fn find(transaction: &Transaction, name: &DatasetName) -> Result<(DatasetKey, Dataset)> {
-    transaction.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
 }

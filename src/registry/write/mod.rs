@@ -5,11 +5,12 @@
 
 mod change;
 mod cite;
-mod dataset;
+mod edit;
 mod engine;
 mod import;
 mod lookup;
 mod payment;
+mod record;
 
 mod replace;
 mod revert;
@@ -19,7 +20,7 @@ mod sync;
 
 pub use change::Change;
 pub use cite::{Named, Wanted};
-pub use dataset::{DatasetEdit, Edit};
+pub use edit::{DatasetEdit, Edit};
 pub use engine::{Expected, Skipped, Work};
 pub use import::{Import, Imported};
 pub use payment::Lease;

@@ -64,7 +64,7 @@ impl Registry {
         stamp: &Stamp<'_>,
     ) -> Result<Applied> {
         self.write(|transaction| {
-            let target = Target::find(self, transaction, dataset, &Unknown::Refuse)?;
+            let target = Target::find(self, transaction, dataset, &Unknown::Refuse, stamp)?;
             let selection = match &revert.selection {
                 To::At(at) => Selection::Dataset { name: dataset.clone(), at: Some(*at) },
                 To::Identifier(identifier) => Selection::Identifier {

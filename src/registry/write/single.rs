@@ -48,8 +48,9 @@ impl<'a> Target<'a> {
         transaction: &'a Transaction,
         name: &'a DatasetName,
         unknown: &Unknown,
+        stamp: &Stamp<'_>,
     ) -> Result<Self> {
-        let (dataset, created) = find_or_insert(transaction, name, unknown)?;
+        let (dataset, created) = find_or_insert(transaction, name, unknown, stamp)?;
         let latest = transaction.latest_instance(dataset)?;
         Ok(Target { registry, transaction, name, dataset, latest, created })
     }

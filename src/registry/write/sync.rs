@@ -78,7 +78,7 @@ impl Registry {
         stamp: &Stamp<'_>,
     ) -> Result<Applied> {
         self.write(|transaction| {
-            let target = Target::find(self, transaction, dataset, &sync.unknown)?;
+            let target = Target::find(self, transaction, dataset, &sync.unknown, stamp)?;
             if listing.is_empty() {
                 let held = target.latest.as_ref().map_or(0, |latest| latest.granules);
                 let dataset = dataset.clone();

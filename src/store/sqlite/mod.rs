@@ -24,8 +24,10 @@ pub(crate) use connection::limit_memory;
 pub use connection::{Access, BUSY_WAIT};
 use create::TemporaryRegistry;
 pub(crate) use session::{NewFile, Snapshot, Store, Transaction, Watch};
+pub use table::Withdrawn;
 pub(crate) use table::{
-    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, SubsetKey, WorkerRow,
+    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey,
+    WorkerRow,
 };
 
 use crate::store::Error;

@@ -12,9 +12,28 @@ use crate::store::sqlite::session::{Snapshot, Transaction};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DatasetKey(pub(super) i64);
 
+/// Whether datasets that were withdrawn are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// They are.
+    Listed,
+    /// They are left out.
+    LeftOut,
+}
+
 impl Snapshot {
-    /// The dataset of that name, and its key. `None` if there is none.
+    /// The dataset that has a name, or had it before it was renamed, and its key. `None` if none had.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
+        match self.dataset_called(name)? {
+            Some(found) => Ok(Some(found)),
+            None => match self.dataset_once_called(name)? {
+                Some(current) => self.dataset_called(&current),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn dataset_called(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
         const DATASET: &str = "
             SELECT id, name, doi, title, description, creators, publisher, version, year, url,
                 licence, archive
@@ -28,17 +47,21 @@ impl Snapshot {
     pub fn datasets_after(
         &self,
         after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Dataset)>> {
         const PAGE: &str = "
             SELECT id, name, doi, title, description, creators, publisher, version, year, url,
                 licence, archive
             FROM dataset
-            WHERE name > :after
+            WHERE name > :after AND (withdrawn IS NULL OR :withdrawn)
             ORDER BY name
             LIMIT :limit";
-        let params =
-            named_params! { ":after": after.map_or("", DatasetName::as_str), ":limit": limit };
+        let params = named_params! {
+            ":after": after.map_or("", DatasetName::as_str),
+            ":withdrawn": withdrawn == Withdrawn::Listed,
+            ":limit": limit,
+        };
         let mut statement = self.connection().prepare_cached(PAGE)?;
         Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
     }

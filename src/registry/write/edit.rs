@@ -1,9 +1,6 @@
-//! The records of datasets: added and edited.
+//! What becomes of a dataset's record.
 
-use super::lookup::find;
-use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress, Year};
-use crate::registry::error::{Error, Result};
-use crate::registry::handle::{End, Registry};
+use crate::model::{Creator, Dataset, Doi, WebAddress, Year};
 
 /// What becomes of one field of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,7 +82,7 @@ impl DatasetEdit {
     }
 
     /// Makes the edit.
-    pub fn apply_to(self, dataset: &mut Dataset) {
+    pub(super) fn apply_to(self, dataset: &mut Dataset) {
         self.doi.apply_to(&mut dataset.doi);
         self.title.apply_to(&mut dataset.title);
         self.description.apply_to(&mut dataset.description);
@@ -96,36 +93,5 @@ impl DatasetEdit {
         self.url.apply_to(&mut dataset.url);
         self.archive.apply_to(&mut dataset.archive);
         self.licence.apply_to(&mut dataset.licence);
-    }
-}
-
-impl Registry {
-    /// Adds a dataset.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::DatasetExists`]: the name is taken.
-    pub fn add_dataset(&self, dataset: &Dataset) -> Result<()> {
-        self.write(|transaction| {
-            if transaction.dataset(&dataset.name)?.is_some() {
-                return Err(Error::DatasetExists { name: dataset.name.clone() });
-            }
-            transaction.insert_dataset(dataset)?;
-            Ok(((), End::Commit))
-        })
-    }
-
-    /// Changes the record of a dataset; its history and its identifiers stay as they are.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoDataset`].
-    pub fn edit_dataset(&self, name: &DatasetName, edit: &DatasetEdit) -> Result<Dataset> {
-        self.write(|transaction| {
-            let (_, mut dataset) = find(transaction, name)?;
-            edit.clone().apply_to(&mut dataset);
-            transaction.update_dataset(&dataset)?;
-            Ok((dataset, End::Commit))
-        })
     }
 }
