@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pasted::{Pasted, Stated};
+use super::recognise::{Pasted, Stated};
 use crate::Result;
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
 use crate::registry::{Registry, Resolved, Selection};

@@ -22,6 +22,7 @@ mod mirror_laws;
 mod old_registers;
 mod payment;
 mod random_histories;
+mod recognise;
 mod refusals;
 mod seed;
 mod unique_granule;
