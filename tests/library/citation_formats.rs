@@ -149,6 +149,19 @@ fn a_url_that_is_not_a_web_address_is_left_out() {
 }
 
 #[test]
+fn json_ld_cannot_end_the_script_element_that_contains_it() {
+    let title = "</script><script>alert(1)</script><!--";
+    let edit = DatasetEdit { title: Some(Some(title.to_owned())), ..DatasetEdit::default() };
+    let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
+    let cited = registry(edit).cite(&selection, &[]).unwrap();
+    let text =
+        Citation::new(cited, None, "2026-01-02".parse().unwrap()).write(CitationFormat::JsonLd);
+    assert!(!text.contains('<'), "{text}");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["name"], title);
+}
+
+#[test]
 fn another_parser_reads_the_bibtex() {
     for (kind, citation) in citations() {
         let bibliography = Bibliography::parse(&citation.write(CitationFormat::Bibtex)).unwrap();

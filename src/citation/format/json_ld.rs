@@ -2,6 +2,9 @@
 //!
 //! As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, creators
 //! are in a list that keeps their order, and `spdx:checksum` and `prov:wasRevisionOf` are given.
+//!
+//! The output can be put into a `<script>` element as it is: `<` is written as `\u003c`, so that no
+//! title can end the element with `</script>`, or begin a comment with `<!--`.
 
 use serde_json::{Map, Value, json};
 
@@ -66,7 +69,8 @@ pub(super) fn write(citation: &Citation) -> String {
     let same: Vec<Value> =
         citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
     put("sameAs", (!same.is_empty()).then(|| same.into()));
-    indented(&object.into())
+    // In JSON, this character occurs in strings only.
+    indented(&object.into()).replace('<', "\\u003c")
 }
 
 fn creator(creator: &Creator) -> Value {
