@@ -53,7 +53,8 @@ fn numeric_day(text: &str) -> Option<Day> {
     let separator = ['/', '.', '-'].into_iter().find(|separator| text.contains(*separator))?;
     let numbers: Vec<&str> = text.split(separator).collect();
     let [year, month, day] = numbers[..] else { return None };
-    day_of(year, month.parse().ok()?, day)
+    let month = month.parse().ok().filter(|_| is_one_or_two_digits(month))?;
+    day_of(year, month, day)
 }
 
 /// Reads `5 January 2001`, `January 5, 2001`, `2001 Jan 5` and `the 5th of January 2001`.
@@ -73,12 +74,15 @@ fn day_in_words(text: &str) -> Option<Day> {
 
 /// The day with a year of four digits, a month from 1 on, and a day of one or two digits.
 fn day_of(year: &str, month: usize, day: &str) -> Option<Day> {
-    let is_of_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_day = matches!(day.len(), 1 | 2) && is_of_digits(day);
-    if !is_day || year.len() != 4 || !is_of_digits(year) {
+    let is_year = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_year || !is_one_or_two_digits(day) {
         return None;
     }
     format!("{year}-{month:02}-{day:0>2}").parse().ok()
+}
+
+fn is_one_or_two_digits(text: &str) -> bool {
+    matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The number of a month, from 1 on, whose English name is given in full, or as three letters or
@@ -168,6 +172,8 @@ mod tests {
             "30 February 2001",
             "20011305",
             "12345678",
+            "2001-+1-05",
+            "2001-001-05",
             "2001-13-05",
             "5 Ja 2001",
             "32 January 2001",

@@ -156,7 +156,11 @@ mod tests {
         vec![
             format!("[{}]", items.join(",")),
             format!("cff-version: 1\n{}", format!("v: DI:{DIGITS}\n").repeat(size)),
-            format!("DI:{DIGITS} {}", format!("{{ x, {DIGITS} }} ").repeat(size)),
+            format!(
+                "{}{}",
+                format!("{{ x, {DIGITS} }} ").repeat(size),
+                format!("DI:{DIGITS} ").repeat(size)
+            ),
             format!("DI:{DIGITS} {}", format!("{} ", &DIGITS[1..]).repeat(size)),
             "@a{".repeat(size * 10),
             format!("10.1000/a{}", ")".repeat(size * 30)),
