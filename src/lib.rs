@@ -42,7 +42,7 @@
 //! - [`model`]: values that cannot be wrong
 
 pub mod chain;
-// pub mod citation;
+pub mod citation;
 
 pub mod disk;
 pub mod input;

@@ -1,10 +1,10 @@
-"""Reads the citations of fixtures/citation with other people's software.
+"""Reads the citations of fixtures/citation with other software.
 
     pip install rispy pybtex cffconvert datacite citeproc-py rdflib
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it carries
     python3 tests/citation_peers.py
 
-Each must accept what we wrote, and find in it what we put there.
+Each program must accept its file, and find in it what the record contains.
 """
 
 import importlib.metadata
@@ -22,7 +22,7 @@ from datacite import schema45
 from pybtex.database import parse_string
 from rdflib import Graph, Namespace, URIRef
 
-FOLDER = pathlib.Path(__file__).parent.parent / "fixtures" / "citation"
+DIRECTORY = pathlib.Path(__file__).parent.parent / "fixtures" / "citation"
 KINDS = ["whole", "part", "bare"]
 TITLE = 'FOO & Level_2: {100 %} of $x^2$ ~ #1 "quoted" \\TeX ER - - é 値'
 DOI = "10.9999/US/FOO_L2.v2<1::A%ID>#x"
@@ -35,7 +35,7 @@ CSL_FILE = "commonmeta/resources/csl-data.json"
 
 def read(kind, format):
     # As bytes, so that RIS keeps its line ends.
-    return (FOLDER / f"{kind}.{format}").read_bytes().decode()
+    return (DIRECTORY / f"{kind}.{format}").read_bytes().decode()
 
 
 def check_ris(kind):
@@ -66,11 +66,11 @@ def check_cff(kind):
     fields = yaml.safe_load(text)
     assert fields["identifiers"][0]["value"].startswith("DI:")
     if kind == "bare":
-        # The format asks for authors, and the record has none.
+        # The format requires authors, and the record has none.
         assert "authors" not in fields
         return
     assert fields["title"] == TITLE and fields["version"] == "002"
-    # The format knows no DOI with "<": its address stands for it.
+    # The format accepts no DOI with "<", so the file has its address instead.
     assert "doi" not in fields and fields["identifiers"][1]["type"] == "url"
     citation = Cff(text)
     citation.validate()
@@ -125,4 +125,4 @@ checks = [check_ris, check_bibtex, check_cff, check_datacite, check_csl, check_j
 for kind in KINDS:
     for check in checks:
         check(kind)
-print(f"{len(KINDS)} citations in {len(checks) + 1} formats read by others")
+print(f"{len(KINDS)} citations in {len(checks) + 1} formats read by other software")

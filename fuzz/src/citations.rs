@@ -1,6 +1,6 @@
-//! Citations and records as people write and paste them.
+//! Citations that are pasted, and the records and patterns that are typed.
 
-use accession::citation::pasted::{Stated, find};
+use accession::citation::recognise::{Stated, find};
 use accession::citation::record;
 use accession::{Creator, Dataset, Pattern};
 
@@ -10,7 +10,7 @@ pub fn pasted(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in find(&text) {
-        // Every identifier is in the input, possibly with hyphens and line ends in it.
+        // No identifier is invented; hyphens and line ends may be within it.
         if let (Stated::Read(identifier), false) = (pasted.identifier, text.contains('\\')) {
             assert!(digits.contains(&identifier.to_string()), "{identifier}");
         }

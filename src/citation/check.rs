@@ -1,18 +1,19 @@
-//! What the register knows of pasted citations.
+//! What a registry knows of pasted citations.
 
-use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::pasted::{Pasted, Stated};
+use serde::{Serialize, Serializer};
+
+use super::recognise::{Pasted, Stated};
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
-use crate::registry::{Registry, Resolved, Result, Selection, Snapshot};
+use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Selection, Snapshot};
 
 /// What is known of some citations together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Whether each is known, and says nothing that disagrees with the register.
+    /// Whether each is known, and states nothing that disagrees with the registry.
     pub ok: bool,
-    /// Each, in the order in which they were found.
-    pub citations: Vec<Verdict>,
     /// The sets that are known, each with the citations of it.
     pub sets: Vec<CitedSet>,
     /// How each further set differs from the first.
@@ -20,29 +21,40 @@ pub struct Checked {
 }
 
 /// What is known of one citation.
+///
+/// Its fields, in this order, are those of the rows of `check` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// Its number, from 1 on.
     pub citation: u64,
-    /// Its identifier; none if what stands there is none.
+    /// Its identifier. `None`: what is written in its place is not one.
     pub identifier: Option<Identifier>,
-    /// Its DOI, if it has one.
+    /// Its DOI. `None`: it has none.
     pub doi: Option<Doi>,
-    /// Its date as it says it.
+    /// Its date, as it is written.
     pub date: Option<String>,
     /// Whether the identifier was ever in force here.
     pub known: bool,
-    /// Whether it was in force at its date, where the citation says; none if there is no date, or
-    /// nothing known.
+    /// Whether it was in force at its date, in the dataset that the citation names. `None`: there is
+    /// no date, or the identifier is not known.
     pub agrees: Option<bool>,
-    /// Whether all it says is so.
+    /// Whether all that the citation states is true.
     pub ok: bool,
-    /// Why not.
+    /// What is not true. `None`: nothing.
     pub problem: Option<String>,
     /// What else a reader should know.
     pub note: Option<String>,
-    /// Where and when the identifier was in force.
-    pub intervals: Vec<Resolved>,
+    /// Where and when the identifier was in force. Shared: many citations can be of one set, and one
+    /// set can be in many datasets.
+    #[serde(serialize_with = "serialize_rows")]
+    pub intervals: Arc<Resolution>,
+}
+
+fn serialize_rows<S: Serializer>(
+    resolution: &Arc<Resolution>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(&resolution.rows)
 }
 
 /// A set, and the citations of it.
@@ -59,7 +71,7 @@ pub struct CitedSet {
 /// How two sets differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetDifference {
-    /// The one.
+    /// One set.
     pub left: Identifier,
     /// The other.
     pub right: Identifier,
@@ -71,135 +83,236 @@ pub struct SetDifference {
     pub only_right: u64,
 }
 
-/// Checks citations against a registry. `now` is what the clock says: a date that has not come
-/// agrees with nothing.
+/// Checks citations against a registry, on one snapshot of it, and shows what is known of each.
+/// `now` is what the clock says: a date in the future agrees with nothing.
 ///
-/// A date is relative to one archive (identifier.md): it agrees where the identifier was then in
-/// force in a dataset that has the DOI or the name of the citation; if none here has, in any. A DOI
-/// disagrees if it is that of a dataset here that never held the set.
+/// A date is relative to one archive (identifier.md, Time): it agrees where the identifier was in
+/// force then, as known now or as known then, in a dataset that has the DOI or the name in the
+/// citation; if no dataset here has it, in any. A DOI disagrees if it is that of a dataset here that
+/// never held the set.
 ///
 /// # Errors
 ///
-/// [`crate::Error::Store`]. An identifier that is unknown is no error: it is told.
-pub fn check(registry: &mut Registry, pasted: &[Pasted], now: Timestamp) -> Result<Checked> {
-    let mut citations = Vec::new();
+/// [`registry::Error::Store`](crate::Error::Store); what `show` returned. An identifier that is
+/// unknown is not an error: the verdict says so.
+pub fn check<E: From<crate::Error>>(
+    registry: &Registry,
+    pasted: &[Pasted],
+    now: Timestamp,
+    mut show: impl FnMut(Verdict) -> std::result::Result<(), E>,
+) -> std::result::Result<Checked, E> {
     let mut sets: Vec<CitedSet> = Vec::new();
-    for (number, pasted) in (1..).zip(pasted) {
-        let verdict = verdict(registry, number, pasted, now)?;
-        if let (Some(identifier), Some(first)) = (verdict.identifier, verdict.intervals.first()) {
+    let mut ok = true;
+    let snapshot = registry.snapshot()?;
+    let mut checker = Checker { snapshot: &snapshot, now, resolved: HashMap::new() };
+    for (citation, pasted) in (1..).zip(pasted) {
+        let verdict = checker.verdict(citation, pasted)?;
+        ok &= verdict.ok;
+        let first = verdict.intervals.rows.first().map(|first| first.set.granules());
+        if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
             match sets.iter_mut().find(|set| set.identifier == identifier) {
-                Some(set) => set.citations.push(number),
-                None => {
-                    let granules = first.instance.granules;
-                    sets.push(CitedSet { identifier, granules, citations: vec![number] });
-                }
+                Some(set) => set.citations.push(citation),
+                None => sets.push(CitedSet { identifier, granules, citations: vec![citation] }),
             }
         }
-        citations.push(verdict);
+        show(verdict)?;
     }
-    let mut differences = Vec::new();
-    if let Some((first, others)) = sets.split_first() {
-        let of =
-            |set: &CitedSet| Selection::Identifier { identifier: set.identifier, dataset: None };
-        for other in others {
-            let compared = registry.compare(&of(first), &of(other), |_| Ok(()))?;
-            differences.push(SetDifference {
-                left: first.identifier,
-                right: other.identifier,
-                matched: compared.matched,
-                only_left: compared.only_left,
-                only_right: compared.only_right,
-            });
-        }
-    }
-    let ok = citations.iter().all(|verdict| verdict.ok);
-    Ok(Checked { ok, citations, sets, differences })
+    let differences = differences(&snapshot, &sets)?;
+    drop(snapshot);
+    let differences = differences
+        .into_iter()
+        .map(|(left, right, differences)| {
+            let counts = differences.finish()?;
+            let (matched, only_left, only_right) =
+                (counts.matched, counts.only_left, counts.only_right);
+            Ok(SetDifference { left, right, matched, only_left, only_right })
+        })
+        .collect::<Result<_>>()?;
+    Ok(Checked { ok, sets, differences })
 }
 
-fn verdict(
-    registry: &mut Registry,
-    citation: u64,
-    pasted: &Pasted,
+/// How each further set differs from the first, still to be read.
+fn differences(
+    snapshot: &Snapshot,
+    sets: &[CitedSet],
+) -> Result<Vec<(Identifier, Identifier, crate::registry::Differences)>> {
+    let Some((first, others)) = sets.split_first() else { return Ok(Vec::new()) };
+    let of = |set: &CitedSet| Selection::Identifier { identifier: set.identifier, dataset: None };
+    others
+        .iter()
+        .map(|other| {
+            let differences = snapshot.compare(&of(first), &of(other))?;
+            Ok((first.identifier, other.identifier, differences))
+        })
+        .collect()
+}
+
+/// Rows of resolved identifiers that are kept for further citations of the same sets.
+const MAX_KEPT_ROWS: usize = 100_000;
+
+/// The check of citations on one snapshot.
+struct Checker<'snapshot> {
+    snapshot: &'snapshot Snapshot,
     now: Timestamp,
-) -> Result<Verdict> {
-    let date = pasted.date.as_ref().map(|date| match date {
-        Stated::Read(moment) => moment.to_string(),
-        Stated::Unreadable(text) => text.clone(),
-    });
-    let mut verdict = Verdict {
-        citation,
-        identifier: None,
-        doi: pasted.doi.clone(),
-        date,
-        known: false,
-        agrees: None,
-        ok: false,
-        problem: None,
-        note: None,
-        intervals: Vec::new(),
-    };
-    let identifier = match &pasted.identifier {
-        Stated::Read(identifier) => *identifier,
-        Stated::Unreadable(text) => {
-            let shown = quoted(text);
-            verdict.problem =
-                Some(format!("{shown} is no identifier: that has 32 hexadecimal characters"));
+    /// What was resolved already: papers cite one set many times.
+    resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
+}
+
+impl Checker<'_> {
+    fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Resolution>> {
+        if let Some(known) = self.resolved.get(&(identifier, at)) {
+            return Ok(Arc::clone(known));
+        }
+        let resolution = Arc::new(self.snapshot.resolve(identifier, None, at)?);
+        let kept: usize = self.resolved.values().map(|resolution| resolution.rows.len()).sum();
+        if kept + resolution.rows.len() > MAX_KEPT_ROWS {
+            self.resolved.clear();
+        }
+        self.resolved.insert((identifier, at), Arc::clone(&resolution));
+        Ok(resolution)
+    }
+
+    fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+        let date = pasted.date.as_ref().map(|date| match date {
+            Stated::Read(moment) => moment.to_string(),
+            Stated::Unreadable(text) => text.clone(),
+        });
+        let mut verdict = Verdict {
+            citation,
+            identifier: None,
+            doi: pasted.doi.clone(),
+            date,
+            known: false,
+            agrees: None,
+            ok: false,
+            problem: None,
+            note: None,
+            intervals: Arc::default(),
+        };
+        let identifier = match &pasted.identifier {
+            Stated::Read(identifier) => *identifier,
+            Stated::Unreadable(text) => {
+                verdict.problem = Some(format!(
+                    "{} is not an identifier, which has 32 hexadecimal digits",
+                    quoted(text)
+                ));
+                return Ok(verdict);
+            }
+        };
+        verdict.identifier = Some(identifier);
+        let moment = match &pasted.date {
+            Some(Stated::Read(moment)) => Some(*moment),
+            _ => None,
+        };
+        let resolution = self.resolve(identifier, moment)?;
+        verdict.intervals = Arc::clone(&resolution);
+        verdict.known = !resolution.rows.is_empty();
+        if !verdict.known {
+            verdict.problem = Some("no dataset here ever had this identifier".to_owned());
             return Ok(verdict);
         }
-    };
-    verdict.identifier = Some(identifier);
-    let moment = match &pasted.date {
-        Some(Stated::Read(moment)) => Some(*moment),
-        _ => None,
-    };
-    let intervals = &mut verdict.intervals;
-    let resolution = registry.resolve(identifier, None, moment, |resolved| {
-        intervals.push(resolved);
-        Ok(())
-    })?;
-    verdict.known = resolution.intervals > 0;
-    if !verdict.known {
-        verdict.problem = Some("no dataset here ever had this identifier".to_owned());
-        return Ok(verdict);
-    }
-    let named = match (&pasted.doi, &pasted.dataset) {
-        (Some(doi), _) => named_by(registry, doi)?,
-        (None, Some(name)) if registry.has_dataset(name)? => vec![name.clone()],
-        _ => Vec::new(),
-    };
-    let (holds, agrees) = match named.as_slice() {
-        [] => (true, resolution.agreeing > 0),
-        names => held_by(registry, identifier, names, moment)?,
-    };
-    if let Some(moment) = moment {
-        verdict.agrees = Some(agrees && moment.first_instant() <= now);
-    }
-    verdict.problem = if let Some(Stated::Unreadable(text)) = &pasted.date {
-        Some(format!("{} is no date", quoted(text)))
-    } else if !holds {
-        Some(format!("it names {}, which never held this set", listed(&named)))
-    } else if verdict.agrees == Some(false) {
-        let at = verdict.date.as_deref().unwrap_or_default();
-        let there = match named.as_slice() {
-            // Elsewhere it was; it is this archive's date that is wrong.
-            names @ [_, ..] if resolution.agreeing > 0 => {
-                format!(" in {}, which it names", listed(names))
-            }
-            _ => String::new(),
+        let named = self.named_by(pasted)?;
+        let held = match named.as_slice() {
+            [] => Held { ever: true, then: resolution.agreement.filter(|_| moment.is_some()) },
+            names => self.held_by(identifier, names, moment)?,
         };
-        Some(format!("the identifier was not in force at {at}{there}"))
-    } else {
-        None
-    };
-    verdict.ok = verdict.problem.is_none();
-    if verdict.ok {
-        verdict.note = note(&verdict, pasted, &named);
+        if let Some(moment) = moment {
+            verdict.agrees = Some(held.then.is_some() && moment.first_instant() <= self.now);
+        }
+        verdict.problem = problem(&verdict, pasted, &named, &held, &resolution);
+        verdict.ok = verdict.problem.is_none();
+        if verdict.ok {
+            verdict.note = note(&verdict, pasted, &named, held.then);
+        }
+        Ok(verdict)
     }
-    Ok(verdict)
+
+    /// The datasets that a citation names: by its DOI, else by its name.
+    fn named_by(&self, pasted: &Pasted) -> Result<Vec<DatasetName>> {
+        match (&pasted.doi, &pasted.dataset) {
+            (Some(doi), _) => self.snapshot.datasets_with_doi(doi),
+            (None, Some(name)) if self.snapshot.has_dataset(name)? => {
+                // By a former name, the dataset has another one now.
+                Ok(vec![self.snapshot.dataset(name)?.dataset.name])
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether one of some datasets ever held a set, and whether one did at a moment.
+    fn held_by(
+        &self,
+        identifier: Identifier,
+        names: &[DatasetName],
+        at: Option<Moment>,
+    ) -> Result<Held> {
+        let mut held = Held { ever: false, then: None };
+        for name in names {
+            let resolution = self.snapshot.resolve(identifier, Some(name), at)?;
+            held.ever |= !resolution.rows.is_empty();
+            held.then = held.then.max(resolution.agreement.filter(|_| at.is_some()));
+        }
+        Ok(held)
+    }
 }
 
-/// What is true, and could still surprise.
-fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName]) -> Option<String> {
+/// What the datasets that a citation names say of its set.
+struct Held {
+    /// Whether one of them ever held it.
+    ever: bool,
+    /// Why it agrees with the date. `None`: it does not, or there is none.
+    then: Option<Agreement>,
+}
+
+/// What a citation states that is not true.
+fn problem(
+    verdict: &Verdict,
+    pasted: &Pasted,
+    named: &[DatasetName],
+    held: &Held,
+    resolution: &Resolution,
+) -> Option<String> {
+    if let Some(Stated::Unreadable(text)) = &pasted.date {
+        return Some(format!("{} is not a date", quoted(text)));
+    }
+    if !held.ever {
+        return Some(format!("it names {}, which never held this set", listed(named)));
+    }
+    if verdict.agrees != Some(false) {
+        return None;
+    }
+    let at = verdict.date.as_deref().unwrap_or_default();
+    let there = match named {
+        [] => String::new(),
+        names => format!(" in {}, which it names", listed(names)),
+    };
+    let elsewhere = match elsewhere(named, pasted, resolution) {
+        Some(other) => format!("; it was in {other}"),
+        None => String::new(),
+    };
+    Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
+}
+
+/// Another dataset than those named in which the identifier was in force at the date.
+fn elsewhere<'a>(
+    named: &[DatasetName],
+    pasted: &Pasted,
+    resolution: &'a Resolution,
+) -> Option<&'a DatasetName> {
+    let Some(Stated::Read(moment)) = &pasted.date else { return None };
+    let agrees = |row: &&Resolved| {
+        !named.contains(row.set.dataset()) && row.set.instance().is_in_force_during(*moment)
+    };
+    resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
+}
+
+/// What is true, and may still surprise.
+fn note(
+    verdict: &Verdict,
+    pasted: &Pasted,
+    named: &[DatasetName],
+    then: Option<Agreement>,
+) -> Option<String> {
     let at = verdict.date.as_deref().unwrap_or_default();
     match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) if named.is_empty() => {
@@ -210,41 +323,19 @@ fn note(verdict: &Verdict, pasted: &Pasted, named: &[DatasetName]) -> Option<Str
         }
         _ => {}
     }
+    if then == Some(Agreement::AsKnownThen) {
+        return Some(format!(
+            "it was in force at {at} as the registry stood then; a change that was recorded later says otherwise now"
+        ));
+    }
     let Some(Stated::Read(moment)) = &pasted.date else { return None };
-    let is_last = |resolved: &Resolved| resolved.instance.is_in_force_at(moment.last_instant());
-    // Of a part only the interval of its first citation is known here.
-    let is_part = verdict.intervals.iter().any(|resolved| resolved.selection.is_some());
-    let held_to_the_end = is_part || verdict.intervals.iter().any(is_last);
-    (!held_to_the_end).then(|| format!("{at} ended with another set: a change came that day"))
+    let is_last = |row: &Resolved| row.set.instance().is_in_force_at(moment.last_instant());
+    // Of a subset only the interval of its first citation is known here.
+    let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());
+    let held_to_the_end = is_subset || verdict.intervals.rows.iter().any(is_last);
+    (!held_to_the_end).then(|| format!("the set changed later on {at}: the day ended with another"))
 }
 
 fn listed(names: &[DatasetName]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// The datasets that have a DOI.
-fn named_by(registry: &mut Registry, doi: &Doi) -> Result<Vec<DatasetName>> {
-    let mut names: Vec<DatasetName> = Vec::new();
-    for listed in registry.datasets()? {
-        if listed.dataset.doi.as_ref().is_some_and(|other| other.is_same_as(doi)) {
-            names.push(listed.dataset.name);
-        }
-    }
-    Ok(names)
-}
-
-/// Whether one of some datasets ever held a set, and whether one did at a moment.
-fn held_by(
-    registry: &mut Registry,
-    identifier: Identifier,
-    names: &[DatasetName],
-    at: Option<Moment>,
-) -> Result<(bool, bool)> {
-    let (mut holds, mut agrees) = (false, false);
-    for name in names {
-        let resolution = registry.resolve(identifier, Some(name), at, |_| Ok(()))?;
-        holds = holds || resolution.intervals > 0;
-        agrees = agrees || resolution.agreeing > 0;
-    }
-    Ok((holds, agrees))
 }

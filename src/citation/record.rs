@@ -1,8 +1,8 @@
-//! The record of a dataset as people have it already: CSL-JSON, or DataCite JSON.
+//! Reads the record of a dataset from CSL-JSON or DataCite JSON.
 //!
-//! Both as our own citations write them, as doi.org and Zotero give CSL-JSON (an object, or an
-//! array of one), and as DataCite's API answers (`data.attributes`). What the file does not say
-//! stays as it is.
+//! Both are read as the formats `csl-json` and `datacite-json` write them; CSL-JSON also as doi.org
+//! and Zotero export it (an object, or an array of one), DataCite JSON also as the DataCite API
+//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,54 +10,55 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use crate::model::{Creator, CreatorError, Doi, Orcid, WebAddress, Year, quoted};
-use crate::registry::DatasetEdit;
+use crate::registry::{DatasetEdit, Edit};
 
-/// Why a text is no record of a dataset.
+/// The error for a text that is not the record of one dataset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// Not JSON.
+pub enum RecordError {
+    /// The text is not JSON.
     #[error("not JSON")]
     Json(#[from] serde_json::Error),
-    /// JSON of something else.
+    /// The JSON is in neither of the two formats.
     #[error(
         "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\""
     )]
     Unknown,
-    /// Several records, of which nobody can tell the right one.
-    #[error("holds {items} records, and must hold one")]
+    /// The array does not contain exactly one record.
+    #[error("contains {items} records, and must contain one")]
     Several {
-        /// How many.
+        /// The number of records.
         items: usize,
     },
-    /// A field that has another form than it should.
+    /// A field has a value that cannot be read.
     #[error("the field {field} {what}")]
     Field {
-        /// Which one.
+        /// The name of the field.
         field: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         what: String,
     },
 }
 
-/// Reads the record.
+/// Reads a record, as an edit that sets the properties that the text contains.
 ///
 /// # Errors
 ///
 /// - `[]`, `[{…},{…}]`: not one record
-/// - `{"name":"x"}`: neither of the two formats
-/// - `{"type":"dataset","DOI":"x"}`: a field that cannot be right
-pub fn read(text: &str) -> Result<DatasetEdit, Error> {
+/// - `{"name":"x"}`: in neither of the two formats
+/// - `{"type":"dataset","DOI":"x"}`: a field with a value that cannot be read
+pub fn read(text: &str) -> Result<DatasetEdit, RecordError> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
     let value = match &value {
         Value::Array(items) => match items.as_slice() {
             [item] => item,
-            items => return Err(Error::Several { items: items.len() }),
+            items => return Err(RecordError::Several { items: items.len() }),
         },
         other => other,
     };
-    let answer = ["/data/attributes", "/attributes"].into_iter().find_map(|at| value.pointer(at));
-    let value = answer.unwrap_or(value);
+    let attributes =
+        ["/data/attributes", "/attributes"].into_iter().find_map(|at| value.pointer(at));
+    let value = attributes.unwrap_or(value);
     if value.get("titles").is_some() || value.get("creators").is_some() {
         datacite(value)
     } else if value.get("type").is_some()
@@ -65,12 +66,12 @@ pub fn read(text: &str) -> Result<DatasetEdit, Error> {
     {
         csl(value)
     } else {
-        Err(Error::Unknown)
+        Err(RecordError::Unknown)
     }
 }
 
-fn csl(item: &Value) -> Result<DatasetEdit, Error> {
-    // Crossref writes [[null]] where it knows no date.
+fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
+    // Crossref writes [[null]] if it does not know the date.
     let issued = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = match issued {
         Some(year) => Some(self::year("issued", year)?),
@@ -87,34 +88,35 @@ fn csl(item: &Value) -> Result<DatasetEdit, Error> {
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
     let doi = doi(item, "DOI")?;
-    // The address of the DOI says nothing that the DOI does not.
-    let address = doi.iter().flatten().map(Doi::address).next();
-    let url =
-        url(item, "URL")?.filter(|url| url.as_ref().map(WebAddress::as_str) != address.as_deref());
+    // The address of the DOI adds nothing to the DOI.
+    let address = doi.as_ref().map(Doi::address);
+    let url: Option<WebAddress> = parsed(item, "URL")?;
+    let url = url.filter(|url| Some(url.as_str()) != address.as_deref());
     Ok(DatasetEdit {
-        doi,
-        title: optional(item, "title")?,
-        creators,
-        publisher: optional(item, "publisher")?,
-        version: optional(item, "version")?,
-        year: year.map(Some),
-        url,
-        archive: optional(item, "archive")?,
-        licence: licence.map(Some),
+        doi: Edit::set(doi),
+        title: Edit::set(optional(item, "title")?),
+        description: Edit::set(optional(item, "abstract")?),
+        creators: Edit::set(creators),
+        publisher: Edit::set(optional(item, "publisher")?),
+        version: Edit::set(optional(item, "version")?),
+        year: Edit::set(year),
+        url: Edit::set(url),
+        licence: Edit::set(licence),
+        archive: Edit::set(optional(item, "archive")?),
     })
 }
 
-fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
+fn csl_author(item: &Value, author: &Value) -> Result<Creator, RecordError> {
     let part =
         |name: &str| author.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
     if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
         return Creator::organisation(name).map_err(|error| creator_error("author", &error));
     }
-    // CSL 1.0.2, names: "de" drops and "La" does not in "Jean de La Fontaine".
+    // CSL 1.0.2, names: in "Jean de La Fontaine", "de" is a dropping particle and "La" is not.
     let family = ["dropping-particle", "non-dropping-particle", "family"].map(part);
     let family = family.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     if family.is_empty() {
-        return Err(wrong("author", "has somebody without a \"family\" or \"literal\" name"));
+        return Err(wrong("author", "contains an author without a \"family\" or \"literal\" name"));
     }
     let suffix = part("suffix");
     let given = match (part("given"), suffix) {
@@ -128,9 +130,9 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, Error> {
     Creator::person(&family, &given, orcid).map_err(|error| creator_error("author", &error))
 }
 
-fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
+fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
     let titles = list(attributes, "titles")?.unwrap_or_default();
-    // Others are subtitles, translations and the like.
+    // Titles with a type are subtitles, translations and the like.
     let main = titles.iter().find(|title| title.get("titleType").is_none_or(Value::is_null));
     let title = main.and_then(|title| title.get("title"));
     let creators = list(attributes, "creators")?
@@ -145,7 +147,7 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
             .into_iter()
             .find_map(|name| rights.get(name)?.as_str().filter(|text| !text.is_empty()).map(spdx))
     });
-    // Until 4.3 it was one of the identifiers, which is what InvenioRDM and Zenodo write.
+    // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it there.
     let identifiers = list(attributes, "identifiers")?.unwrap_or_default();
     let is_doi = |identifier: &&Value| {
         let kind = identifier.get("identifierType").and_then(Value::as_str).unwrap_or_default();
@@ -155,24 +157,30 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, Error> {
         (None, Some(identifier)) => self::doi(identifier, "identifier")?,
         (doi, _) => doi,
     };
+    let descriptions = list(attributes, "descriptions")?.unwrap_or_default();
+    let is_abstract = |description: &&Value| {
+        description.get("descriptionType").and_then(Value::as_str) == Some("Abstract")
+    };
+    let description = match descriptions.iter().find(is_abstract) {
+        Some(description) => optional(description, "description")?,
+        None => None,
+    };
+    let title = title.map(|title| text("titles", title)).transpose()?;
     Ok(DatasetEdit {
-        doi,
-        title: title
-            .map(|title| text("titles", title))
-            .transpose()?
-            .filter(|title| !title.is_empty())
-            .map(Some),
-        creators,
-        publisher: publisher.map(|name| text("publisher", name)).transpose()?.map(Some),
-        version: optional(attributes, "version")?,
-        year: year.map(|year| self::year("publicationYear", year)).transpose()?.map(Some),
-        url: url(attributes, "url")?,
-        archive: None,
-        licence: licence.map(Some),
+        doi: Edit::set(doi),
+        title: Edit::set(title.filter(|title| !title.is_empty())),
+        description: Edit::set(description),
+        creators: Edit::set(creators),
+        publisher: Edit::set(publisher.map(|name| text("publisher", name)).transpose()?),
+        version: Edit::set(optional(attributes, "version")?),
+        year: Edit::set(year.map(|year| self::year("publicationYear", year)).transpose()?),
+        url: Edit::set(parsed(attributes, "url")?),
+        licence: Edit::set(licence),
+        archive: Edit::Keep,
     })
 }
 
-fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
+fn datacite_creator(creator: &Value) -> Result<Creator, RecordError> {
     let part =
         |name: &str| creator.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
     let (name, family, given) = (part("name"), part("familyName"), part("givenName"));
@@ -189,7 +197,7 @@ fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
         _ if is_organisation => ("", ""),
         _ if !family.is_empty() => (family, given),
         Some((family, given)) => (family.trim(), given.trim()),
-        // "Josiah Carberry", of whom nobody said which is the family name; or "Plato".
+        // "Josiah Carberry" without a declared family name, or "Plato".
         None if is_person => match name.strip_prefix(given).map(str::trim) {
             Some(family) if !given.is_empty() && !family.is_empty() => (family, given),
             _ => (name, ""),
@@ -204,8 +212,8 @@ fn datacite_creator(creator: &Value) -> Result<Creator, Error> {
     .map_err(|error| creator_error("creators", &error))
 }
 
-/// DataCite writes identifiers of SPDX in lower case; the list has those of Creative Commons in
-/// upper case, and not everyone compares without case.
+/// DataCite writes SPDX identifiers in lower case. Those of Creative Commons are upper case in the SPDX
+/// list, and not every reader ignores case.
 fn spdx(licence: &str) -> String {
     if licence.starts_with("cc-") || licence.starts_with("cc0-") {
         licence.to_ascii_uppercase()
@@ -214,75 +222,76 @@ fn spdx(licence: &str) -> String {
     }
 }
 
-fn creator_error(field: &str, error: &CreatorError) -> Error {
+fn creator_error(field: &str, error: &CreatorError) -> RecordError {
     wrong(field, &format!("is wrong: {error}"))
 }
 
-fn wrong(field: &str, what: &str) -> Error {
-    Error::Field { field: field.to_owned(), what: what.to_owned() }
+fn wrong(field: &str, what: &str) -> RecordError {
+    RecordError::Field { field: field.to_owned(), what: what.to_owned() }
 }
 
-/// A text or a number as text.
-fn text(field: &str, value: &Value) -> Result<String, Error> {
+/// A string, or a number as a string.
+fn text(field: &str, value: &Value) -> Result<String, RecordError> {
     match value {
         Value::String(text) => Ok(text.trim().to_owned()),
         Value::Number(number) => Ok(number.to_string()),
-        _ => Err(wrong(field, "is no text")),
+        _ => Err(wrong(field, "is not a string")),
     }
 }
 
-/// A text that need not be there; an empty one says nothing.
-fn optional(object: &Value, field: &str) -> Result<Option<Option<String>>, Error> {
+/// An optional string; `None` if it is missing or null. An empty string counts as missing.
+fn optional(object: &Value, field: &str) -> Result<Option<String>, RecordError> {
     match object.get(field) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => Ok(Some(text(field, value)?).filter(|text| !text.is_empty()).map(Some)),
+        Some(value) => Ok(Some(text(field, value)?).filter(|text| !text.is_empty())),
     }
 }
 
-fn list<'value>(object: &'value Value, field: &str) -> Result<Option<&'value [Value]>, Error> {
+fn list<'value>(
+    object: &'value Value,
+    field: &str,
+) -> Result<Option<&'value [Value]>, RecordError> {
     match object.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
-        Some(_) => Err(wrong(field, "is no list")),
+        Some(_) => Err(wrong(field, "is not a list")),
     }
 }
 
-/// A text of a certain form, that need not be there.
-fn parsed<T>(object: &Value, field: &str) -> Result<Option<T>, Error>
+/// An optional string that is parsed as `T`.
+fn parsed<T>(object: &Value, field: &str) -> Result<Option<T>, RecordError>
 where
     T: FromStr<Err: Display>,
 {
     let parse =
         |text: String| text.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")));
-    optional(object, field)?.flatten().map(parse).transpose()
+    optional(object, field)?.map(parse).transpose()
 }
 
-fn doi(object: &Value, field: &str) -> Result<Option<Option<Doi>>, Error> {
-    Ok(parsed(object, field)?.map(Some))
+fn doi(object: &Value, field: &str) -> Result<Option<Doi>, RecordError> {
+    parsed(object, field)
 }
 
-fn url(object: &Value, field: &str) -> Result<Option<Option<WebAddress>>, Error> {
-    let url: Option<WebAddress> = parsed(object, field)?;
-    Ok(url.map(Some))
-}
-
-fn year(field: &str, value: &Value) -> Result<Year, Error> {
+fn year(field: &str, value: &Value) -> Result<Year, RecordError> {
     let text = text(field, value)?;
-    text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is no year", quoted(&text))))
+    text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is not a year", quoted(&text))))
 }
 
-/// The year of a date in words: its one number of four digits.
-fn year_of_date(field: &str, value: &Value) -> Result<Year, Error> {
+/// The year of a date in words: its only number of four digits.
+fn year_of_date(field: &str, value: &Value) -> Result<Year, RecordError> {
     let text = text(field, value)?;
     let numbers = text.split(|character: char| !character.is_ascii_digit());
     let mut years = numbers.filter(|number| number.len() == 4);
     match (years.next(), years.next()) {
         (Some(one), None) => year(field, &one.into()),
-        _ => Err(wrong(field, &format!("is wrong: {} has no one year", quoted(&text)))),
+        _ => Err(wrong(
+            field,
+            &format!("is wrong: {} does not contain exactly one year", quoted(&text)),
+        )),
     }
 }
 
-fn orcid(field: &str, value: &Value) -> Result<Orcid, Error> {
+fn orcid(field: &str, value: &Value) -> Result<Orcid, RecordError> {
     text(field, value)?.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")))
 }
 
@@ -319,11 +328,11 @@ mod tests {
         );
         assert_eq!(edit.year.flatten().unwrap().as_number(), 2015);
         assert_eq!(edit.version.flatten().unwrap(), "6");
-        assert_eq!((edit.archive, edit.url), (None, None));
+        assert_eq!((edit.archive, edit.url), (Edit::Keep, Edit::Keep));
     }
 
     #[test]
-    fn an_answer_of_datacite_is_read() {
+    fn a_response_of_datacite_is_read() {
         let edit = read(
             r#"{"data":{"attributes":{"doi":"10.5067/x","titles":[
                     {"title":"Sub","titleType":"Subtitle"},{"title":"Main","titleType":null}],
@@ -344,7 +353,7 @@ mod tests {
         assert_eq!(edit.title.flatten().unwrap(), "Main");
         assert_eq!(edit.publisher.flatten().unwrap(), "NASA");
         assert_eq!(edit.licence.flatten().unwrap(), "CC-BY-4.0");
-        assert_eq!((edit.version, edit.url), (None, None));
+        assert_eq!((edit.version, edit.url), (Edit::Keep, Edit::Keep));
     }
 
     #[test]
@@ -369,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_is_read_as_it_is_written() {
+    fn a_year_is_read_from_every_form_of_date() {
         let year = |issued: &str| {
             let text = format!(r#"{{"type":"dataset","title":"t","issued":{issued}}}"#);
             read(&text).map(|edit| edit.year.flatten().map(|year| year.as_number()))
@@ -379,16 +388,18 @@ mod tests {
         assert_eq!(year(r#"{"literal":"January 2015"}"#).unwrap(), Some(2015));
         assert_eq!(year(r#"{"raw":"2015-01-31"}"#).unwrap(), Some(2015));
         for issued in [r#"{"raw":"2014 or 2015"}"#, r#"{"literal":"no date"}"#] {
-            assert!(year(issued).unwrap_err().to_string().contains("has no one year"));
+            assert!(
+                year(issued).unwrap_err().to_string().contains("does not contain exactly one year")
+            );
         }
     }
 
     #[test]
-    fn refused_records_say_why() {
+    fn errors_name_the_field_and_the_value() {
         let cases = [
             ("", "not JSON"),
-            ("[]", "holds 0 records, and must hold one"),
-            ("[{},{}]", "holds 2 records, and must hold one"),
+            ("[]", "contains 0 records, and must contain one"),
+            ("[{},{}]", "contains 2 records, and must contain one"),
             (
                 r#"{"type":"dataset","DOI":"x"}"#,
                 "the field DOI is wrong: a DOI looks like 10.5067/ABC/123, \"x\" does not",
@@ -397,21 +408,21 @@ mod tests {
                 r#"{"type":"dataset","title":"t","URL":"example.org"}"#,
                 "the field URL is wrong: a web address begins with https://, http://, ftp:// or sftp:// and a host, unlike \"example.org\"",
             ),
-            (r#"{"type":"dataset","title":{}}"#, "the field title is no text"),
-            (r#"{"type":"dataset","title":"t","author":{}}"#, "the field author is no list"),
+            (r#"{"type":"dataset","title":{}}"#, "the field title is not a string"),
+            (r#"{"type":"dataset","title":"t","author":{}}"#, "the field author is not a list"),
             (
                 r#"{"type":"dataset","title":"t","author":[{"given":"A"}]}"#,
-                "the field author has somebody without a \"family\" or \"literal\" name",
+                "the field author contains an author without a \"family\" or \"literal\" name",
             ),
             (
                 r#"{"titles":[],"publicationYear":"MMI"}"#,
-                "the field publicationYear is wrong: \"MMI\" is no year",
+                "the field publicationYear is wrong: \"MMI\" is not a year",
             ),
         ];
         for (text, message) in cases {
             assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
         }
-        assert!(matches!(read("{}").unwrap_err(), Error::Unknown));
-        assert!(matches!(read("3").unwrap_err(), Error::Unknown));
+        assert!(matches!(read("{}").unwrap_err(), RecordError::Unknown));
+        assert!(matches!(read("3").unwrap_err(), RecordError::Unknown));
     }
 }

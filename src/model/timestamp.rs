@@ -234,7 +234,7 @@ impl fmt::Debug for Day {
 /// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
 /// # Ok::<(), accession::TimestampError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
     /// An instant.
     Instant(Timestamp),

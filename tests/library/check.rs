@@ -1,9 +1,9 @@
-//! What is said of pasted citations: true, and never more than is known.
+//! What a check reports about pasted citations is true, and never more than the registry knows.
 
 use std::collections::BTreeSet;
 
 use accession::citation::check::{Checked, check};
-use accession::citation::{Citation, Format, pasted};
+use accession::citation::{Citation, CitationFormat, recognise};
 use accession::{DatasetEdit, Identifier, Moment, Registry, Selection, Stamp, Wanted};
 use proptest::prelude::*;
 
@@ -12,8 +12,8 @@ use crate::harness::oracle::naive;
 
 const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
 
-/// The two archives of the seed: US, and its mirror THEM, which came later and stayed.
-fn register() -> Registry {
+/// The two archives of the seed: US, and its mirror THEM, which began later.
+fn registry() -> Registry {
     let mut registry = Registry::in_memory().unwrap();
     let mut apply = |dataset: &str, at: &str, ids: &[&str]| {
         let at: Moment = at.parse().unwrap();
@@ -31,18 +31,18 @@ fn register() -> Registry {
     registry
 }
 
-/// Every identifier that the register ever issued, parts included.
+/// Every identifier that the registry ever issued, those of subsets included.
 fn issued() -> BTreeSet<Identifier> {
     [2, 3, 4].map(|held| naive(IDS[..held].iter().copied())).into()
 }
 
 fn checked(registry: &mut Registry, text: &str) -> Checked {
-    check(registry, &pasted::find(text), now()).unwrap()
+    check(registry, &recognise::find(text), now()).unwrap()
 }
 
-/// Of each citation: its problem, or its note, or nothing.
-fn told(text: &str) -> Vec<String> {
-    let verdicts = checked(&mut register(), text).citations;
+/// The problem of each citation, or its note, or `ok`.
+fn reported(text: &str) -> Vec<String> {
+    let verdicts = checked(&mut registry(), text).citations;
     verdicts
         .into_iter()
         .map(|verdict| match (verdict.problem, verdict.note) {
@@ -54,13 +54,13 @@ fn told(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn alice_and_bob_cite_one_set() {
+fn the_citations_of_two_archives_name_one_set() {
     let shared = naive(IDS[..3].iter().copied());
     let text = format!(
         "Alice's data citation includes these: {{ doi:10.9999/US/FOOL2,\n2001-01-05, DI:{shared} }}. \
          Bob's citation\nincludes these: {{ doi:10.9999/THEM/FOOL2, 2001-02-03,\nDI:{shared} }}."
     );
-    let checked = checked(&mut register(), &text);
+    let checked = checked(&mut registry(), &text);
     assert!(checked.ok);
     assert_eq!(checked.sets.len(), 1);
     assert_eq!(checked.sets[0].citations, [1, 2]);
@@ -69,7 +69,7 @@ fn alice_and_bob_cite_one_set() {
 }
 
 #[test]
-fn what_disagrees_is_said() {
+fn every_disagreement_is_reported() {
     let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
     let cases = [
         (format!("{{ doi:10.9999/US/FOOL2, 2001-01-05, DI:{shared} }}"), "ok"),
@@ -113,6 +113,16 @@ fn what_disagrees_is_said() {
         ),
         (format!("DI:{last}0"), "! \"DI:"),
         (format!("DI:{last}"), "ok"),
+        (format!("{{ doi:10.9999/US/FOOL2, 20010105, DI:{shared} }}"), "ok"),
+        (format!("DI:{shared}, as held at 5 January 2001"), "ok"),
+        (
+            format!("DI:{first}, as held at January 4, 2001"),
+            "! the identifier was not in force at 2001-01-04",
+        ),
+        (
+            format!("https://doi.org/10.9999/US/\nFOOL2 (DI:{shared}, as held at 2001-02-04)"),
+            "! the identifier was not in force at 2001-02-04 in US, which it names",
+        ),
         (format!("{{ doi:10.9999/NEW, 2001-02-04, DI:{shared} }}"), "no dataset here has the DOI"),
         (format!("as~held~at~2001-01-04, DI:{first}"), "! the identifier was not in force"),
         (format!("DI:{first}, as held at&nbsp;2001-01-04"), "! the identifier was not in force"),
@@ -125,17 +135,26 @@ fn what_disagrees_is_said() {
         ("DI:3fe876e6, as held at 2001-02-05".to_owned(), "! \"DI:3fe876e6\" is no identifier"),
     ];
     for (text, expected) in cases {
-        let told = told(&text);
-        assert_eq!(told.len(), 1, "{text}");
-        assert!(told[0].starts_with(expected), "{text}: {told:?}");
+        let reported = reported(&text);
+        assert_eq!(reported.len(), 1, "{text}");
+        assert!(reported[0].starts_with(expected), "{text}: {reported:?}");
     }
 }
 
 #[test]
-fn citations_of_other_sets_are_told_apart() {
+fn a_garbled_identifier_in_a_list_is_reported() {
+    let [shared, last] = [3, 4].map(|held| naive(IDS[..held].iter().copied()).to_string());
+    let garbled = &last[1..];
+    let reported = reported(&format!("{shared}\n{garbled}\n"));
+    assert_eq!(reported[0], "ok");
+    assert!(reported[1].starts_with(&format!("! \"{garbled}\" ")), "{reported:?}");
+}
+
+#[test]
+fn citations_of_different_sets_are_distinguished() {
     let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
     let text = format!("DI:{shared} DI:{first} DI:{shared} DI:{last}");
-    let checked = checked(&mut register(), &text);
+    let checked = checked(&mut registry(), &text);
     let sets: Vec<&[u64]> = checked.sets.iter().map(|set| set.citations.as_slice()).collect();
     assert_eq!(sets, [&[1, 3][..], &[2], &[4]]);
     let counts: Vec<(u64, u64, u64)> = checked
@@ -147,17 +166,17 @@ fn citations_of_other_sets_are_told_apart() {
 }
 
 #[test]
-fn every_format_of_ours_is_read_again() {
-    let mut registry = register();
+fn every_format_is_recognised_and_agrees() {
+    let mut registry = registry();
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US"), at };
     let whole = registry.cite(&selection, &[name("THEM")]).unwrap();
     let wanted = Wanted::Patterns(vec!["A.?".parse().unwrap()]);
-    let part = registry.cite_part(&name("US"), at, wanted, now()).unwrap();
-    for cited in [whole, part] {
+    let subset = registry.cite_part(&name("US"), at, wanted, now()).unwrap();
+    for cited in [whole, subset] {
         let identifier = cited.instance.identifier;
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
-        for format in Format::ALL {
+        for format in CitationFormat::ALL {
             let text = citation.write(format);
             let checked = checked(&mut registry, &text);
             assert_eq!(checked.citations.len(), 1, "{text}");
@@ -171,10 +190,10 @@ fn every_format_of_ours_is_read_again() {
 }
 
 #[test]
-fn every_format_of_a_difficult_record_is_read_again() {
+fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
     const PLAIN_DOI: &str = "10.9999/US/FOOL2";
     const PLAIN_TITLE: &str = "FOO";
-    // Not `*` and `\`, which are markup in a tuple that somebody pasted.
+    // Without `*` and `\`, which are markup in a pasted tuple.
     let mut dois: Vec<String> =
         ["a,b", "a;b", "a|b", "a?b", "a%20b", "a\"b", "a--b", "値", "(a)b", "a/"]
             .map(|suffix| format!("10.9999/{suffix}"))
@@ -188,7 +207,7 @@ fn every_format_of_a_difficult_record_is_read_again() {
         "{ a, 1999-12-31, b }",
     ];
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
-    let mut registry = register();
+    let mut registry = registry();
     let records = dois.iter().map(|doi| (doi.as_str(), PLAIN_TITLE));
     for (doi, title) in records.chain(titles.map(|title| (PLAIN_DOI, title))) {
         let edit = DatasetEdit {
@@ -201,10 +220,10 @@ fn every_format_of_a_difficult_record_is_read_again() {
         let cited = registry.cite(&selection, &[name("THEM")]).unwrap();
         let identifier = cited.instance.identifier;
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
-        for format in Format::ALL {
+        for format in CitationFormat::ALL {
             let text = citation.write(format);
             let verdicts = checked(&mut registry, &text).citations;
-            let told: Vec<_> = verdicts
+            let reported: Vec<_> = verdicts
                 .iter()
                 .map(|verdict| {
                     let doi = verdict.doi.as_ref().map(ToString::to_string);
@@ -213,14 +232,14 @@ fn every_format_of_a_difficult_record_is_read_again() {
                 .collect();
             let expected =
                 [(Some(identifier), Some(doi.to_owned()), Some("2001-01-05"), Some(true))];
-            assert_eq!(told, expected, "{text}");
+            assert_eq!(reported, expected, "{text}");
         }
     }
 }
 
-/// A way to spoil a text.
+/// A way to garble a text.
 #[derive(Debug, Clone)]
-enum Spoil {
+enum Garbling {
     Replace(char),
     Remove,
     Insert(char),
@@ -228,7 +247,7 @@ enum Spoil {
     Double,
 }
 
-fn spoils() -> impl Strategy<Value = Vec<(prop::sample::Index, Spoil)>> {
+fn garblings() -> impl Strategy<Value = Vec<(prop::sample::Index, Garbling)>> {
     let characters = || {
         prop_oneof![
             prop::sample::select("0123456789abcdefABCDEF".chars().collect::<Vec<_>>()),
@@ -238,36 +257,36 @@ fn spoils() -> impl Strategy<Value = Vec<(prop::sample::Index, Spoil)>> {
             any::<char>(),
         ]
     };
-    let spoil = prop_oneof![
-        4 => characters().prop_map(Spoil::Replace),
-        2 => Just(Spoil::Remove),
-        2 => characters().prop_map(Spoil::Insert),
-        1 => Just(Spoil::Cut),
-        1 => Just(Spoil::Double),
+    let garbling = prop_oneof![
+        4 => characters().prop_map(Garbling::Replace),
+        2 => Just(Garbling::Remove),
+        2 => characters().prop_map(Garbling::Insert),
+        1 => Just(Garbling::Cut),
+        1 => Just(Garbling::Double),
     ];
-    prop::collection::vec((any::<prop::sample::Index>(), spoil), 0..6)
+    prop::collection::vec((any::<prop::sample::Index>(), garbling), 0..6)
 }
 
-fn spoiled(text: &str, spoils: &[(prop::sample::Index, Spoil)]) -> String {
+fn garbled(text: &str, garblings: &[(prop::sample::Index, Garbling)]) -> String {
     let mut characters: Vec<char> = text.chars().collect();
-    for (index, spoil) in spoils {
+    for (index, garbling) in garblings {
         if characters.is_empty() {
             break;
         }
         let at = index.index(characters.len());
-        match spoil {
-            Spoil::Replace(character) => characters[at] = *character,
-            Spoil::Remove => drop(characters.remove(at)),
-            Spoil::Insert(character) => characters.insert(at, *character),
-            Spoil::Cut => characters.truncate(at),
-            Spoil::Double => characters.extend_from_within(at..),
+        match garbling {
+            Garbling::Replace(character) => characters[at] = *character,
+            Garbling::Remove => drop(characters.remove(at)),
+            Garbling::Insert(character) => characters.insert(at, *character),
+            Garbling::Cut => characters.truncate(at),
+            Garbling::Double => characters.extend_from_within(at..),
         }
     }
     characters.into_iter().collect()
 }
 
-/// The letters and digits of a text, since an identifier may be broken: over lines, behind a hyphen,
-/// in a quoted mail, by markup, by the mark of a footnote. A ligature is its letters.
+/// The letters and digits of a text, since an identifier may be broken over lines, after a hyphen, in a
+/// quoted mail, by markup or by a footnote mark. A ligature counts as its letters.
 fn squeezed(text: &str) -> String {
     let is_footnote = |c: char| matches!(c, '¹' | '²' | '³' | '\u{2070}'..='\u{2079}');
     let text = text.to_lowercase().replace('\u{fb00}', "ff");
@@ -278,17 +297,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
 
     #[test]
-    fn a_spoiled_citation_is_known_only_if_its_identifier_is(
-        format in prop::sample::select(Format::ALL.to_vec()),
-        spoils in spoils(),
+    fn a_garbled_citation_is_known_only_if_its_identifier_is(
+        format in prop::sample::select(CitationFormat::ALL.to_vec()),
+        garblings in garblings(),
     ) {
-        let mut registry = register();
+        let mut registry = registry();
         let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
         let cited = registry.cite(&Selection::Dataset { name: name("US"), at }, &[]).unwrap();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
-        let text = spoiled(&citation.write(format), &spoils);
+        let text = garbled(&citation.write(format), &garblings);
         let squeezed = squeezed(&text);
-        let found = pasted::find(&text);
+        let found = recognise::find(&text);
         let checked = check(&mut registry, &found, now()).unwrap();
         prop_assert_eq!(checked.citations.len(), found.len());
         for verdict in &checked.citations {

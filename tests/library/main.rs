@@ -22,7 +22,7 @@ mod mirror_laws;
 mod old_registers;
 mod payment;
 mod random_histories;
-mod records_of_others;
+mod recognise;
 mod refusals;
 mod seed;
 mod unique_granule;

@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 
 use accession::citation::check::{Checked, Verdict, check};
-use accession::citation::pasted;
+use accession::citation::recognise;
 use accession::{Access, quoted};
 use anyhow::{Context, Result};
 
@@ -38,7 +38,7 @@ impl Args {
                 "-" => ("standard input".to_owned(), standard_input()?),
                 _ => (format!("citation {number}"), citation),
             };
-            let found = pasted::find(&text);
+            let found = recognise::find(&text);
             if found.is_empty() {
                 let start: String = text.trim().chars().take(60).collect();
                 let what = format!("{name} holds no identifier: {}", quoted(&start));

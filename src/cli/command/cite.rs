@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use accession::citation::{Citation, Format};
+use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{Access, Cited, DatasetName, Identifier, Moment, Pattern, Selection, Wanted};
 use anyhow::Result;
 use serde::Serialize;
@@ -37,8 +37,8 @@ pub struct Args {
     identifier: Option<Identifier>,
 
     /// text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
-    #[arg(long, value_name = "FORMAT", default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_name = "FORMAT", default_value_t = CitationFormat::Text)]
+    format: CitationFormat,
 
     /// Only the granules whose ids match: * any characters, ? one, [a-c] one of them, [!a-c] one of
     /// the others (can be repeated: any of them)
@@ -118,13 +118,29 @@ fn warn_of_others(session: &Session, at: Option<Moment>, cited: &Cited) {
     }
 }
 
-fn warn_of_lacking(session: &Session, dataset: &DatasetName, citation: &Citation, format: Format) {
-    let options: Vec<&str> =
-        citation.lacks(format).into_iter().map(|field| field.option()).collect();
+fn warn_of_lacking(
+    session: &Session,
+    dataset: &DatasetName,
+    citation: &Citation,
+    format: CitationFormat,
+) {
+    let options: Vec<&str> = citation.missing_fields(format).into_iter().map(option_of).collect();
     if !options.is_empty() {
         session.warn(&format!(
             "the citation is not whole: `accession dataset edit {dataset}` has yet to be given {}",
             options.join(", ")
         ));
+    }
+}
+
+/// The option of `dataset edit` that sets a field of the record.
+const fn option_of(field: RecordField) -> &'static str {
+    match field {
+        RecordField::Doi => "--doi",
+        RecordField::Title => "--title",
+        RecordField::Creators => "--creator",
+        RecordField::Publisher => "--publisher",
+        RecordField::Version => "--dataset-version",
+        RecordField::Year => "--year",
     }
 }

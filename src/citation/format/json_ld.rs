@@ -1,17 +1,23 @@
-//! schema.org Dataset as JSON-LD, for the landing page of an instance, as the guidelines of
-//! science-on-schema.org ask: identifiers as `PropertyValue`, creators in a list that keeps their
-//! order, `spdx:checksum`, `prov:wasRevisionOf`.
+//! A schema.org Dataset as JSON-LD, for the landing page of an instance.
+//!
+//! As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, creators
+//! are in a list that keeps their order, and `spdx:checksum` and `prov:wasRevisionOf` are given.
+//!
+//! The output can be put into a `<script>` element as it is: `<` is written as `\u003c`, so that no
+//! title can end the element with `</script>`, or begin a comment with `<!--`.
 
 use serde_json::{Map, Value, json};
 
-use super::csl_json::pretty;
-use super::{Citation, Licence, plain, url_of};
+use super::indented_json::indented;
+use crate::citation::facts::Citation;
+use crate::citation::licence::Licence;
+use crate::citation::single_line::single_line;
+use crate::citation::web_address::url_of;
 use crate::model::{Creator, Dataset, Doi};
 
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
-    let cited = &citation.cited;
-    let record = &cited.record;
+    let record = &citation.record;
     let mut object = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -28,13 +34,13 @@ pub(super) fn write(citation: &Citation) -> String {
         })),
     );
     put("@type", Some("Dataset".into()));
-    put("@id", citation.address_of(cited.instance.identifier).map(Value::from));
+    put("@id", citation.address_of(citation.identifier).map(Value::from));
     put("name", Some(citation.title().into()));
     put("description", Some(citation.statement().into()));
     let creators: Vec<Value> = record.creators.iter().map(creator).collect();
     put("creator", (!creators.is_empty()).then(|| json!({ "@list": creators })));
     put("datePublished", record.year.map(|year| year.to_string().into()));
-    put("dateModified", Some(cited.instance.timestamp.to_string().into()));
+    put("dateModified", Some(citation.from.to_string().into()));
     put("version", citation.version().map(Value::from));
     put(
         "publisher",
@@ -42,48 +48,47 @@ pub(super) fn write(citation: &Citation) -> String {
     );
     put(
         "provider",
-        record
-            .archive
-            .as_deref()
-            .map(|archive| json!({ "@type": "Organization", "name": plain(archive) })),
+        citation.archive().map(|name| json!({ "@type": "Organization", "name": name })),
     );
     put("url", citation.url().or_else(|| citation.address()).map(Value::from));
     put("license", citation.licence().map(|each| licence(each).into()));
     put("identifier", Some(identifiers(citation)));
     put("spdx:checksum", Some(checksum(citation)));
-    match &cited.part {
-        Some((_, whole)) => {
-            let whole = citation.address_of(whole.identifier);
+    match &citation.subset {
+        Some(subset) => {
+            let whole = citation.address_of(subset.whole);
             put("isPartOf", whole.map(|id| json!({ "@type": "Dataset", "@id": id })));
         }
         None => {
-            let before = cited.previous.as_ref();
-            let before = before.and_then(|before| citation.address_of(before.identifier));
-            put("prov:wasRevisionOf", before.map(|id| json!({ "@id": id })));
+            let previous = citation.previous.and_then(|previous| citation.address_of(previous));
+            put("prov:wasRevisionOf", previous.map(|id| json!({ "@id": id })));
         }
     }
     let address_of =
         |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
     let same: Vec<Value> =
-        citation.mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
+        citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
     put("sameAs", (!same.is_empty()).then(|| same.into()));
-    pretty(&object.into())
+    // In JSON, this character occurs in strings only.
+    indented(&object.into()).replace('<', "\\u003c")
 }
 
 fn creator(creator: &Creator) -> Value {
     match creator {
-        Creator::Organisation { name } => json!({ "@type": "Organization", "name": plain(name) }),
+        Creator::Organisation { name } => {
+            json!({ "@type": "Organization", "name": single_line(name) })
+        }
         Creator::Person { family, orcid, .. } => {
             let (given, suffix) = creator.given_and_suffix();
-            let mut name = plain(&format!("{given} {family}"));
+            let mut name = single_line(&format!("{given} {family}"));
             if !suffix.is_empty() {
-                name.push_str(&format!(", {}", plain(suffix)));
+                name.push_str(&format!(", {}", single_line(suffix)));
             }
             let mut person =
-                json!({ "@type": "Person", "name": name, "familyName": plain(family) });
+                json!({ "@type": "Person", "name": name, "familyName": single_line(family) });
             for (name, text) in [("givenName", given), ("honorificSuffix", suffix)] {
                 if !text.is_empty() {
-                    person[name] = plain(text).into();
+                    person[name] = single_line(text).into();
                 }
             }
             if let Some(orcid) = orcid {
@@ -98,9 +103,9 @@ fn identifiers(citation: &Citation) -> Value {
     let mut identifiers = vec![json!({
         "@type": "PropertyValue",
         "propertyID": "DatasetInstance identifier (md5-chain)",
-        "value": citation.marked(),
+        "value": citation.prefixed_identifier(),
     })];
-    if let Some(doi) = &citation.cited.record.doi {
+    if let Some(doi) = &citation.record.doi {
         identifiers.insert(
             0,
             json!({
@@ -115,12 +120,12 @@ fn identifiers(citation: &Citation) -> Value {
     identifiers.into()
 }
 
-/// The identifier as a checksum, and of what: it is not the MD5 of a file.
+/// The identifier as a checksum, with a comment that says of what: it is not the MD5 of a file.
 fn checksum(citation: &Citation) -> Value {
     json!({
         "@type": "spdx:Checksum",
         "spdx:algorithm": { "@id": "spdx:checksumAlgorithm_md5" },
-        "spdx:checksumValue": citation.cited.instance.identifier.to_string(),
+        "spdx:checksumValue": citation.identifier.to_string(),
         "rdfs:comment": "An MD5 running chain over the granule ids in the order of their bytes (rule md5-chain), not over the bytes of a file.",
     })
 }

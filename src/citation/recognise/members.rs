@@ -1,14 +1,14 @@
-//! What stands beside an identifier in the braces of a tuple that somebody pasted.
+//! The other members of the tuple that contains an identifier.
 
-use super::dates::{date_of_member, looks_like_a_date, one_spaced};
+use super::dates::{date_of_members, looks_like_a_date, one_spaced};
 use super::dois::dois;
 use super::pasted::Stated;
 use crate::model::{DatasetName, Doi, Moment};
 
-/// What stands between the members of a tuple.
+/// The characters that separate the members of a tuple.
 const SEPARATORS: [char; 2] = [',', ';'];
 
-/// The other members, as far as they are one of these.
+/// The members beside the identifier, as far as they could be recognised.
 #[derive(Default)]
 pub(super) struct Members {
     pub doi: Option<Doi>,
@@ -17,40 +17,40 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// The members of the tuple that an identifier between these two texts is one of: braces with
-    /// another member in them.
-    pub fn around(before: &str, behind: &str) -> Option<Self> {
+    /// The members beside an identifier that is between two texts; `None` if it is not in braces with
+    /// at least one other member.
+    pub fn around(before: &str, after: &str) -> Option<Self> {
         let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
-        let closes = behind.find('}')?;
+        let closes = after.find('}')?;
         let before = one_spaced(&before[opens + 1..]);
-        let behind = one_spaced(&behind[..closes]);
+        let after = one_spaced(&after[..closes]);
         if before.ends_with(char::is_alphanumeric) {
             return None;
         }
-        let members = before.split(SEPARATORS).chain(behind.split(SEPARATORS));
-        let members: Vec<&str> = members.map(bare).collect();
-        // The text before the identifier is one member, that behind it another.
+        let members = before.split(SEPARATORS).chain(after.split(SEPARATORS));
+        let members: Vec<&str> = members.map(unquoted).collect();
+        // The texts before and after the identifier count as one member each.
         if members.len() < 3 {
             return None;
         }
-        let date = members.iter().find_map(|member| date_of_member(member)).map(Stated::Read);
+        let date = date_of_members(&members).map(Stated::Read);
         let unread = members.iter().find(|member| looks_like_a_date(member));
         let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
-        let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{behind},")));
-        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&behind)).next());
+        let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{after},")));
+        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&after)).next());
         let first = members.first().filter(|first| doi.is_none() && !looks_like_a_date(first));
         let dataset = first.and_then(|first| DatasetName::from_stored(first).ok());
         Some(Members { doi, dataset, date: date.or(unread) })
     }
 }
 
-/// The DOI that is a member, with all its marks of punctuation, as `doi:10.9999/a,b.`; each member
-/// ends with a separator.
+/// The DOI that is a member, with its punctuation: `doi:10.9999/a,b.`. Each member ends with a
+/// separator.
 fn doi_of_member(members: &str) -> Option<Doi> {
     let is_doi =
         |word: &&str| word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("doi:"));
     let word = members.split(' ').find(is_doi)?;
-    // Where no space stands behind the separators, the date is in the same word.
+    // If no space follows the separators, the date is in the same word.
     let is_date = |(at, _): &(usize, &str)| looks_like_a_date(&word[at + 1..]);
     let date = word.match_indices(SEPARATORS).find(is_date);
     let doi = match date {
@@ -60,7 +60,7 @@ fn doi_of_member(members: &str) -> Option<Doi> {
     doi.parse().ok()
 }
 
-/// A member without the quotes that somebody put around it.
-fn bare(member: &str) -> &str {
+/// A member without quotes around it.
+fn unquoted(member: &str) -> &str {
     member.trim().trim_matches(['"', '\'', '“', '”', '‘', '’']).trim()
 }

@@ -1,15 +1,17 @@
 //! CSL-JSON: an array of one item, as citation processors and reference managers read it
-//! (csl-data.json of the Citation Style Language 1.0.2). What its schema has no name for stands in
-//! `custom`, which is free.
+//! (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
+//! are written into `custom`, which may contain anything.
 
 use serde_json::{Map, Value, json};
 
-use super::{Citation, date_parts, plain};
+use super::indented_json::indented;
+use crate::citation::facts::Citation;
+use crate::citation::single_line::single_line;
 use crate::model::Creator;
 
 /// Writes an array of one item.
 pub(super) fn write(citation: &Citation) -> String {
-    let record = &citation.cited.record;
+    let record = &citation.record;
     let mut item = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -24,51 +26,47 @@ pub(super) fn write(citation: &Citation) -> String {
     put("issued", record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })));
     put("version", citation.version().map(Value::from));
     put("publisher", citation.publisher().map(Value::from));
-    put("archive", record.archive.as_deref().map(|archive| plain(archive).into()));
+    put("archive", citation.archive().map(Value::from));
     put("DOI", record.doi.as_ref().map(|doi| doi.as_str().into()));
     put("URL", citation.url().or_else(|| citation.address()).map(Value::from));
-    put("accessed", Some(json!({ "date-parts": [date_parts(citation.accessed)] })));
+    let (year, month, day) = citation.accessed.year_month_day();
+    put("accessed", Some(json!({ "date-parts": [[year, month, day]] })));
     put("note", Some(citation.statement().into()));
     put("custom", Some(custom(citation)));
-    pretty(&Value::from(vec![Value::Object(item)]))
+    indented(&Value::from(vec![Value::Object(item)]))
 }
 
 fn author(creator: &Creator) -> Value {
     let Creator::Person { family, .. } = creator else {
-        return json!({ "literal": plain(creator.name()) });
+        return json!({ "literal": single_line(creator.name()) });
     };
     let (given, suffix) = creator.given_and_suffix();
-    let mut person = json!({ "family": plain(family) });
+    let mut person = json!({ "family": single_line(family) });
     for (name, text) in [("given", given), ("suffix", suffix)] {
         if !text.is_empty() {
-            person[name] = plain(text).into();
+            person[name] = single_line(text).into();
         }
     }
     person
 }
 
 fn custom(citation: &Citation) -> Value {
-    let record = &citation.cited.record;
+    let record = &citation.record;
     let mut custom = Map::new();
-    custom.insert("identifier".to_owned(), citation.marked().into());
-    custom.insert("granules".to_owned(), citation.cited.instance.granules.into());
+    custom.insert("identifier".to_owned(), citation.prefixed_identifier().into());
+    custom.insert("granules".to_owned(), citation.granules.into());
     let orcids: Map<String, Value> = record
         .creators
         .iter()
         .filter_map(|creator| {
-            Some((plain(&creator.full_name()), creator.orcid()?.address().into()))
+            Some((single_line(&creator.full_name()), creator.orcid()?.address().into()))
         })
         .collect();
     if !orcids.is_empty() {
         custom.insert("orcid".to_owned(), orcids.into());
     }
     if let Some(licence) = &record.licence {
-        custom.insert("license".to_owned(), plain(licence).into());
+        custom.insert("license".to_owned(), single_line(licence).into());
     }
     custom.into()
-}
-
-/// JSON for people to read, with a line end.
-pub(super) fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
 }

@@ -1,17 +1,21 @@
-//! DataCite JSON, Metadata Schema 4: what a DOI of the instance would be registered with.
+//! DataCite JSON, Metadata Schema 4: the metadata with which a DOI for the instance would be
+//! registered.
 //!
-//! The identifier is an alternate identifier; an instance before or after it is related by its
-//! address, the dataset's with the identifier as fragment.
+//! The identifier is an alternate identifier. The instances before and after it are related
+//! identifiers: the address of the dataset with the identifier as its fragment.
 
 use serde_json::{Map, Value, json};
 
-use super::csl_json::pretty;
-use super::{Citation, Licence, interval, plain, url_of};
+use super::indented_json::indented;
+use crate::citation::facts::Citation;
+use crate::citation::licence::Licence;
+use crate::citation::single_line::single_line;
+use crate::citation::web_address::url_of;
 use crate::model::Creator;
 
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
-    let record = &citation.cited.record;
+    let record = &citation.record;
     let mut object = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -30,7 +34,7 @@ pub(super) fn write(citation: &Citation) -> String {
     put(
         "alternateIdentifiers",
         Some(json!([{
-            "alternateIdentifier": citation.marked(),
+            "alternateIdentifier": citation.prefixed_identifier(),
             "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
         }])),
     );
@@ -45,19 +49,19 @@ pub(super) fn write(citation: &Citation) -> String {
         }])),
     );
     put("schemaVersion", Some("http://datacite.org/schema/kernel-4".into()));
-    pretty(&object.into())
+    indented(&object.into())
 }
 
 fn creator(creator: &Creator) -> Value {
-    let name = plain(&creator.full_name());
+    let name = single_line(&creator.full_name());
     match creator {
         Creator::Organisation { .. } => json!({ "name": name, "nameType": "Organizational" }),
         Creator::Person { family, given, orcid } => {
             let mut person = json!({
-                "name": name, "nameType": "Personal", "familyName": plain(family),
+                "name": name, "nameType": "Personal", "familyName": single_line(family),
             });
             if !given.is_empty() {
-                person["givenName"] = plain(given).into();
+                person["givenName"] = single_line(given).into();
             }
             if let Some(orcid) = orcid {
                 person["nameIdentifiers"] = json!([{
@@ -71,17 +75,19 @@ fn creator(creator: &Creator) -> Value {
     }
 }
 
-/// When the set came into force, and how long it was.
+/// When the instance took effect, and the interval in which it was in force: in the notation of
+/// RKMS-ISO8601, in which an open interval ends with the slash.
 fn dates(citation: &Citation) -> Value {
-    let instance = &citation.cited.instance;
+    let from = citation.from.to_string();
+    let until = citation.until.map(|until| until.to_string()).unwrap_or_default();
+    let valid = format!("{from}/{until}");
     json!([
-        { "date": instance.timestamp.to_string(), "dateType": "Updated" },
-        { "date": interval(instance.timestamp, instance.until), "dateType": "Valid" },
+        { "date": from, "dateType": "Updated" },
+        { "date": valid, "dateType": "Valid" },
     ])
 }
 
 fn related(citation: &Citation) -> Vec<Value> {
-    let cited = &citation.cited;
     let by_address = |address: Option<String>, relation: &str| {
         Some(json!({
             "relatedIdentifier": address?,
@@ -91,18 +97,17 @@ fn related(citation: &Citation) -> Vec<Value> {
         }))
     };
     let mut related = Vec::new();
-    if let Some((_, whole)) = &cited.part {
-        related.extend(by_address(citation.address_of(whole.identifier), "IsPartOf"));
+    if let Some(subset) = &citation.subset {
+        related.extend(by_address(citation.address_of(subset.whole), "IsPartOf"));
     } else {
         for (other, relation) in
-            [(&cited.previous, "IsNewVersionOf"), (&cited.next, "IsPreviousVersionOf")]
+            [(citation.previous, "IsNewVersionOf"), (citation.next, "IsPreviousVersionOf")]
         {
-            let other = other.as_ref().map(|other| other.identifier);
-            related
-                .extend(other.and_then(|other| by_address(citation.address_of(other), relation)));
+            let address = other.and_then(|other| citation.address_of(other));
+            related.extend(by_address(address, relation));
         }
     }
-    related.extend(citation.mirrors().filter_map(|mirror| match &mirror.doi {
+    related.extend(citation.named_mirrors().filter_map(|mirror| match &mirror.doi {
         Some(doi) => Some(json!({
             "relatedIdentifier": doi.as_str(),
             "relatedIdentifierType": "DOI",

@@ -1,23 +1,26 @@
-//! CITATION.cff 1.2, for a repository whose code uses the data: the file itself describes the
-//! dataset, and `preferred-citation` has what the top level has no key for.
+//! CITATION.cff 1.2, for a repository whose code uses the data. The file itself describes the
+//! dataset; `preferred-citation` contains the facts for which the top level has no key.
 //!
-//! `authors` is required by the format; where the record has no creators it is left out, and said.
+//! The format requires `authors`. If the record has no creators, the key is left out, and
+//! [`Citation::missing_fields`] lists them.
 
 use serde::Serialize;
 
-use super::{Citation, Licence, plain};
+use crate::citation::facts::Citation;
+use crate::citation::licence::Licence;
+use crate::citation::single_line::single_line;
 use crate::model::{Creator, Doi};
 
-/// Those of ours that came to the list of SPDX after the format was closed.
-const UNKNOWN_LICENCES: [&str; 4] =
+/// The licences of [`Licence::Spdx`] that SPDX added to its list after version 1.2 of the format.
+const NEWER_LICENCES: [&str; 4] =
     ["CDLA-Permissive-2.0", "DL-DE-BY-2.0", "DL-DE-ZERO-2.0", "NLOD-2.0"];
 
 /// Writes a YAML document.
 pub(super) fn write(citation: &Citation) -> String {
-    let record = &citation.cited.record;
-    // The format knows the list of SPDX and addresses, and no other words.
+    let record = &citation.record;
+    // A licence is an SPDX identifier or an address; the format has no key for other words.
     let (license, license_url) = match citation.licence() {
-        Some(Licence::Spdx(licence)) if UNKNOWN_LICENCES.contains(&licence) => {
+        Some(Licence::Spdx(licence)) if NEWER_LICENCES.contains(&licence) => {
             (None, Some(Licence::spdx_address(licence)))
         }
         Some(Licence::Spdx(licence)) => (Some(licence.to_owned()), None),
@@ -25,7 +28,7 @@ pub(super) fn write(citation: &Citation) -> String {
         Some(Licence::Words(_)) | None => (None, None),
     };
     let (doi, doi_as_address) = match &record.doi {
-        Some(doi) if is_taken(doi) => (Some(doi.to_string()), None),
+        Some(doi) if is_accepted(doi) => (Some(doi.to_string()), None),
         doi => (None, doi.as_ref().map(Doi::address)),
     };
     let url = citation.url().or_else(|| doi_as_address.clone());
@@ -57,39 +60,44 @@ pub(super) fn write(citation: &Citation) -> String {
         identifiers,
         preferred_citation: reference,
     };
-    serde_saphyr::to_string(&file).expect("texts, numbers, lists and maps are YAML")
+    serde_saphyr::to_string(&file).expect("strings, numbers, lists and maps can be written as YAML")
 }
 
 fn authors(citation: &Citation) -> Vec<Author> {
-    let some = |text: &str| (!text.is_empty()).then(|| plain(text));
+    let nonempty = |text: &str| (!text.is_empty()).then(|| single_line(text));
     let author = |creator: &Creator| {
         let (given, suffix) = creator.given_and_suffix();
         let (family, name) = match creator {
-            Creator::Person { family, .. } => (some(family), None),
-            Creator::Organisation { name } => (None, some(name)),
+            Creator::Person { family, .. } => (nonempty(family), None),
+            Creator::Organisation { name } => (None, nonempty(name)),
         };
         Author {
             family_names: family,
-            given_names: some(given),
-            name_suffix: some(suffix),
+            given_names: nonempty(given),
+            name_suffix: nonempty(suffix),
             name,
             orcid: creator.orcid().map(crate::model::Orcid::address),
         }
     };
-    citation.cited.record.creators.iter().map(author).collect()
+    citation.record.creators.iter().map(author).collect()
 }
 
-/// The identifier, and the address of a DOI that the format does not take.
-fn identifiers(citation: &Citation, doi_as_address: Option<String>) -> Vec<Other> {
+/// The identifier, and the address of a DOI that the format does not accept.
+fn identifiers(citation: &Citation, doi_as_address: Option<String>) -> Vec<FileIdentifier> {
     let description = "DatasetInstance identifier of the exact granules (rule md5-chain)";
-    let mut identifiers = vec![Other { kind: "other", value: citation.marked(), description }];
+    let mut identifiers =
+        vec![FileIdentifier { kind: "other", value: citation.prefixed_identifier(), description }];
     let description = "DOI of the dataset";
-    identifiers.extend(doi_as_address.map(|value| Other { kind: "url", value, description }));
+    identifiers.extend(doi_as_address.map(|value| FileIdentifier {
+        kind: "url",
+        value,
+        description,
+    }));
     identifiers
 }
 
-/// Whether the format takes a DOI: `^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-\.\(\)\[\]\\]+$`.
-fn is_taken(doi: &Doi) -> bool {
+/// Whether the format accepts a DOI: `^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-\.\(\)\[\]\\]+$`.
+fn is_accepted(doi: &Doi) -> bool {
     let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let of_suffix = |byte: u8| byte.is_ascii_alphanumeric() || b":/_;-.()[]\\".contains(&byte);
     let (registrant, suffix) = doi.as_str().split_once('/').unwrap_or_default();
@@ -122,7 +130,7 @@ struct File {
     license: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     license_url: Option<String>,
-    identifiers: Vec<Other>,
+    identifiers: Vec<FileIdentifier>,
     preferred_citation: Reference,
 }
 
@@ -144,7 +152,7 @@ struct Reference {
     doi: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    identifiers: Vec<Other>,
+    identifiers: Vec<FileIdentifier>,
     date_accessed: String,
     notes: String,
 }
@@ -170,7 +178,7 @@ struct Entity {
 }
 
 #[derive(Clone, Serialize)]
-struct Other {
+struct FileIdentifier {
     #[serde(rename = "type")]
     kind: &'static str,
     value: String,
@@ -182,22 +190,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doi_that_the_format_does_not_take_is_told() {
-        let taken = |text: &str| is_taken(&text.parse().unwrap());
+    fn the_dois_that_the_format_accepts_are_known() {
+        let accepted = |text: &str| is_accepted(&text.parse().unwrap());
         for text in
             ["10.9999/US/FOOL2.v2", "10.1002/(SICI)1096:1;2[3]_-", "10.9999.1/x", "10.9999/a\\b"]
         {
-            assert!(taken(text), "{text}");
+            assert!(accepted(text), "{text}");
         }
         let others = ["10.999/x", "10.9999.1.2/x", "10.1234567890/x", "10.9999/a+b", "10.9999/a,b"];
         for text in others.into_iter().chain(["10.9999/a<1>", "10.9999/a%20b", "10.9999/é"]) {
-            assert!(!taken(text), "{text}");
+            assert!(!accepted(text), "{text}");
         }
     }
 
     #[test]
-    fn the_licences_that_the_format_does_not_know_are_of_ours() {
-        for licence in UNKNOWN_LICENCES {
+    fn the_licences_that_the_format_does_not_know_are_spdx_licences() {
+        for licence in NEWER_LICENCES {
             assert!(matches!(Licence::of(licence.to_owned()), Licence::Spdx(_)), "{licence}");
         }
     }

@@ -1,28 +1,30 @@
-//! The DOIs in a pasted text.
+//! The DOIs in a passage.
 
 use percent_encoding::percent_decode_str;
 
-use super::parts::near_end;
+use super::work;
 use crate::model::Doi;
 
-/// The DOIs in a text, in their order.
+/// The DOIs of a text, in their order.
 pub(super) fn dois(text: &str) -> Vec<Doi> {
-    found(text).into_iter().map(|found| found.doi).collect()
+    found_in(text).into_iter().map(|found| found.doi).collect()
 }
 
-/// The DOI of a record: the first that is an address, since a title may name that of another.
+/// The DOI of a record: the first that is an address, since a title may mention another DOI.
 pub(super) fn doi_of_record(text: &str) -> Option<Doi> {
-    let mut found = found(text);
+    let mut found = found_in(text);
     let address = found.iter().position(|found| found.is_address).unwrap_or_default();
     (!found.is_empty()).then(|| found.swap_remove(address).doi)
 }
 
+/// A DOI in a text.
 struct Found {
     doi: Doi,
+    /// Whether it follows the host of the resolver.
     is_address: bool,
 }
 
-fn found(text: &str) -> Vec<Found> {
+fn found_in(text: &str) -> Vec<Found> {
     let (mut found, mut from) = (Vec::new(), 0);
     while let Some(at) = text[from..].find("10.").map(|at| from + at) {
         from = at + 3;
@@ -35,7 +37,7 @@ fn found(text: &str) -> Vec<Found> {
         let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
         let is_address = host.eq_ignore_ascii_case("doi.org/");
         let decoded = if is_address {
-            // In an address, a question mark that is of the DOI is written as %3F.
+            // In an address, a question mark of the DOI itself is written as %3F.
             let word = word.split('?').next().unwrap_or_default();
             percent_decode_str(word).decode_utf8_lossy()
         } else {
@@ -46,17 +48,18 @@ fn found(text: &str) -> Vec<Found> {
     found
 }
 
-/// The DOI at the beginning of a text, without what stands behind it.
+/// The DOI at the beginning of a text, without the punctuation after it.
 fn doi_at(text: &str) -> &str {
-    /// Longer ones are none.
+    /// Longer words are not DOIs.
     const MAX_BYTES: usize = 500;
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '“' | '”' | '{' | '}' | '|');
-    let text = &text[..near_end(text, MAX_BYTES)];
+    let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+    work::count(text.len());
     let mut doi = text.split(ends).next().unwrap_or_default();
     doi = doi.split("#DI:").next().unwrap_or_default();
     // "[10.9999/x](https://doi.org/10.9999/x)".
     doi = doi.split("](").next().unwrap_or_default();
-    // Old DOIs hold "<1::AID-"; a tag begins with a letter or a slash.
+    // Old DOIs contain "<1::AID-"; a tag begins with a letter or a slash.
     let is_tag = |(at, _): &(usize, &str)| {
         doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
     };

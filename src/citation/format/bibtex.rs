@@ -1,15 +1,17 @@
-//! BibTeX: biblatex's `@dataset`, and `@misc` for the classic styles.
+//! BibTeX: a `@dataset` entry for biblatex, and a `@misc` entry for the classic styles.
 //!
-//! TeX's special characters are written as commands, braces as well, since BibTeX counts them
-//! wherever they stand. All scripts stay UTF-8, which LaTeX reads since 2018 and biber always did.
-//! `doi` and `url` are verbatim fields of biblatex: what those cannot hold is percent-encoded.
+//! The special characters of TeX are written as commands. So are braces, since BibTeX counts them
+//! even where they are escaped. Other scripts are written as UTF-8, which biber has always read, and
+//! LaTeX since 2018. `doi` and `url` are verbatim fields of biblatex: characters that these cannot
+//! contain are percent-encoded.
 
-use super::{Citation, plain};
+use crate::citation::facts::Citation;
+use crate::citation::single_line::single_line;
 use crate::model::Creator;
 
-/// Writes a biblatex entry (biblatex manual, 2.1.1 and 2.2).
+/// Writes an entry for biblatex (its manual, § 2.1.1 and § 2.2).
 pub(super) fn write_biblatex(citation: &Citation) -> String {
-    let record = &citation.cited.record;
+    let record = &citation.record;
     let fields = [
         ("author", authors(citation)),
         ("title", Some(format!("{{{}}}", escaped(&citation.title())))),
@@ -24,10 +26,10 @@ pub(super) fn write_biblatex(citation: &Citation) -> String {
     entry("dataset", &citation.key(), fields)
 }
 
-/// Writes an entry for the classic styles, which know neither `doi` nor `version`; for `\url` the
-/// document needs the package url or hyperref.
+/// Writes an entry for the classic styles, which print neither `doi` nor `version`. A document needs
+/// the package url or hyperref for `\url`.
 pub(super) fn write_classic(citation: &Citation) -> String {
-    let record = &citation.cited.record;
+    let record = &citation.record;
     let version = citation.version().map(|version| format!("Version {}", escaped(&version)));
     let publisher = citation.publisher().map(|publisher| format!("{{{}}}", escaped(&publisher)));
     let address = citation.address().map(|url| format!("\\url{{{url}}}"));
@@ -58,44 +60,54 @@ fn entry<const N: usize>(kind: &str, key: &str, fields: [(&str, Option<String>);
     entry + "}\n"
 }
 
-/// The creators, parted by `and`; an organisation stands in braces, since it has no family name.
+/// The creators, separated by `and`. An organisation is written in braces, since BibTeX would split
+/// its name into given and family names.
 fn authors(citation: &Citation) -> Option<String> {
-    let authors: Vec<String> = citation.cited.record.creators.iter().map(author).collect();
+    let authors: Vec<String> = citation.record.creators.iter().map(author).collect();
     (!authors.is_empty()).then(|| authors.join(" and "))
 }
 
 fn author(creator: &Creator) -> String {
     let Creator::Person { family, .. } = creator else {
-        return format!("{{{}}}", escaped(&plain(creator.name())));
+        return format!("{{{}}}", escaped(&single_line(creator.name())));
     };
     let (given, suffix) = creator.given_and_suffix();
     if given.is_empty() && suffix.is_empty() {
-        return part(family, true);
+        return name_part(family, NamePart::Whole);
     }
-    let mut parts = vec![part(family, false)];
+    let mut parts = vec![name_part(family, NamePart::OneOfSeveral)];
     if !suffix.is_empty() {
-        parts.push(part(suffix, false));
+        parts.push(name_part(suffix, NamePart::OneOfSeveral));
     }
-    parts.push(part(given, false));
+    parts.push(name_part(given, NamePart::OneOfSeveral));
     parts.join(", ")
 }
 
-/// Part of a name, in braces where BibTeX would take it apart.
-fn part(text: &str, is_alone: bool) -> String {
-    let text = plain(text);
-    let is_apart =
-        text.contains(',') || text.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
-    let escaped = escaped(&text);
-    if is_apart || (is_alone && text.contains(' ')) { format!("{{{escaped}}}") } else { escaped }
+/// Whether a name has other parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NamePart {
+    /// It is the whole name.
+    Whole,
+    /// It is one part, separated from the others by commas.
+    OneOfSeveral,
 }
 
-/// A DOI for a field that TeX takes as it stands; braces and backslashes, which few have, are
-/// percent-encoded.
+/// A part of a name, in braces if BibTeX would split it.
+fn name_part(text: &str, kind: NamePart) -> String {
+    let text = single_line(text);
+    let has_separator =
+        text.contains(',') || text.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
+    let is_split = has_separator || (kind == NamePart::Whole && text.contains(' '));
+    let escaped = escaped(&text);
+    if is_split { format!("{{{escaped}}}") } else { escaped }
+}
+
+/// A DOI for a verbatim field. Braces and backslashes, which few DOIs have, are percent-encoded.
 fn doi_field(doi: &str) -> String {
     doi.replace('{', "%7B").replace('}', "%7D").replace('\\', "%5C")
 }
 
-/// A text in which TeX obeys nothing.
+/// Escapes the special characters of TeX.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,0 +1,189 @@
+//! The facts of a citation, on which every format draws.
+
+use super::licence::Licence;
+use super::single_line::nonblank_line;
+use super::web_address::url_of;
+use crate::model::{
+    Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
+};
+use crate::registry::Cited;
+
+/// A citation of a dataset as it was held at a time, or of a subset of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Citation {
+    /// The record of the dataset.
+    pub(super) record: Dataset,
+    /// The identifier of the cited granules.
+    pub(super) identifier: Identifier,
+    /// How many granules are cited.
+    pub(super) granules: u64,
+    /// When the cited instance took effect.
+    pub(super) from: Timestamp,
+    /// When the next instance took effect; `None` while the cited one is in force.
+    pub(super) until: Option<Timestamp>,
+    /// How the subset was selected; `None` if all the granules are cited.
+    pub(super) subset: Option<SubsetFacts>,
+    /// The identifier of the instance before the cited one; `None` if that is the first.
+    pub(super) previous: Option<Identifier>,
+    /// The identifier of the instance after the cited one; `None` if that is the last.
+    pub(super) next: Option<Identifier>,
+    /// The records of the mirrors that held the same set.
+    mirrors: Vec<Dataset>,
+    /// The time for which the set is cited.
+    pub(super) as_of: Moment,
+    /// The day on which the citation was written.
+    pub(super) accessed: Day,
+}
+
+/// What a citation says of a subset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SubsetFacts {
+    /// What selects the granules.
+    criteria: Criteria,
+    /// The identifier of the instance from which they are selected.
+    pub whole: Identifier,
+    /// How many granules that instance has.
+    whole_granules: u64,
+}
+
+impl Citation {
+    /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
+    /// `accessed`. `None` means the time at which the cited instance took effect.
+    pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
+        let as_of = at.unwrap_or_else(|| first_moment(cited.set.instance()));
+        let instance = cited.set.instance();
+        let subset = cited.set.subset().map(|subset| SubsetFacts {
+            criteria: subset.criteria.clone(),
+            whole: instance.identifier,
+            whole_granules: instance.granules,
+        });
+        Citation {
+            record: cited.record,
+            identifier: cited.set.identifier(),
+            granules: cited.set.granules(),
+            from: instance.timestamp,
+            until: instance.until,
+            subset,
+            previous: cited.previous.map(|previous| previous.identifier),
+            next: cited.next.map(|next| next.identifier),
+            mirrors: cited.mirrors,
+            as_of,
+            accessed,
+        }
+    }
+
+    /// Returns the mirrors that no format can name: those with the DOI of the dataset itself, and
+    /// those with neither a DOI nor a web address.
+    pub fn unnamed_mirrors(&self) -> Vec<&DatasetName> {
+        let unnamed = self.mirrors.iter().filter(|mirror| !self.can_name(mirror));
+        unnamed.map(|mirror| &mirror.name).collect()
+    }
+
+    /// The mirrors that a format can name: those with another DOI, or with a web address.
+    pub(super) fn named_mirrors(&self) -> impl Iterator<Item = &Dataset> {
+        self.mirrors.iter().filter(|mirror| self.can_name(mirror))
+    }
+
+    fn can_name(&self, mirror: &Dataset) -> bool {
+        match (&mirror.doi, &self.record.doi) {
+            (Some(mirror), Some(doi)) => !mirror.is_same_as(doi),
+            (Some(_), None) => true,
+            (None, _) => url_of(mirror).is_some(),
+        }
+    }
+
+    /// The identifier with its prefix: `DI:7631…`.
+    pub(super) fn prefixed_identifier(&self) -> String {
+        format!("DI:{}", self.identifier)
+    }
+
+    /// The title; if the record has none, the name of the dataset.
+    pub(super) fn title(&self) -> String {
+        let title = nonblank_line(self.record.title.as_deref());
+        title.unwrap_or_else(|| self.record.name.to_string())
+    }
+
+    pub(super) fn publisher(&self) -> Option<String> {
+        nonblank_line(self.record.publisher.as_deref())
+    }
+
+    pub(super) fn version(&self) -> Option<String> {
+        nonblank_line(self.record.version.as_deref())
+    }
+
+    pub(super) fn archive(&self) -> Option<String> {
+        nonblank_line(self.record.archive.as_deref())
+    }
+
+    pub(super) fn licence(&self) -> Option<Licence> {
+        nonblank_line(self.record.licence.as_deref()).map(Licence::of)
+    }
+
+    /// The web address of the dataset.
+    pub(super) fn url(&self) -> Option<String> {
+        url_of(&self.record)
+    }
+
+    /// The address of the DOI at the resolver; without a DOI, the web address of the dataset.
+    pub(super) fn address(&self) -> Option<String> {
+        self.record.doi.as_ref().map(Doi::address).or_else(|| self.url())
+    }
+
+    /// The address of an instance: that of the dataset, with the identifier as its fragment.
+    pub(super) fn address_of(&self, identifier: Identifier) -> Option<String> {
+        let address = self.address()?;
+        let without_fragment = address.split('#').next().unwrap_or_default();
+        Some(format!("{without_fragment}#DI:{identifier}"))
+    }
+
+    /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
+    /// a subset how it was selected.
+    pub(super) fn statement(&self) -> String {
+        let mut statement = format!("{}, as held at {}", self.prefixed_identifier(), self.as_of);
+        if let Some(archive) = self.archive() {
+            statement.push_str(&format!(" by {archive}"));
+        }
+        if let Some(subset) = &self.subset {
+            let (granules, of_granules) = (self.granules, subset.whole_granules);
+            let selected = criteria(&subset.criteria);
+            statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
+        }
+        statement
+    }
+
+    /// The citation key for reference managers: the name of the dataset, the date and the first
+    /// eight digits of the identifier, since one paper may cite a dataset as held at several dates.
+    pub(super) fn key(&self) -> String {
+        let identifier = self.identifier.to_string();
+        let date = self.as_of.to_string().replace(':', "");
+        format!("{}-{date}-{}", self.record.name, &identifier[..8])
+    }
+}
+
+/// The day on which an instance took effect, if it was still in force at the end of that day;
+/// otherwise the instant, so that a reader who looks the time up finds the same instance.
+fn first_moment(instance: &Instance) -> Moment {
+    let day = instance.timestamp.day();
+    if instance.is_in_force_at(day.end()) {
+        Moment::Day(day)
+    } else {
+        Moment::Instant(instance.timestamp)
+    }
+}
+
+/// How a subset was selected, in words.
+fn criteria(criteria: &Criteria) -> String {
+    /// Longer lists of patterns are counted instead: the registry has them in full.
+    const MAX_CHARS: usize = 200;
+    match criteria {
+        Criteria::Named => "named one by one".to_owned(),
+        Criteria::Patterns(patterns) => {
+            let listed = patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ");
+            if listed.chars().count() <= MAX_CHARS {
+                format!("selected by {listed}")
+            } else {
+                format!("selected by {} patterns", patterns.len())
+            }
+        }
+    }
+}

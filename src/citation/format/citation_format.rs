@@ -1,0 +1,108 @@
+//! The names of the formats.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::quoted;
+
+/// A format in which a citation can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CitationFormat {
+    /// A sentence, in the order that ESIP and NSIDC use.
+    Text,
+    /// The tuple of seed 001: `{ doi:…, date, DI:… }`.
+    Tuple,
+    /// A `@dataset` entry of biblatex.
+    Bibtex,
+    /// A `@misc` entry for classic BibTeX.
+    BibtexMisc,
+    /// RIS, with the type `DATA`.
+    Ris,
+    /// An item of CSL-JSON 1.0.
+    CslJson,
+    /// DataCite JSON, kernel 4.
+    DataciteJson,
+    /// CITATION.cff 1.2.
+    Cff,
+    /// A schema.org Dataset as JSON-LD.
+    JsonLd,
+}
+
+impl CitationFormat {
+    /// All the formats.
+    pub const ALL: [CitationFormat; 9] = [
+        CitationFormat::Text,
+        CitationFormat::Tuple,
+        CitationFormat::Bibtex,
+        CitationFormat::BibtexMisc,
+        CitationFormat::Ris,
+        CitationFormat::CslJson,
+        CitationFormat::DataciteJson,
+        CitationFormat::Cff,
+        CitationFormat::JsonLd,
+    ];
+
+    /// Returns the name that [`CitationFormat::from_str`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CitationFormat::Text => "text",
+            CitationFormat::Tuple => "tuple",
+            CitationFormat::Bibtex => "bibtex",
+            CitationFormat::BibtexMisc => "bibtex-misc",
+            CitationFormat::Ris => "ris",
+            CitationFormat::CslJson => "csl-json",
+            CitationFormat::DataciteJson => "datacite-json",
+            CitationFormat::Cff => "cff",
+            CitationFormat::JsonLd => "json-ld",
+        }
+    }
+}
+
+impl fmt::Display for CitationFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The error for a name that no [`CitationFormat`] has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not a citation format: use {}", quoted(name), all_names())]
+pub struct UnknownCitationFormat {
+    name: String,
+}
+
+/// The names of all the formats: `text, tuple, … or json-ld`.
+fn all_names() -> String {
+    let [others @ .., last] = CitationFormat::ALL.map(CitationFormat::name);
+    format!("{} or {last}", others.join(", "))
+}
+
+impl FromStr for CitationFormat {
+    type Err = UnknownCitationFormat;
+
+    /// # Errors
+    ///
+    /// - `"word"`, `"BibTeX"`: not one of the names
+    fn from_str(text: &str) -> Result<Self, UnknownCitationFormat> {
+        let named = CitationFormat::ALL.into_iter().find(|format| format.name() == text);
+        named.ok_or_else(|| UnknownCitationFormat { name: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_parsed_from_its_name() {
+        for format in CitationFormat::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!(
+            "word".parse::<CitationFormat>().unwrap_err().to_string(),
+            "\"word\" is not a citation format: use text, tuple, bibtex, bibtex-misc, ris, \
+             csl-json, datacite-json, cff or json-ld"
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! Recognises citations in text that somebody pasted: the tuple, a sentence, BibTeX, RIS, JSON or
+//! CITATION.cff.
+//!
+//! # Identifiers
+//!
+//! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over two lines, or
+//! by a space or a footnote mark, and may be written in groups of equal length. In a passage without
+//! any `DI:`, a word of 32 hexadecimal digits is an identifier too. After a `#`, `DI:` names an
+//! instance to which the cited one is related; it counts only where the passage has no other
+//! identifier. What is meant as an identifier and cannot be read as one is reported as
+//! [`Stated::Unreadable`]: a wrong number of digits, another letter among them, `Dl:` for `DI:`.
+//!
+//! # DOIs and dates
+//!
+//! A text is read in passages: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of
+//! a list. The DOI and the date of an identifier are looked for in its passage, and in running text
+//! between its neighbours. The date is what follows `as held at`; in a tuple, a member of its own; in
+//! running text, what precedes the identifier and a comma. It can be written as `2001-01-05`,
+//! `20010105`, `2001/1/5`, `5 January 2001` or `January 5, 2001`, and as RFC 3339. The year of
+//! publication and the day of access are not taken for the date.
+//!
+//! # Cost
+//!
+//! Linear in the length of the text: what is examined around an identifier is bounded.
+
+mod broken_doi;
+mod date_spelling;
+mod dates;
+mod dois;
+mod find;
+mod marks;
+mod markup;
+mod members;
+mod passages;
+mod pasted;
+mod work;
+
+pub use find::find;
+pub use pasted::{Pasted, Stated};
