@@ -1,4 +1,4 @@
-//! Everything that can go wrong, gathered: what it is, what to do, and a stable name for scripts.
+//! Everything that can go wrong, gathered: what it is, and a stable name for scripts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ const MAX_NAMED: usize = 20;
 
 /// What a call of this library can fail with.
 ///
-/// [`Error::kind`] is the stable name, [`Error::hint`] what to do next. A cause is in `source()`
-/// and not in the text, so that a chain of errors says each thing once.
+/// [`Error::kind`] is the stable name. A cause is in `source()` and not in the text, so that a chain
+/// of errors says each thing once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -192,64 +192,6 @@ impl Error {
             Error::Output { .. } => "output",
             Error::Inconsistent { .. } => "inconsistent",
         }
-    }
-
-    /// What to do next, where there is something to do.
-    pub fn hint(&self) -> Option<String> {
-        use store::Error as Store;
-        let hint = match self {
-            Error::Store { source, .. } => match source {
-                Store::Missing => {
-                    "make one with `accession dataset add NAME`, or with --create on ingest"
-                }
-                Store::NotARegistry { .. } => "name another file with --registry",
-                Store::Newer { .. } => "use the version of accession that wrote it, or a newer one",
-                Store::Older { .. } => "run any command once where the file can be written",
-                Store::Busy => "wait for it to finish, and try again",
-                Store::Full => "nothing was changed; free some space, and try again",
-                Store::Disk(_) => {
-                    "see whether it is full or failing; if this was a change, `accession history` then says whether it was made"
-                }
-                Store::Orphaned { .. } => {
-                    "put that file back, or move these away: SQLite would write them into the next file here"
-                }
-                Store::ReadOnly => "nothing was changed; see who may write to the file",
-                Store::CannotOpen => "see who may read the file, and write to its folder",
-                Store::Changed => "try again",
-                Store::Damaged { .. } => {
-                    "write nothing more to it; keep a copy, and restore it from a backup or a mirror"
-                }
-                Store::TooLong => "a note or a title this long is no note and no title",
-                Store::Exists | Store::Memory | Store::Io { .. } | Store::Database(_) => {
-                    return None;
-                }
-            },
-            Error::Change(error) => return error.hint(),
-            Error::Input(error) => return error.hint(),
-            Error::NoPrimaryDataset { .. } => "name one of them with --primary-dataset",
-            Error::NoDataset { .. } => "`accession dataset list` shows those there are",
-            Error::DatasetExists { .. } => "`accession dataset edit` changes its record",
-            Error::NoHistory { .. } => "`accession ingest` makes its first change",
-            Error::UnknownIdentifier { .. } => "`accession history` lists those of a dataset",
-            Error::SelectsNothing { .. } | Error::NotHeldThen { .. } => {
-                "`accession granules` lists what was held; --at names another time"
-            }
-            Error::NotIdentical { .. } => "`accession compare` says where they differ",
-            Error::Inconsistent { .. } => "`accession verify` says where",
-            Error::Payment(PaymentError::ClockBehind { .. }) => {
-                "set the clock right, or wait until it has caught up"
-            }
-            Error::Payment(PaymentError::NotYet { .. }) => "name its epoch with --epoch",
-            Error::Payment(PaymentError::NoSuchPlace { .. }) => "name its layout with --layout",
-            Error::PaymentScheme { .. } => {
-                "name these with --layout and --epoch, or use a registry of its own for others"
-            }
-            Error::BeforeHistory { .. }
-            | Error::File { .. }
-            | Error::Payment(_)
-            | Error::Output { .. } => return None,
-        };
-        Some(hint.to_owned())
     }
 
     /// Says which registry file an error of the store is about, where that is not said yet.

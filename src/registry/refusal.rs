@@ -127,35 +127,6 @@ impl ChangeError {
             ChangeError::Future { .. } => "future",
         }
     }
-
-    pub(crate) fn hint(&self) -> Option<String> {
-        let hint = match self {
-            ChangeError::Held { .. } => "--skip-existing passes over granules that are held",
-            ChangeError::HeldThen { .. } | ChangeError::NotHeldThen { .. } => {
-                "nothing was changed; a granule comes and goes in turn, mend the file"
-            }
-            ChangeError::NotHeld { .. } => "`accession granules DATASET` lists those that are",
-            ChangeError::Twice { .. } => {
-                "name each granule once; for ingest, --skip-existing passes over repetitions"
-            }
-            ChangeError::Both { .. } => "make two changes of it, one after the other",
-            ChangeError::NotAsExpected { .. } => {
-                "nothing was changed; another change was faster, or what was read is wrong"
-            }
-            ChangeError::Empty => "name granules as arguments, or a file with --from",
-            ChangeError::NotAfterLast { location: Some(_), .. } => {
-                "nothing was changed; an import goes into an empty dataset, or behind its last change"
-            }
-            ChangeError::NotAfterLast { .. } => {
-                "name a later time with --at, or leave it out for now"
-            }
-            ChangeError::Future { location: Some(_), .. } => {
-                "nothing was changed; mend the time, or wait until it has come"
-            }
-            ChangeError::Future { .. } => "name an earlier time with --at, or leave it out for now",
-        };
-        Some(hint.to_owned())
-    }
 }
 
 pub(crate) fn before(location: &Option<SourceLocation>) -> String {

@@ -4,14 +4,15 @@ use accession::{Access, Comparison, Difference, GranuleId, Instance};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Exit;
-use crate::cli::output::count;
-use crate::cli::selection::Side;
-use crate::cli::session::{Session, shown};
+use crate::cli::args::TypedSet;
+use crate::cli::exit::Exit;
+use crate::cli::output::{Column, Table, count};
+use crate::cli::session::{Session, printed};
 
-/// Say whether two sets of granules are the same, and where they differ
+/// Compare two sets of granules, and print the granules that only one of them has
 ///
-/// Each side is an identifier, a dataset, or a dataset at a time. Exit status 1: they differ.
+/// The exit status is 1 if they differ. Granules that only the left set has are printed after <, and
+/// those that only the right set has after >.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
@@ -19,11 +20,11 @@ use crate::cli::session::{Session, shown};
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// DI, DATASET, or DATASET@TIME
-    left: Side,
+    /// An identifier, DATASET (its latest set), or DATASET@TIME
+    left: TypedSet,
 
-    /// DI, DATASET, or DATASET@TIME
-    right: Side,
+    /// An identifier, DATASET (its latest set), or DATASET@TIME
+    right: TypedSet,
 }
 
 #[derive(Serialize)]
@@ -35,13 +36,20 @@ struct Compared<'a> {
     only_right: &'a [GranuleId],
 }
 
+const COLUMNS: [Column; 4] = [
+    Column::text("side"),
+    Column::text("identifier"),
+    Column::text("dataset"),
+    Column::text("as of"),
+];
+
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
         let (left, right) = (self.left.into_selection(now)?, self.right.into_selection(now)?);
         let mut registry = session.open(Access::Read)?;
         let (mut only_left, mut only_right) = (Vec::new(), Vec::new());
-        let comparison = shown(registry.compare(&left, &right, |difference| {
+        let comparison = printed(registry.compare(&left, &right, |difference| {
             match difference {
                 Difference::OnlyLeft(granule_id) if session.is_json() => only_left.push(granule_id),
                 Difference::OnlyRight(granule_id) if session.is_json() => {
@@ -67,25 +75,32 @@ impl Args {
                 only_right: &only_right,
             })?;
         } else {
-            write_summary(session.out(), &comparison)?;
+            let table = session.table(COLUMNS);
+            write_summary(session.out(), table, &comparison)?;
         }
         Ok(if comparison.is_identical() { Exit::Done } else { Exit::Differs })
     }
 }
 
-fn write_summary(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+fn write_summary(
+    out: &mut impl Write,
+    mut table: Table,
+    comparison: &Comparison,
+) -> io::Result<()> {
     let Comparison { left, right, matched, only_left, only_right } = comparison;
     if comparison.is_identical() {
-        writeln!(out, "identical: {}, {}", count(*matched, "granule"), left.identifier)?;
+        writeln!(out, "identical: {}", count(*matched, "granule"))?;
     } else {
         writeln!(
             out,
             "different: {matched} in both, {only_left} only left, {only_right} only right"
         )?;
     }
-    for (side, instance) in [("left ", left), ("right", right)] {
+    for (side, instance) in [("left", left), ("right", right)] {
         let Instance { dataset, timestamp, identifier, .. } = instance;
-        writeln!(out, "{side}  {identifier}  {dataset} as of {timestamp}")?;
+        let cells =
+            [side.to_owned(), identifier.to_string(), dataset.to_string(), timestamp.to_string()];
+        table.add_row(out, cells)?;
     }
-    Ok(())
+    table.finish(out)
 }

@@ -3,19 +3,19 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use accession::mirror::manifest;
-use accession::{Access, DatasetName, Error, quoted};
+use accession::{Access, DatasetName, Error, Registry, quoted};
 use anyhow::{Context, Result, anyhow};
 use tempfile::NamedTempFile;
 
-use crate::cli::Exit;
-use crate::cli::report::Usage;
-use crate::cli::session::{Session, shown};
-use crate::cli::source::folder_of;
+use crate::cli::exit::Exit;
+use crate::cli::reading::directory_of;
+use crate::cli::session::{Session, printed};
+use crate::cli::usage::UsageError;
 
-/// Print a dataset's whole history as a manifest: all that is needed to rebuild and verify it
+/// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
 ///
-/// JSON Lines, the same bytes for the same history. A file appears at --output whole or not at all,
-/// and takes the place of another manifest, but of nothing else.
+/// A manifest is JSON Lines; the same history gives the same bytes. The file that --output names
+/// appears only when it is complete. It may replace another manifest, but no other file.
 ///
 /// Examples:
 ///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
@@ -26,7 +26,7 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// The file; default: stdout
+    /// The file to write [default: stdout]
     #[arg(long, value_name = "F")]
     output: Option<PathBuf>,
 }
@@ -35,60 +35,64 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut registry = session.open(Access::Read)?;
         match self.output {
-            None => shown(manifest::write(&mut registry, &self.dataset, session.out()))?,
-            Some(path) => {
-                let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
-                let mut fill = |file: &File| -> Result<()> {
-                    let mut out = BufWriter::new(file);
-                    // A reader that closed this pipe lacks something, unlike that of our stdout.
-                    let unwritten = |source: io::Error| anyhow!("{}: {source}", cannot());
-                    match manifest::write(&mut registry, &self.dataset, &mut out) {
-                        Err(Error::Output { source }) => Err(unwritten(source)),
-                        result => result.map_err(Into::into),
-                    }?;
-                    out.flush().map_err(unwritten)
-                };
-                match target(&path)? {
-                    Target::File(path) => {
-                        let draft = draft(&path).with_context(cannot)?;
-                        fill(draft.as_file())?;
-                        draft.as_file().sync_all().with_context(cannot)?;
-                        let persisted = draft.persist(&path);
-                        persisted.map_err(|persist| persist.error).with_context(cannot)?;
-                    }
-                    Target::Stream(file) => fill(&file)?,
-                }
-            }
+            None => printed(manifest::write(&mut registry, &self.dataset, session.out()))?,
+            Some(path) => export_to(&mut registry, &self.dataset, &path)?,
         }
         Ok(Exit::Done)
     }
 }
 
-/// What stands at the place of the output.
+/// Writes the manifest to what `path` names: a file that appears when it is complete, or a pipe.
+fn export_to(registry: &mut Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
+    // The cause becomes part of the message: a broken pipe is an error here, while a reader of
+    // stdout may leave when it has seen enough.
+    let cannot_because = |source: io::Error| anyhow!("{}: {source}", cannot());
+    let mut write_to = |file: &File| -> Result<()> {
+        let mut out = BufWriter::new(file);
+        match manifest::write(registry, dataset, &mut out) {
+            Err(Error::Output { source }) => return Err(cannot_because(source)),
+            result => result?,
+        }
+        out.flush().map_err(cannot_because)
+    };
+    match target(path)? {
+        Target::Stream(file) => write_to(&file),
+        Target::File(path) => {
+            let temporary = temporary_file_beside(&path).with_context(cannot)?;
+            write_to(temporary.as_file())?;
+            temporary.as_file().sync_all().with_context(cannot)?;
+            let renamed = temporary.persist(&path);
+            renamed.map_err(|error| error.error).with_context(cannot)?;
+            Ok(())
+        }
+    }
+}
+
+/// What the path of the output names.
 enum Target {
-    /// Nothing, or a manifest that the new one takes the place of.
+    /// A file that does not exist yet, or a manifest that is replaced.
     File(PathBuf),
     /// A pipe or a device.
     Stream(File),
 }
 
-/// Looks at the place of the output. Nothing but a manifest may be overwritten: the registry lies
-/// beside it, and a slip of the hand must not cost it.
+/// Decides how the output is written. Only a manifest may be overwritten: a typing error must not
+/// cost the registry, which is often in the same directory.
 fn target(path: &Path) -> Result<Target> {
     let name = path.to_string_lossy();
     let shown = quoted(&name);
     let cannot = || format!("cannot write {shown}");
-    // Of what a link leads to; a pipe has no other name than the link.
+    // `metadata` follows links. A pipe is opened by the path as it was given.
     match path.metadata() {
         Ok(kind) if kind.is_file() || kind.is_dir() => {}
         Ok(_) => {
-            return Ok(Target::Stream(
-                File::options().write(true).open(path).with_context(cannot)?,
-            ));
+            let file = File::options().write(true).open(path).with_context(cannot)?;
+            return Ok(Target::Stream(file));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
-            let usage = Usage::new(format!("{shown} is a link that leads nowhere"));
-            return Err(usage.with_hint("name the file itself").into());
+            let message = format!("{shown} is a link to a file that does not exist");
+            return Err(UsageError::new(message).with_hint("name the file itself").into());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Target::File(path.into()));
@@ -97,26 +101,28 @@ fn target(path: &Path) -> Result<Target> {
     }
     let path = path.canonicalize().with_context(cannot)?;
     let mut beginning = Vec::new();
-    let key = manifest::BEGINNING.as_bytes();
+    let manifest_beginning = manifest::BEGINNING.as_bytes();
     let file = File::open(&path).with_context(cannot)?;
-    file.take(key.len() as u64).read_to_end(&mut beginning).with_context(cannot)?;
-    if !beginning.is_empty() && beginning != key {
-        let what = format!("{shown} is there already, and is no manifest: it is left as it is");
-        return Err(Usage::new(what).with_hint("name another file, or move that away").into());
+    let beginning_bytes = manifest_beginning.len() as u64;
+    file.take(beginning_bytes).read_to_end(&mut beginning).with_context(cannot)?;
+    if !beginning.is_empty() && beginning != manifest_beginning {
+        let message = format!("{shown} exists and is not a manifest: it was not overwritten");
+        return Err(UsageError::new(message)
+            .with_hint("name another file, or move this one away")
+            .into());
     }
     Ok(Target::File(path))
 }
 
-/// A file that takes the place of `path` once it is whole.
-fn draft(path: &Path) -> io::Result<NamedTempFile> {
+/// Creates a temporary file that can be renamed to `path`.
+fn temporary_file_beside(path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    // As any new file: the umask has its say, not the 0600 of a temporary one.
+    // The mode of any new file, which the umask restricts, and not the 0600 of a temporary one.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let draft = builder.tempfile_in(folder_of(path));
-    // Without the name of the draft, which nobody gave.
-    draft.map_err(|error| io::Error::from(error.kind()))
+    // The error must not name the temporary file, which nobody asked for.
+    builder.tempfile_in(directory_of(path)).map_err(|error| io::Error::from(error.kind()))
 }

@@ -1,23 +1,24 @@
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use accession::{DatasetName, ImportOptions, Imported};
 use anyhow::Result;
 
-use crate::cli::Exit;
+use crate::cli::args::FormatArgs;
+use crate::cli::exit::Exit;
 use crate::cli::output::{count, write_work};
-use crate::cli::session::{Create, Session};
-use crate::cli::source::{Reading, Rereadable, import_events};
+use crate::cli::reading::{InputFile, Rereadable, directory_of, import_events};
+use crate::cli::session::{Create, Session, Written};
 
-/// Build a whole history from a file that says when granules came and went
+/// Build a history from a file that tells when granules were ingested and deleted
 ///
-/// One change for each distinct time, all in one transaction: into an empty dataset, or behind its
-/// last change. Events that stand in the history already are passed over, so the same file, grown,
-/// can be imported again.
+/// The file is a table with a column ingested and perhaps one named deleted, a change log (time,
+/// TAB, + or -, TAB, id), or a manifest. There is one change for each distinct time, all in one
+/// transaction. Each must be later than the last change of the dataset. Events that are already in
+/// the history are skipped, so that a file that has grown can be imported again.
 ///
 /// Examples:
-///   accession import US.FOOL2.002 granules.csv --create      granule_id,ingested,deleted
-///   accession import US.FOOL2.002 changes.tsv.gz --create    time TAB + or - TAB id
+///   accession import US.FOOL2.002 granules.csv --create
+///   accession import US.FOOL2.002 changes.tsv.gz --format changes --create
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -25,34 +26,37 @@ pub struct Args {
     dataset: DatasetName,
 
     /// The file; - is stdin
-    file: PathBuf,
+    file: InputFile,
 
     #[command(flatten)]
-    reading: Reading,
+    format: FormatArgs,
 
-    /// Make the dataset, and the registry, if it is not there
+    /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
 
-    /// Show what would be done, and leave everything as it is
+    /// Show what would be done, without changing anything
     #[arg(long)]
     dry_run: bool,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = ImportOptions { create: self.create, dry_run: self.dry_run };
+        let import_options = ImportOptions { create: self.create, dry_run: self.dry_run };
         let now = session.now()?;
         let create = Create::when(self.create, self.dry_run);
-        // Where another process makes the registry at the same time, the file is read once more.
-        let file = match session.new_in(create) {
-            Some(folder) => Rereadable::kept_in(folder, &self.file)?,
-            None => Rereadable::File(self.file),
+        // If another process creates the registry at the same time, the file is read once more.
+        let file = match session.new_registry(create) {
+            Some(registry) => Rereadable::copied_to(directory_of(registry), self.file)?,
+            None => Rereadable::Named(self.file),
         };
-        let imported = session.write(create, |registry| {
+        let format_options = self.format.options();
+        let imported = session.write(create, |registry, session| {
             let mut import = registry.begin_import()?;
-            import_events(&file, &self.reading, session, &mut import)?;
-            Ok(import.apply(&self.dataset, options, now)?)
+            import_events(&file, &format_options, session, &mut import)?;
+            let imported = import.apply(&self.dataset, import_options, now)?;
+            let changed = !self.dry_run && !imported.instances.is_empty();
+            Ok(Written { result: imported, changed })
         })?;
         if session.is_json() {
             for instance in &imported.instances {
@@ -73,18 +77,14 @@ fn write_imported(
 ) -> io::Result<()> {
     let instances = &imported.instances;
     if imported.passed_over > 0 {
-        writeln!(
-            out,
-            "passed over {}, in the history already",
-            count(imported.passed_over, "event")
-        )?;
+        let skipped = count(imported.passed_over, "event");
+        writeln!(out, "skipped {skipped} already in the history")?;
     }
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
-        return writeln!(out, "nothing left to do: nothing was changed");
+        return writeln!(out, "no changes: every event is already in the history");
     };
-    let (ingested, deleted) = instances.iter().fold((0, 0), |(ingested, deleted), instance| {
-        (ingested + instance.ingested, deleted + instance.deleted)
-    });
+    let ingested: u64 = instances.iter().map(|instance| instance.ingested).sum();
+    let deleted: u64 = instances.iter().map(|instance| instance.deleted).sum();
     let changes = count(instances.len() as u64, "change");
     writeln!(
         out,
@@ -94,7 +94,7 @@ fn write_imported(
     writeln!(out, "identifier {}", last.identifier)?;
     write_work(out, &imported.work)?;
     if dry_run {
-        writeln!(out, "a dry run: nothing was changed")?;
+        writeln!(out, "dry run: nothing was changed")?;
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use accession::mirror::{
     MirrorComparison, Primary, PullOptions, Pulled, Standing, Status, compare, pull,
@@ -7,12 +6,12 @@ use accession::mirror::{
 use accession::{Access, DatasetName, Difference, Instance, Moment, Registry, Stamp};
 use anyhow::Result;
 
-use crate::cli::output::{count, write_work};
-use crate::cli::report::Usage;
-use crate::cli::selection::refuse_future;
-use crate::cli::session::{Create, Session, shown};
-use crate::cli::source::open;
-use crate::cli::{Exit, json};
+use crate::cli::apply::latest;
+use crate::cli::args::PrimaryArgs;
+use crate::cli::exit::Exit;
+use crate::cli::output::{Column, InForce, Table, count, json, write_work};
+use crate::cli::session::{Create, Session, Written, printed};
+use crate::cli::usage::UsageError;
 
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
@@ -21,27 +20,10 @@ pub enum Command {
     Pull(Pull),
 }
 
-/// The other side.
-#[derive(clap::Args)]
-struct Other {
-    /// The mirror: a dataset of this registry
-    dataset: DatasetName,
-
-    /// The primary: a manifest, gzip or not, or a registry file; - is a manifest on stdin
-    primary: PathBuf,
-
-    /// Its dataset; default: the one of the same name, or the only one
-    #[arg(long, value_name = "N")]
-    primary_dataset: Option<DatasetName>,
-
-    /// As of when: RFC 3339, or a date, which means the end of that day; default: its latest change
-    #[arg(long, value_name = "T")]
-    primary_at: Option<Moment>,
-}
-
-/// Say whether a mirror is identical, behind, ahead or diverged, and which granules to mend
+/// Show whether a mirror is identical to its primary, behind, ahead or diverged
 ///
-/// Exit status 0 means identical, and nothing else: every granule of both sides was compared.
+/// Every granule of both is compared, and those that only one of them has are listed. The exit
+/// status is 0 only if they are identical.
 ///
 /// Example:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -49,16 +31,17 @@ struct Other {
 #[command(verbatim_doc_comment)]
 pub struct Compare {
     #[command(flatten)]
-    other: Other,
+    primary: PrimaryArgs,
 
-    /// Show all granules that differ, not only the first 20
+    /// List all granules that differ, instead of the first 20
     #[arg(long)]
     all: bool,
 }
 
-/// Make a mirror hold what its primary holds, in one change that proves itself by the identifier
+/// Make a mirror hold what its primary holds, in one change
 ///
-/// Exit status 0 means that the mirror is now identical.
+/// The change is committed only if the new identifier is that of the primary. Exit status 0 means
+/// that the mirror is now identical to it.
 ///
 /// Example:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
@@ -66,18 +49,18 @@ pub struct Compare {
 #[command(verbatim_doc_comment)]
 pub struct Pull {
     #[command(flatten)]
-    other: Other,
+    primary: PrimaryArgs,
 
-    /// When the change takes effect here: RFC 3339, or a date, which means its 00:00:00Z; default:
-    /// now
+    /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
+    /// that day [default: now]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 
-    /// Make the dataset, and the registry, if it is not there
+    /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
 
-    /// Show what would be done, and leave everything as it is
+    /// Show what would be done, without changing anything
     #[arg(long)]
     dry_run: bool,
 }
@@ -91,74 +74,58 @@ impl Command {
     }
 }
 
-impl Other {
-    fn open(&self, session: &Session) -> Result<Primary> {
-        let now = session.now()?;
-        if let Some(at) = self.primary_at {
-            refuse_future(at, now)?;
-        }
-        let named = self.primary_dataset.as_ref();
-        Ok(if self.primary == Path::new("-") {
-            let (stdin, name) = open(&self.primary)?;
-            Primary::from_manifest(stdin, &name, &self.dataset, named, now)?
-        } else {
-            Primary::open(&self.primary, &self.dataset, named, now)?
-        })
-    }
-}
-
-/// Granules that are shown unless all are asked for.
-const SHOWN: u64 = 20;
+/// How many granules are listed without `--all`.
+const MAX_LISTED: u64 = 20;
 
 impl Compare {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut primary = self.other.open(session)?;
+        let mut primary = self.primary.open(session)?;
         let mut registry = session.open(Access::Read)?;
-        registry.dataset(&self.other.dataset)?;
-        let (dataset, at) = (&self.other.dataset, self.other.primary_at);
-        // What is found comes first, and then what it is about: so it is compared once to count.
+        registry.dataset(&self.primary.dataset)?;
+        let (dataset, at) = (&self.primary.dataset, self.primary.primary_at);
+        // The counts are printed before the granules, so a first pass only counts.
         let found = compare(&mut registry, dataset, &mut primary, at, |_| Ok(()))?;
         if session.is_json() {
             write_json(session, &mut registry, dataset, &mut primary, at, &found)?;
         } else {
-            write_found(session.out(), dataset, primary.dataset(), &found)?;
-            if let Some(first) = &found.first_difference {
-                let id = first.as_str();
-                writeln!(session.out(), "first difference at {id}")?;
-            }
-            let mut shown_so_far = 0;
-            let again = shown(compare(&mut registry, dataset, &mut primary, at, |difference| {
-                shown_so_far += 1;
-                if self.all || shown_so_far <= SHOWN {
-                    let (word, granule_id) = match &difference {
-                        Difference::OnlyLeft(granule_id) => ("unexpected", granule_id),
-                        Difference::OnlyRight(granule_id) => ("missing", granule_id),
-                    };
-                    let id = granule_id.as_str();
-                    writeln!(session.out(), "{word:10}  {id}")?;
+            let table = session.table(COLUMNS);
+            write_found(session.out(), table, dataset, primary.dataset(), &found)?;
+            let mut differences = 0;
+            let again = printed(compare(&mut registry, dataset, &mut primary, at, |difference| {
+                differences += 1;
+                if self.all || differences <= MAX_LISTED {
+                    write_difference(session.out(), &difference)?;
                 }
                 Ok(())
             }))?;
             refuse_change(&found, &again)?;
-            if !self.all && shown_so_far > SHOWN {
-                let more = shown_so_far - SHOWN;
-                writeln!(session.out(), "and {more} more: --all shows them")?;
+            if !self.all && differences > MAX_LISTED {
+                let more = differences - MAX_LISTED;
+                writeln!(session.out(), "and {more} more; --all lists all")?;
             }
         }
         Ok(if found.status == Status::Identical { Exit::Done } else { Exit::Differs })
     }
 }
 
-/// What is listed must be what was counted.
+fn write_difference(out: &mut impl Write, difference: &Difference) -> io::Result<()> {
+    let (word, granule_id) = match difference {
+        Difference::OnlyLeft(granule_id) => ("unexpected", granule_id),
+        Difference::OnlyRight(granule_id) => ("missing", granule_id),
+    };
+    writeln!(out, "{word:10}  {}", granule_id.as_str())
+}
+
+/// Refuses a second pass that found something else than the first.
 fn refuse_change(found: &MirrorComparison, again: &MirrorComparison) -> Result<()> {
     if found == again {
         return Ok(());
     }
-    let usage = Usage::new("one of the two sides was changed while they were compared");
-    Err(usage.with_hint("try again").into())
+    let message = "the mirror or the primary was changed while they were compared";
+    Err(UsageError::new(message).with_hint("try again").into())
 }
 
-/// The differences may be many: each is written as it is found.
+/// Writes the differences while they are found: there may be too many to keep in memory.
 fn write_json(
     session: &mut Session,
     registry: &mut Registry,
@@ -167,24 +134,24 @@ fn write_json(
     at: Option<Moment>,
     found: &MirrorComparison,
 ) -> Result<()> {
-    let head = json::text(&found.status);
-    let (mirror, instance) = (json::text(&found.mirror), json::text(&found.primary));
+    let status = json::to_string(&found.status);
+    let (mirror, instance) = (json::to_string(&found.mirror), json::to_string(&found.primary));
     let matched = found.matched;
     let out = session.out();
-    write!(out, "{{\"status\":{head},\"mirror\":{mirror},\"primary\":{instance},")?;
+    write!(out, "{{\"status\":{status},\"mirror\":{mirror},\"primary\":{instance},")?;
     write!(out, "\"matched\":{matched}")?;
     for name in ["missing", "unexpected"] {
         write!(session.out(), ",\"{name}\":[")?;
         let mut is_first = true;
-        let again = shown(compare(registry, dataset, primary, at, |difference| {
+        let again = printed(compare(registry, dataset, primary, at, |difference| {
             let granule_id = match (&difference, name) {
-                (Difference::OnlyRight(it), "missing") => it,
-                (Difference::OnlyLeft(it), "unexpected") => it,
+                (Difference::OnlyRight(granule_id), "missing") => granule_id,
+                (Difference::OnlyLeft(granule_id), "unexpected") => granule_id,
                 _ => return Ok(()),
             };
             let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            let text = json::text(granule_id);
-            Ok(write!(session.out(), "{comma}{text}")?)
+            let granule_id = json::to_string(granule_id);
+            Ok(write!(session.out(), "{comma}{granule_id}")?)
         }))?;
         refuse_change(found, &again)?;
         write!(session.out(), "]")?;
@@ -192,33 +159,52 @@ fn write_json(
     Ok(writeln!(session.out(), "}}")?)
 }
 
+const COLUMNS: [Column; 4] = [
+    Column::text("side"),
+    Column::text("identifier"),
+    Column::text("dataset"),
+    Column::text("as of"),
+];
+
 fn write_found(
     out: &mut impl Write,
-    dataset: &DatasetName,
-    primary: &DatasetName,
+    mut table: Table,
+    mirror_dataset: &DatasetName,
+    primary_dataset: &DatasetName,
     found: &MirrorComparison,
 ) -> io::Result<()> {
     let MirrorComparison { matched, missing, unexpected, .. } = found;
     let both = count(*matched, "granule");
     match found.status {
-        Status::Identical => writeln!(out, "identical: {both}, {}", found.primary.identifier)?,
-        Status::Behind => writeln!(out, "behind{}", ago("at the primary", found.standing))?,
-        Status::Ahead => writeln!(out, "ahead{}", ago("here", found.standing))?,
+        Status::Identical => writeln!(out, "identical: {both}")?,
+        Status::Behind => {
+            writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
+        }
+        Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         Status::Diverged => writeln!(out, "diverged")?,
     }
     if found.status != Status::Identical {
         writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")?;
     }
-    let side = |name: &str, dataset: &DatasetName, instance: Option<&Instance>| match instance {
-        Some(it) => format!("{name}  {}  {dataset} as of {}", it.identifier, it.timestamp),
-        None => format!("{name}  {dataset} has no history yet"),
-    };
-    writeln!(out, "{}", side("mirror ", dataset, found.mirror.as_ref()))?;
-    writeln!(out, "{}", side("primary", primary, Some(&found.primary)))?;
+    table.add_row(out, side("mirror", mirror_dataset, found.mirror.as_ref()))?;
+    table.add_row(out, side("primary", primary_dataset, Some(&found.primary)))?;
+    table.finish(out)?;
+    if let Some(first) = &found.first_difference {
+        writeln!(out, "first difference at {}", first.as_str())?;
+    }
     Ok(())
 }
 
-fn ago(location: &str, standing: Option<Standing>) -> String {
+fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [String; 4] {
+    let (identifier, timestamp) = match instance {
+        Some(instance) => (instance.identifier.to_string(), instance.timestamp.to_string()),
+        None => ("no history yet".to_owned(), String::new()),
+    };
+    [name.to_owned(), identifier, dataset.to_string(), timestamp]
+}
+
+/// How far one side is behind the other, and when the identifier was in force `location`.
+fn by_changes(location: &str, standing: Option<Standing>) -> String {
     let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
     let changes = count(changes_ago, "change");
@@ -227,20 +213,22 @@ fn ago(location: &str, standing: Option<Standing>) -> String {
 
 impl Pull {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut primary = self.other.open(session)?;
+        let mut primary = self.primary.open(session)?;
         let stamp = Stamp { at: self.at.map(Moment::of_change), now: session.now()? };
-        let (primary_at, create, dry_run) = (self.other.primary_at, self.create, self.dry_run);
+        let (primary_at, create, dry_run) = (self.primary.primary_at, self.create, self.dry_run);
         let options = PullOptions { primary_at, stamp, create, dry_run };
-        let dataset = &self.other.dataset;
-        let pulled = session.write(Create::when(create, dry_run), |registry| {
-            Ok(pull(registry, dataset, &mut primary, options)?)
+        let dataset = &self.primary.dataset;
+        let (pulled, in_force) = session.write(Create::when(create, dry_run), |registry, _| {
+            let pulled = pull(registry, dataset, &mut primary, options)?;
+            let in_force = match &pulled.change {
+                Some(change) => Some(change.clone()),
+                None => latest(registry, dataset)?,
+            };
+            let changed = pulled.change.is_some() && !dry_run;
+            Ok(Written { result: (pulled, in_force), changed })
         })?;
         if session.is_json() {
-            let instance = match &pulled.change {
-                Some(change) => Some(change.clone()),
-                None => session.open(Access::Read)?.dataset(dataset)?.latest,
-            };
-            session.json(&instance)?;
+            session.json(&InForce::of(dataset, in_force))?;
         } else {
             write_pulled(session.out(), &pulled, dry_run)?;
         }
@@ -251,7 +239,7 @@ impl Pull {
 fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
     let Pulled { change, primary, work } = pulled;
     let Some(change) = change else {
-        return writeln!(out, "identical already: nothing was changed");
+        return writeln!(out, "no changes: the mirror is already identical to the primary");
     };
     let Instance { dataset, timestamp, ingested, deleted, granules, identifier, .. } = change;
     writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")?;
@@ -259,7 +247,7 @@ fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Res
     writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
     write_work(out, work)?;
     if dry_run {
-        writeln!(out, "a dry run: nothing was changed")?;
+        writeln!(out, "dry run: nothing was changed")?;
     }
     Ok(())
 }

@@ -1,0 +1,50 @@
+//! The granules that a command is about.
+
+use accession::{Entry, GranuleId, SourceLocation, quoted};
+use anyhow::Result;
+
+use super::format::FormatArgs;
+use crate::cli::reading::{InputFile, entries_of_files, warn_of_edge_spaces};
+use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
+
+/// Granule ids as arguments and in files.
+#[derive(clap::Args)]
+pub struct GranuleArgs {
+    /// The ids of the granules
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// A file of ids; - is stdin (can be repeated)
+    #[arg(long, value_name = "FILE")]
+    from: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+impl GranuleArgs {
+    /// The entries that were named, arguments first.
+    ///
+    /// # Errors
+    ///
+    /// No granule or file is named; an argument is not a granule id; a file cannot be read.
+    pub fn entries(&self, session: &Session) -> Result<Vec<Entry>> {
+        if self.ids.is_empty() && self.from.is_empty() {
+            return Err(UsageError::new("no granules are named")
+                .with_hint("name granules as arguments, or a file with --from")
+                .into());
+        }
+        let mut entries = Vec::new();
+        for (number, text) in (1..).zip(&self.ids) {
+            let location = SourceLocation::Argument { number };
+            let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
+                UsageError::new(format!("{location}: {} is refused: {cause}", quoted(text)))
+            })?;
+            entries.push(Entry { granule_id, producer_granule: None, location: Some(location) });
+        }
+        warn_of_edge_spaces(&entries, session);
+        entries.extend(entries_of_files(&self.from, &self.format.options(), session)?);
+        Ok(entries)
+    }
+}
