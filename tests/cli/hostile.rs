@@ -182,7 +182,7 @@ fn a_warning_that_names_a_file_obeys_none_of_its_name() {
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let warned = text(&output.stderr);
-    assert!(warned.contains("passed over 1 that the file says are deleted"), "{warned}");
+    assert!(warned.contains("skipped 1 that the file marks as deleted"), "{warned}");
     assert_eq!(unseen(&warned), None, "{warned:?}");
 }
 

@@ -11,4 +11,5 @@ mod help;
 mod hostile;
 mod payment;
 mod readme;
+mod streams;
 mod transcripts;
