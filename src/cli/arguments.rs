@@ -17,7 +17,7 @@ const LAST: usize = 1_000;
 /// Each change of a dataset gives its set of granules a new identifier, which every archive computes
 /// alike. Nothing is ever erased, so that every identifier can always be resolved to its granules.
 ///
-/// Example:
+/// Examples:
 ///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
 ///   accession lookup US.FOOL2.002 --at 2001-01-05
 #[derive(Parser)]

@@ -27,6 +27,12 @@ struct Report {
     granule: Option<String>,
 }
 
+/// The object that a report is printed in.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'a Report,
+}
+
 /// Reports why a command failed.
 pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
     // The whole chain of causes on one line. Each says only its own part.
@@ -104,7 +110,7 @@ impl Report {
 
     fn print(&self, wants_json: bool) {
         if wants_json {
-            let report = json::to_string(&serde_json::json!({ "error": self }));
+            let report = json::to_string(&Envelope { error: self });
             // If stderr cannot be written, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "{report}");
             return;

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::commit::Commit;
-use super::output::{Column, Failure, Label, Output, Progress, Table, json, write_message};
+use super::output::{Column, Failure, Label, Output, Progress, Table, count, json, write_message};
 use super::usage::UsageError;
 use super::warning::WarningKind;
 
@@ -146,8 +146,10 @@ impl Session {
             self.warn(
                 WarningKind::Skipped,
                 &format!(
-                    "skipped {skipped}: {} already held, {} repeated",
-                    applied.skipped_held, applied.skipped_repeated
+                    "skipped {}: {} already held, {} repeated",
+                    count(skipped, "granule"),
+                    applied.skipped_held,
+                    applied.skipped_repeated
                 ),
             );
         }

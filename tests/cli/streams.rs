@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -20,8 +21,18 @@ fn files(sandbox: &Sandbox) -> Vec<String> {
 }
 
 /// A registry `accession.db` with two datasets that differ and one without a history, a registry
-/// `emptied.db` whose dataset holds nothing, and some files.
+/// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
 fn world() -> Sandbox {
+    static ORIGINAL: OnceLock<Sandbox> = OnceLock::new();
+    let original = ORIGINAL.get_or_init(new_world);
+    let sandbox = Sandbox::new();
+    for name in files(original).iter().filter(|name| *name != "fixtures" && *name != ".bin") {
+        std::fs::copy(original.path().join(name), sandbox.path().join(name)).unwrap();
+    }
+    sandbox
+}
+
+fn new_world() -> Sandbox {
     let sandbox = Sandbox::new();
     for command in [
         "accession ingest US --create --at 2001-01-02 A B",
@@ -278,9 +289,10 @@ fn an_error_in_json_names_its_file_line_and_granule() {
 #[test]
 fn a_warning_in_json_has_a_kind() {
     let sandbox = world();
+    sandbox.run("accession ingest THEM --at 2001-02-02T10:00:00Z D");
     for (arguments, kind) in [
         ("ingest US --skip-existing --at 2001-02-03 A C", "skipped"),
-        ("cite US --at 2001-01-03", "other-identifiers"),
+        ("cite THEM --at 2001-02-02", "other-identifiers"),
         ("cite US --at 2001-01-05", "citation-incomplete"),
         ("resolve 00000000000000000000000000000000", "not-in-force"),
         ("granules US --producer P", "never-held"),
@@ -305,15 +317,12 @@ fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
         sandbox.run(&ingest);
     }
     let identifier = "DI:bf072e9119077b4e76437a93986787ef";
-    let listed = sandbox.run("accession dataset list");
-    let (_, found) = listed.lines().nth(1).unwrap().split_once("  ").unwrap();
-    let identifier = found.split_whitespace().next().map_or(identifier, |found| found);
-    let text = sandbox.run(&format!("accession check {identifier} DI:{identifier}"));
+    let text = sandbox.run(&format!("accession check {identifier} {identifier}"));
     for citation in text.split_inclusive("more; --json lists all\n").take(2) {
         assert_eq!(citation.matches("DATASET.").count(), 20, "{text}");
     }
     assert_eq!(text.matches("   and 3 more; --json lists all\n").count(), 2, "{text}");
-    let rows = sandbox.run(&format!("accession check {identifier} DI:{identifier} --json"));
+    let rows = sandbox.run(&format!("accession check {identifier} {identifier} --json"));
     assert_eq!(rows.lines().count(), 2);
     for row in rows.lines() {
         let verdict: Value = serde_json::from_str(row).unwrap();
@@ -370,14 +379,31 @@ fn the_columns_of_a_history_are_as_wide_as_timestamps_with_microseconds() {
     sandbox.run("accession ingest US --create --at 2001-01-02 A");
     sandbox.run("accession ingest US --at 2001-01-03T04:05:06.123456Z --note 'a note' B");
     let history = sandbox.run("accession history US");
-    let starts: Vec<Option<usize>> = history
-        .lines()
-        .zip(["identifier", "bf072e91", ""])
-        .map(|(line, cell)| line.find(cell).filter(|_| !cell.is_empty()))
-        .collect();
-    let second = history.lines().nth(2).unwrap();
-    assert!(second.starts_with("2001-01-03T04:05:06.123456Z  "), "{history}");
-    assert_eq!(starts[0], Some("2001-01-03T04:05:06.123456Z  ".len()), "{history}");
-    let row = history.lines().nth(1).unwrap();
-    assert_eq!(&row[20..29], " ".repeat(9), "{history}");
+    let lines: Vec<&str> = history.lines().collect();
+    assert_eq!(lines[0].find("identifier"), Some("2001-01-03T04:05:06.123456Z  ".len()));
+    assert_eq!(lines[1].find("bf072e91"), lines[0].find("identifier"), "{history}");
+    assert!(lines[2].starts_with("2001-01-03T04:05:06.123456Z  "), "{history}");
+    assert_eq!(lines[2].find("a note"), lines[0].find("note"), "{history}");
+}
+
+/// Runs the program with a terminal as stdout and stderr, by script(1) of util-linux.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
+    let mut command = Command::new("script");
+    let program = format!("{} {arguments}", program());
+    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env_clear();
+    command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+    command.envs(no_color.map(|value| ("NO_COLOR", value)));
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
+    let sandbox = world();
+    let Some(coloured) = on_a_terminal(&sandbox, "lookup NOWHERE", None) else { return };
+    assert!(coloured.contains("\u{1b}["), "{coloured:?}");
+    let plain = on_a_terminal(&sandbox, "lookup NOWHERE", Some("1")).unwrap();
+    assert!(plain.starts_with("error: the registry has no dataset NOWHERE\r\nhint: "), "{plain:?}");
 }

@@ -76,13 +76,17 @@ fn write_imported(
     dry_run: bool,
 ) -> io::Result<()> {
     let instances = &imported.instances;
-    if imported.passed_over > 0 {
-        let skipped = count(imported.passed_over, "event");
-        writeln!(out, "skipped {skipped} already in the history")?;
-    }
+    let skipped = imported.passed_over;
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
-        return writeln!(out, "no changes: every event is already in the history");
+        return match skipped {
+            0 => writeln!(out, "no changes: the file contains no events"),
+            1 => writeln!(out, "no changes: the only event is already in the history"),
+            _ => writeln!(out, "no changes: all {skipped} events are already in the history"),
+        };
     };
+    if skipped > 0 {
+        writeln!(out, "skipped {} already in the history", count(skipped, "event"))?;
+    }
     let ingested: u64 = instances.iter().map(|instance| instance.ingested).sum();
     let deleted: u64 = instances.iter().map(|instance| instance.deleted).sum();
     let changes = count(instances.len() as u64, "change");

@@ -81,7 +81,10 @@ pub fn write_work(out: &mut impl Write, work: &Work) -> io::Result<()> {
 /// Writes what a change did.
 pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> io::Result<()> {
     let Some(instance) = &applied.instance else {
-        return writeln!(out, "no changes: every granule is already registered");
+        return match applied.skipped_held {
+            0 => writeln!(out, "no changes: the input contains no granules"),
+            _ => writeln!(out, "no changes: every granule is already registered"),
+        };
     };
     writeln!(
         out,

@@ -8,7 +8,7 @@ use super::file::open;
 use super::input_file::InputFile;
 use super::search_pages::SearchPages;
 use super::spaces::warn_of_edge_spaces;
-use crate::cli::output::{PROGRESS_ROWS, Progress};
+use crate::cli::output::{PROGRESS_ROWS, Progress, count};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 
@@ -32,7 +32,7 @@ pub fn entries_of_files(
         let mut progress = Progress::new();
         progress.begin("reading", "granules", 0);
         let mut records = input::open(reader, &name, options)?;
-        let mut deleted_count = 0;
+        let mut deleted_count = 0_u64;
         for (index, record) in records.by_ref().enumerate() {
             let Record { granule_id, location, is_deleted, .. } = record?;
             if index.is_multiple_of(PROGRESS_ROWS) {
@@ -48,7 +48,10 @@ pub fn entries_of_files(
         if deleted_count > 0 {
             session.warn(
                 WarningKind::DeletedInFile,
-                &format!("{name}: skipped {deleted_count} that the file marks as deleted"),
+                &format!(
+                    "{name}: skipped {} that the file marks as deleted",
+                    count(deleted_count, "granule")
+                ),
             );
         }
         warn_of_edge_spaces(&entries[first_of_file..], session);

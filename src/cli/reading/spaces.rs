@@ -34,7 +34,8 @@ impl EdgeSpaces {
             location.as_ref().map(|location| format!("{location}: ")).unwrap_or_default();
         let more = match self.more {
             0 => String::new(),
-            more => format!(", and so do {more} more"),
+            1 => "; so does 1 more id".to_owned(),
+            more => format!("; so do {more} more ids"),
         };
         session.warn(
             WarningKind::EdgeSpace,
