@@ -127,7 +127,7 @@ fn location_of(error: &Error) -> Option<(String, u64)> {
     let location = match error {
         Error::Input(error) => return Some((error.source_name.to_string(), error.line)),
         Error::NotHeldThen { location, .. } => location,
-        Error::Change(refusal) => match refusal {
+        Error::Change(
             ChangeError::Held { location, .. }
             | ChangeError::HeldThen { location, .. }
             | ChangeError::NotHeld { location, .. }
@@ -136,9 +136,8 @@ fn location_of(error: &Error) -> Option<(String, u64)> {
             | ChangeError::Both { location, .. }
             | ChangeError::NotAsExpected { location, .. }
             | ChangeError::NotAfterLast { location, .. }
-            | ChangeError::Future { location, .. } => location,
-            _ => return None,
-        },
+            | ChangeError::Future { location, .. },
+        ) => location,
         _ => return None,
     };
     match location {

@@ -1,8 +1,15 @@
 //! How files are read.
 
+use std::iter;
 use std::str::FromStr;
 
 use accession::input::{Format, Options, UnknownFormat};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// The names of all formats, which completions offer.
+fn names() -> impl Iterator<Item = &'static str> {
+    iter::once("auto").chain(Format::ALL.map(|(name, _)| name))
+}
 
 /// The format of the files that a command reads.
 #[derive(Default, clap::Args)]
@@ -10,7 +17,13 @@ pub struct FormatArgs {
     /// The format of the file: auto (detected from its content), lines, csv (also
     /// tab-separated), ndjson, umm-json, cmr-json, stac or pdr; for import also changes and
     /// manifest. Each may be compressed with gzip
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "auto",
+        value_parser = PossibleValuesParser::new(names()).try_map(|name| name.parse::<TypedFormat>()),
+        hide_possible_values = true
+    )]
     format: TypedFormat,
 
     /// The column or field that holds the ids [default: the first of granule_id, granuleId,

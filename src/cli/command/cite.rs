@@ -3,6 +3,7 @@ use std::io::Write;
 use accession::citation::{Citation, Format};
 use accession::{Access, Cited, DatasetName, Identifier, Moment, Pattern, Selection, Wanted};
 use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::dataset_at;
@@ -38,7 +39,14 @@ pub struct Args {
     identifier: Option<Identifier>,
 
     /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
-    #[arg(long, value_name = "FORMAT", default_value_t = Format::Text)]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value_t = Format::Text,
+        value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name))
+            .try_map(|name| name.parse::<Format>()),
+        hide_possible_values = true
+    )]
     format: Format,
 
     /// Cite only the granules whose ids match: * is any characters, ? is one, [a-c] is one of

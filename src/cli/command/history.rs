@@ -5,7 +5,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{Column, one_line};
 use crate::cli::session::{Session, printed};
 
-/// List every identifier that a dataset has had, with the time since which it was in force
+/// List every identifier of a dataset, with the time from which it was in force
 ///
 /// Example:
 ///   accession history US.FOOL2.002

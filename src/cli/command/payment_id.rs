@@ -3,6 +3,7 @@ use std::io::Write;
 use accession::minting::payment::{Decoded, Layout, PaymentId, Scheme};
 use accession::{Access, Error, Moment};
 use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
@@ -21,7 +22,14 @@ pub enum Command {
 struct SchemeArgs {
     /// How worker and counter share three characters: standard (36 workers with 1,296 ids a
     /// second each) or wide (45 workers with 1,024 ids)
-    #[arg(long, value_name = "LAYOUT", default_value = "standard")]
+    #[arg(
+        long,
+        value_name = "LAYOUT",
+        default_value = "standard",
+        value_parser = PossibleValuesParser::new(["standard", "wide"])
+            .try_map(|name| name.parse::<Layout>()),
+        hide_possible_values = true
+    )]
     layout: Layout,
 
     /// The instant from which seconds are counted: RFC 3339, or a date [default: 2024-01-01]
