@@ -4,6 +4,7 @@ use accession::{Change, DatasetName, Error, Instance, Moment, Registry, Stamp};
 use anyhow::Result;
 
 use super::args::ChangeArgs;
+use super::commit::Commit;
 use super::exit::Exit;
 use super::output::{InForce, write_applied};
 use super::session::{Create, Session, Written};
@@ -26,7 +27,7 @@ pub fn apply(
             None => latest(registry, dataset)?,
         };
         let changed = applied.instance.is_some() && !dry_run;
-        Ok(Written { result: (applied, in_force), changed })
+        Ok(Written { result: (applied, in_force), committed: changed.then_some(Commit::History) })
     })?;
     session.warn_of(&applied);
     if session.is_json() {

@@ -67,7 +67,10 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
 pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: bool) -> Exit {
     let (message, hint) = match committed {
         Some(commit) => (
-            format!("{} could not be written to standard output: {failure}", commit.but()),
+            format!(
+                "the change was made, but {} could not be written to standard output: {failure}",
+                commit.output()
+            ),
             Some(commit.hint().to_owned()),
         ),
         None if *failure == Failure::BrokenPipe => return Exit::Trouble,

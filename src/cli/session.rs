@@ -25,8 +25,8 @@ pub struct Session {
 pub struct Written<T> {
     /// What the command prints.
     pub result: T,
-    /// Whether the registry was changed; if not, one that was created for it is not kept.
-    pub changed: bool,
+    /// What was committed. If that is `None`, a registry that was created for it is not kept.
+    pub committed: Option<Commit>,
 }
 
 impl Session {
@@ -80,8 +80,8 @@ impl Session {
         mut work: impl FnMut(&mut Registry, &Session) -> Result<Written<T>>,
     ) -> Result<T> {
         let written = self.write_or_create(create, &mut work)?;
-        if written.changed {
-            self.note_commit(Commit::Change);
+        if let Some(commit) = written.committed {
+            self.note_commit(commit);
         }
         Ok(written.result)
     }
@@ -97,7 +97,7 @@ impl Session {
         let mut new = Registry::draft(&self.registry)?;
         new.registry.set_monitor(Progress::new());
         let written = work(&mut new.registry, self)?;
-        if create == Create::Rehearse || !written.changed {
+        if create == Create::Rehearse || written.committed.is_none() {
             return Ok(written);
         }
         match new.publish() {

@@ -224,6 +224,22 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
                 "payment-id new --worker 1 --count 3",
                 "the change was made, but the payment ids that it issued could not",
             ),
+            (
+                "mirror pull THEM us.jsonl --at 2001-02-03",
+                "the change was made, but its report could not",
+            ),
+            (
+                "dataset edit US --title T",
+                "the change was made, but the record of the dataset could not",
+            ),
+            (
+                "cite THEM --at 2001-01-05 --select A --format tuple",
+                "the change was made, but the citation of the subset that it saved could not",
+            ),
+            (
+                "backup copy.db",
+                "the change was made, but the report of the backup that it wrote could",
+            ),
         ];
         for (arguments, message) in commands {
             let sandbox = world();
@@ -238,7 +254,9 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
             };
             let (printed, status) = shell(&sandbox, &script);
             assert_eq!(status, Some(2), "{script}: {printed}");
-            let error: Value = serde_json::from_str(&printed).unwrap();
+            // A citation has warnings, which come first.
+            let last_line = printed.lines().last().unwrap();
+            let error: Value = serde_json::from_str(last_line).unwrap();
             assert_eq!(error["error"]["kind"], "output", "{script}: {printed}");
             let found = error["error"]["message"].as_str().unwrap();
             assert!(found.starts_with(message), "{script}: {printed}");

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::dataset_at;
+use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::in_force;
 use crate::cli::reading::{InputFile, entries_of_file};
@@ -97,7 +98,7 @@ impl Args {
             None => session.open(Access::Read)?.cite(&selection, &self.mirror)?,
             Some(wanted) => session.write(Create::Never, |registry, _| {
                 let cited = registry.cite_part(&self.dataset, at, wanted.clone(), now)?;
-                Ok(Written { result: cited, changed: true })
+                Ok(Written { result: cited, committed: Some(Commit::Subset) })
             })?,
         };
         warn_of_others(session, at, &cited);

@@ -6,6 +6,7 @@ use accession::{
 };
 use anyhow::{Context, Result};
 
+use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, count, one_line};
 use crate::cli::reading::{InputFile, open};
@@ -176,7 +177,7 @@ impl Add {
         self.record.into_edit()?.apply_to(&mut dataset);
         session.write(Create::IfMissing, |registry, _| {
             registry.add_dataset(&dataset)?;
-            Ok(Written { result: (), changed: true })
+            Ok(Written { result: (), committed: Some(Commit::Record) })
         })?;
         print(session, &Listed { dataset, latest: None })
     }
@@ -192,7 +193,7 @@ impl Edit {
         }
         let listed = session.write(Create::Never, |registry, _| {
             let listed = registry.edit_dataset(&self.name, edit.clone())?;
-            Ok(Written { result: listed, changed: true })
+            Ok(Written { result: listed, committed: Some(Commit::Record) })
         })?;
         print(session, &listed)
     }

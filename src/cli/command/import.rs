@@ -4,6 +4,7 @@ use accession::{DatasetName, ImportOptions, Imported};
 use anyhow::Result;
 
 use crate::cli::args::FormatArgs;
+use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{count, write_work};
 use crate::cli::reading::{InputFile, Rereadable, directory_of, import_events};
@@ -56,7 +57,7 @@ impl Args {
             import_events(&file, &format_options, session, &mut import)?;
             let imported = import.apply(&self.dataset, import_options, now)?;
             let changed = !self.dry_run && !imported.instances.is_empty();
-            Ok(Written { result: imported, changed })
+            Ok(Written { result: imported, committed: changed.then_some(Commit::History) })
         })?;
         if session.is_json() {
             for instance in &imported.instances {

@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::cli::apply::latest;
 use crate::cli::args::PrimaryArgs;
+use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, InForce, Table, count, json, write_work};
 use crate::cli::session::{Create, Session, Written, printed};
@@ -225,7 +226,10 @@ impl Pull {
                 None => latest(registry, dataset)?,
             };
             let changed = pulled.change.is_some() && !dry_run;
-            Ok(Written { result: (pulled, in_force), changed })
+            Ok(Written {
+                result: (pulled, in_force),
+                committed: changed.then_some(Commit::History),
+            })
         })?;
         if session.is_json() {
             session.json(&InForce::of(dataset, in_force))?;

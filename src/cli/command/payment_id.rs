@@ -105,7 +105,7 @@ impl New {
         let mut registry = session.open(Access::Write)?;
         if !old_ids.is_empty() {
             registry.take_payment_ids(old_ids)?;
-            session.note_commit(Commit::Change);
+            session.note_commit(Commit::PaymentIds);
         }
         let mut left = self.count;
         while left > 0 {
