@@ -1,4 +1,4 @@
-//! The `accession` binary: arguments in, exit status out.
+//! The `accession` program: arguments in, exit status out.
 
 use std::process::ExitCode;
 

@@ -1,15 +1,15 @@
-//! The exit status, as `diff` has it.
+//! Exit statuses, with the meanings that `diff` gives them.
 
 use std::process::ExitCode;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, or the same.
+    /// The command succeeded, or both sides are the same.
     Done = 0,
     /// A comparison or a check found a difference.
     Differs = 1,
-    /// Bad usage, bad input, I/O: nothing was changed.
+    /// Incorrect usage, invalid input, an I/O error, or output that could not be written.
     Trouble = 2,
 }
 

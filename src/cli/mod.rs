@@ -1,115 +1,107 @@
-//! Everything a terminal needs: arguments, output, exit status. The library knows none of it.
+//! The command line: arguments, output and exit statuses. The library knows nothing of them.
+//!
+//! # Layers
+//!
+//! Each may use only those before it:
+//!
+//! - `exit`, `usage`, `warning`, `commit`: values
+//! - [`output`]: tables, JSON, messages, progress
+//! - `hint`, `report`: errors
+//! - `session`: one run: its registry, its clock, its output
+//! - [`reading`]: the files that a command names
+//! - `apply`, `uniquify`: steps that several commands have in common
+//! - [`args`]: arguments that several commands take
+//! - [`command`]: the commands, one file each
+//! - `arguments`: all arguments of the program
 
+mod apply;
+mod args;
+mod arguments;
 mod command;
+mod commit;
 mod exit;
-mod json;
+mod hint;
 mod output;
-mod progress;
+mod reading;
 mod report;
-mod seen;
-mod selection;
 mod session;
-mod source;
+mod uniquify;
+mod usage;
+mod warning;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::Write;
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use clap::{CommandFactory, FromArgMatches};
 
-pub use exit::Exit;
+use args::standard_input_uses;
+use arguments::Arguments;
+use exit::Exit;
 use session::Session;
-
-/// Behind the options that are a command's own.
-const LAST: usize = 1_000;
-
-/// The register in which an archive enters its data granules.
-///
-/// It says which exact set of granules a dataset held at any time, gives that set an identifier
-/// that every archive computes alike, and never forgets either.
-#[derive(Parser)]
-#[command(name = "accession", version, max_term_width = 100)]
-struct Arguments {
-    /// The registry file
-    #[arg(
-        long,
-        global = true,
-        display_order = LAST,
-        value_name = "PATH",
-        env = "ACCESSION_REGISTRY",
-        default_value = "accession.db",
-        hide_env_values = true
-    )]
-    registry: PathBuf,
-
-    /// Print JSON on stdout, and errors as JSON on stderr
-    #[arg(long, global = true, display_order = LAST)]
-    json: bool,
-
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    #[command(subcommand)]
-    Dataset(command::dataset::Command),
-    Ingest(command::ingest::Args),
-    Delete(command::delete::Args),
-    Change(command::change::Args),
-    Import(command::import::Args),
-    History(command::history::Args),
-    Lookup(command::lookup::Args),
-    Granules(command::granules::Args),
-    Resolve(command::resolve::Args),
-    Compare(command::compare::Args),
-    Cite(command::cite::Args),
-    Check(command::check::Args),
-    Verify(command::verify::Args),
-    Backup(command::backup::Args),
-    Export(command::export::Args),
-    #[command(subcommand)]
-    Mirror(command::mirror::Command),
-    #[command(subcommand)]
-    GranuleId(command::granule_id::Command),
-    #[command(subcommand)]
-    PaymentId(command::payment_id::Command),
-    Completions(command::completions::Args),
-}
+use usage::UsageError;
 
 /// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| report::is_plain(argument));
-    let parsed = match Arguments::try_parse_from(arguments) {
-        Ok(parsed) => parsed,
-        Err(error) => return report::usage(&error, is_plain, wants_json),
-    };
-    if let Err(error) = accession::store::limit_memory() {
-        return report::trouble(&error.into(), parsed.json);
+    let mut command = Arguments::command();
+    let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
+        let uses = standard_input_uses(&matches);
+        Ok((Arguments::from_arg_matches(&matches)?, uses))
+    });
+    match parsed {
+        Ok((arguments, uses)) => {
+            let wants_json = arguments.json;
+            let mut session = Session::new(arguments.registry, wants_json);
+            let result = run_command(arguments.command, uses, &mut session);
+            conclude(result, &mut session)
+        }
+        Err(error) if error.use_stderr() => {
+            report::usage(&error.format(&mut command), is_plain, wants_json)
+        }
+        Err(help) => {
+            let mut session = Session::new(Default::default(), wants_json);
+            let result = print_help(&help, &mut session);
+            conclude(result, &mut session)
+        }
     }
-    let mut session = Session::new(parsed.registry, parsed.json);
-    let result = match parsed.command {
-        Command::Dataset(command) => command.run(&mut session),
-        Command::Ingest(args) => args.run(&mut session),
-        Command::Delete(args) => args.run(&mut session),
-        Command::Change(args) => args.run(&mut session),
-        Command::Import(args) => args.run(&mut session),
-        Command::History(args) => args.run(&mut session),
-        Command::Lookup(args) => args.run(&mut session),
-        Command::Granules(args) => args.run(&mut session),
-        Command::Resolve(args) => args.run(&mut session),
-        Command::Compare(args) => args.run(&mut session),
-        Command::Cite(args) => args.run(&mut session),
-        Command::Check(args) => args.run(&mut session),
-        Command::Verify(args) => args.run(&mut session),
-        Command::Backup(args) => args.run(&mut session),
-        Command::Export(args) => args.run(&mut session),
-        Command::Mirror(command) => command.run(&mut session),
-        Command::GranuleId(command) => command.run(&mut session),
-        Command::PaymentId(command) => command.run(&mut session),
-        Command::Completions(args) => args.run(&mut session),
-    };
+}
+
+fn run_command(
+    command: arguments::Command,
+    standard_input_uses: usize,
+    session: &mut Session,
+) -> Result<Exit> {
+    if standard_input_uses > 1 {
+        return Err(UsageError::new("standard input is named more than once")
+            .with_hint("it can be read only once: save one of the inputs in a file")
+            .into());
+    }
+    accession::limit_memory()?;
+    command.run(session)
+}
+
+/// Prints the help or the version.
+fn print_help(help: &clap::Error, session: &mut Session) -> Result<Exit> {
+    match session.out().columns() {
+        // Only clap knows which colours the terminal has.
+        Some(_) => help.print()?,
+        None => write!(session.out(), "{}", help.render())?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes what is still buffered, and reports what failed. Output that could not be written is
+/// reported as such, whatever error it caused on its way.
+fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
     let result = result.and_then(|exit| session.finish().map(|()| exit));
-    result.unwrap_or_else(|error| report::trouble(&error, parsed.json))
+    match (session.output_failure(), result) {
+        (Some(failure), _) => {
+            report::output_failure(failure, session.committed(), session.is_json())
+        }
+        (None, Ok(exit)) => exit,
+        (None, Err(error)) => report::error(&error, session.is_json()),
+    }
 }

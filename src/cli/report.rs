@@ -1,68 +1,112 @@
-//! An error, as a person or a script reads it: printed in one place.
+//! Errors as a person or a script reads them: printed in one place.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
 
-use accession::Error;
+use accession::{ChangeError, Error, GranuleId, SourceLocation, disk, input, mirror};
+use serde::Serialize;
 
-use super::output::{is_unseen, one_line};
-use super::{Exit, json};
+use super::commit::Commit;
+use super::exit::Exit;
+use super::hint;
+use super::output::{Failure, Label, is_interpreted, json, one_line, write_message};
+use super::usage::UsageError;
 
-/// Something about the command line that clap cannot know.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub(super) struct Usage {
-    pub(super) what: String,
-    pub(super) hint: Option<String>,
+/// An error as `--json` prints it. What is `None` is omitted.
+#[derive(Default, Serialize)]
+struct Report {
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granule: Option<String>,
 }
 
-impl Usage {
-    pub(super) fn new(what: impl Into<String>) -> Self {
-        Usage { what: what.into(), hint: None }
-    }
-
-    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
-        Usage { hint: Some(hint.into()), ..self }
-    }
+/// The object that a report is printed in.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'a Report,
 }
 
-/// Reports trouble. A reader who closed the pipe has what it wanted, and hears nothing; but who
-/// asks for the exit status must not take half an answer for a whole one.
-pub(super) fn trouble(error: &anyhow::Error, json: bool) -> Exit {
-    if is_broken_pipe(error) {
-        return Exit::Trouble;
-    }
-    let (kind, hint) = if let Some(error) = error.downcast_ref::<Error>() {
-        (error.kind(), error.hint())
-    } else if let Some(error) = error.downcast_ref::<Usage>() {
-        ("usage", error.hint.clone())
-    } else if let Some(error) = error.downcast_ref::<accession::input::Error>() {
-        ("input", error.hint())
+/// Reports why a command failed.
+pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
+    // The whole chain of causes on one line. Each says only its own part.
+    let message = format!("{error:#}");
+    let report = if let Some(error) = error.downcast_ref::<Error>() {
+        of_registry(error, message)
+    } else if let Some(error) = error.downcast_ref::<mirror::Error>() {
+        match error {
+            mirror::Error::Registry(error) => of_registry(error, message),
+            mirror::Error::Input(error) => of_input(error, message),
+            other => {
+                let hint = hint::of_mirror(other);
+                Report { kind: other.kind(), message, hint, ..Report::default() }
+            }
+        }
+    } else if let Some(error) = error.downcast_ref::<UsageError>() {
+        let hint = error.hint().map(str::to_owned);
+        Report { kind: "usage", message, hint, ..Report::default() }
+    } else if let Some(error) = error.downcast_ref::<input::Error>() {
+        of_input(error, message)
+    } else if let Some(error) = error.downcast_ref::<disk::Error>() {
+        let kind = error.kind();
+        Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
     } else {
-        ("io", None)
+        Report { kind: "io", message, ..Report::default() }
     };
-    // The whole chain of causes on one line; each says only its own part.
-    print(kind, &format!("{error:#}"), hint.as_deref(), json);
+    report.print(wants_json);
     Exit::Trouble
 }
 
-/// Reports what clap says of the arguments; `--help` and `--version` come this way too.
-pub(super) fn usage(error: &clap::Error, is_plain: bool, json: bool) -> Exit {
-    if !error.use_stderr() {
-        return match error.print() {
-            Ok(()) => Exit::Done,
-            Err(error) => trouble(&error.into(), json),
-        };
-    }
-    if json {
+fn of_registry(error: &Error, message: String) -> Report {
+    let granule = granule_of(error).map(ToString::to_string);
+    let report =
+        Report { kind: error.kind(), message, hint: hint::of(error), granule, ..Report::default() };
+    report.at(location_of(error))
+}
+
+fn of_input(error: &input::Error, message: String) -> Report {
+    let report =
+        Report { kind: "input", message, hint: hint::of_input(error), ..Report::default() };
+    report.at(line_of(Some(&error.location)))
+}
+
+/// Reports that the output of a command is incomplete, and what the command had committed before.
+///
+/// If nothing was committed, a reader that closed its pipe gets no message, because it has what it
+/// wanted. The exit status still says that the output is not complete.
+pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: bool) -> Exit {
+    let (message, hint) = match committed {
+        Some(commit) => (
+            format!(
+                "the change was made, but {} could not be written to standard output: {failure}",
+                commit.output()
+            ),
+            Some(commit.hint().to_owned()),
+        ),
+        None if *failure == Failure::BrokenPipe => return Exit::Trouble,
+        None => (format!("cannot write to standard output: {failure}"), None),
+    };
+    Report { kind: "output", message, hint, ..Report::default() }.print(wants_json);
+    Exit::Trouble
+}
+
+/// Reports what clap says about the arguments; `--help` and `--version` come this way too.
+pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
+    if wants_json {
         let text = error.render().to_string();
-        let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text);
-        print("usage", message, None, json);
+        let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
+        Report { kind: "usage", message, ..Report::default() }.print(wants_json);
     } else if is_plain {
-        // Nothing is left to tell if stderr cannot be written.
+        // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();
     } else {
-        // What clap quotes came from somebody's list, perhaps: without colours, and seen.
+        // clap quotes an argument that a terminal would interpret: escaped, and without colours.
         for line in error.render().to_string().lines() {
             let _ = writeln!(io::stderr(), "{}", one_line(line));
         }
@@ -70,33 +114,72 @@ pub(super) fn usage(error: &clap::Error, is_plain: bool, json: bool) -> Exit {
     Exit::Trouble
 }
 
-/// Whether an argument is text without anything that a terminal obeys.
-pub(super) fn is_plain(argument: &OsStr) -> bool {
-    argument.to_str().is_some_and(|text| !text.contains(is_unseen))
+/// Returns whether an argument contains nothing that a terminal would interpret.
+pub fn is_plain(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| !text.contains(is_interpreted))
 }
 
-fn print(kind: &str, message: &str, hint: Option<&str>, wants_json: bool) {
-    let text = if wants_json {
-        let message = match hint {
-            Some(hint) => format!("{message}; {hint}"),
-            None => message.to_owned(),
-        };
-        json::text(&serde_json::json!({ "error": { "kind": kind, "message": message } }))
-    } else {
-        // What is quoted in it is escaped already; what SQLite or the system says is not.
-        match hint {
-            Some(hint) => format!("error: {}\nhint: {}", one_line(message), one_line(hint)),
-            None => format!("error: {}", one_line(message)),
+impl Report {
+    fn at(self, location: Option<(String, u64)>) -> Self {
+        match location {
+            Some((file, line)) => Report { file: Some(file), line: Some(line), ..self },
+            None => self,
         }
-    };
-    // Nothing is left to tell if stderr cannot be written.
-    let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    fn print(&self, wants_json: bool) {
+        if wants_json {
+            let report = json::to_string(&Envelope { error: self });
+            // If stderr cannot be written, there is nowhere left to report it.
+            let _ = writeln!(io::stderr(), "{report}");
+            return;
+        }
+        write_message(Label::Error, &self.message);
+        if let Some(hint) = &self.hint {
+            write_message(Label::Hint, hint);
+        }
+    }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
+/// The file and line that an error is about.
+fn location_of(error: &Error) -> Option<(String, u64)> {
+    let location = match error {
+        Error::NotHeldThen { location, .. } => location,
+        Error::Change(
+            ChangeError::Held { location, .. }
+            | ChangeError::HeldThen { location, .. }
+            | ChangeError::NotHeld { location, .. }
+            | ChangeError::NotHeldThen { location, .. }
+            | ChangeError::Twice { location, .. }
+            | ChangeError::Both { location, .. }
+            | ChangeError::NotAsExpected { location, .. }
+            | ChangeError::NotAfterLast { location, .. }
+            | ChangeError::Future { location, .. },
+        ) => location,
+        _ => return None,
+    };
+    line_of(location.as_ref())
+}
+
+fn line_of(location: Option<&SourceLocation>) -> Option<(String, u64)> {
+    match location {
+        Some(SourceLocation::Line { source, line }) => Some((source.to_string(), *line)),
+        Some(SourceLocation::Argument { .. }) | None => None,
+    }
+}
+
+/// The granule that an error is about.
+fn granule_of(error: &Error) -> Option<&GranuleId> {
+    match error {
+        Error::NotHeldThen { granule_id, .. } => Some(granule_id),
+        Error::Change(
+            ChangeError::Held { granule_id, .. }
+            | ChangeError::HeldThen { granule_id, .. }
+            | ChangeError::NotHeld { granule_id, .. }
+            | ChangeError::NotHeldThen { granule_id, .. }
+            | ChangeError::Twice { granule_id, .. }
+            | ChangeError::Both { granule_id, .. },
+        ) => Some(granule_id),
+        _ => None,
+    }
 }

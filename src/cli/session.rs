@@ -1,31 +1,40 @@
-//! One run of the program: which registry, which clock, which output.
+//! One run of the program: its registry, its clock and its output.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use accession::{Access, Applied, Error, Registry, Timestamp};
-use anyhow::{Context, Result};
+use accession::{Access, Applied, DatasetName, Registry, Skipped, Stamp, Timestamp, quoted};
+use anyhow::Result;
 use serde::Serialize;
 
-use super::json;
-use super::output::one_line;
-use super::progress::Progress;
-use super::report::Usage;
-use super::seen::Seen;
-use super::source::folder_of;
+use super::commit::Commit;
+use super::output::{
+    Column, Created, Failure, Label, Output, Progress, Table, count, json, write_message,
+};
+use super::usage::UsageError;
+use super::warning::WarningKind;
 
 /// One run of the program.
 pub struct Session {
     registry: PathBuf,
     json: bool,
-    out: io::BufWriter<Seen<io::Stdout>>,
+    out: Output,
+    committed: Option<Commit>,
+}
+
+/// What [`Session::write`] did.
+pub struct Written<T> {
+    /// What the command prints.
+    pub result: T,
+    /// What was committed. If that is `None`, a registry that was created for it is not kept.
+    pub committed: Option<Commit>,
 }
 
 impl Session {
     pub fn new(registry: PathBuf, json: bool) -> Self {
-        let out = Seen::new(io::stdout(), io::stdout().is_terminal());
-        Session { registry, json, out: io::BufWriter::new(out) }
+        Session { registry, json, out: Output::new(), committed: None }
     }
 
     /// Whether stdout carries JSON only.
@@ -33,99 +42,157 @@ impl Session {
         self.json
     }
 
-    /// What the clock says; the only place that reads it.
+    /// The current time. Nothing else reads the clock.
     pub fn now(&self) -> Result<Timestamp> {
         let now = SystemTime::now();
         let micros = match now.duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_micros()).ok(),
             Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
         };
-        micros
-            .and_then(Timestamp::from_micros)
-            .ok_or_else(|| Usage::new("the clock is not within the years 0000 to 9999").into())
+        micros.and_then(Timestamp::from_micros).ok_or_else(|| {
+            UsageError::new("the system clock is not within the years 0000 to 9999").into()
+        })
     }
 
-    /// Waits until an instant has come.
-    pub fn sleep_until(&self, at: Timestamp) -> Result<()> {
-        let micros = at.as_micros() - self.now()?.as_micros();
+    /// The stamp of a change at a time (`None`: now), by this session's clock and user.
+    pub fn stamp(&self, at: Option<Timestamp>) -> Result<Stamp<'_>> {
+        // Checked once here, so that the clock that is read later can be trusted to be readable.
+        let now = self.now()?;
+        Ok(Stamp::new(at, move || self.now().unwrap_or(now)))
+    }
+
+    /// Waits until `instant`.
+    pub fn sleep_until(&self, instant: Timestamp) -> Result<()> {
+        let micros = instant.as_micros() - self.now()?.as_micros();
         std::thread::sleep(Duration::from_micros(u64::try_from(micros).unwrap_or(0)));
         Ok(())
     }
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> Result<Registry> {
-        let mut registry = Registry::open(&self.registry, access)?;
-        registry.set_monitor(Progress::new());
-        Ok(registry)
+        Ok(Registry::open(&self.registry, access)?.with_monitor(Arc::new(Progress::new())))
     }
 
-    /// The folder of a registry that [`Session::write`] would make; none if it would not.
-    pub fn new_in(&self, create: Create) -> Option<&Path> {
-        let is_made = create != Create::Never && !self.registry.exists();
-        is_made.then(|| folder_of(&self.registry))
+    /// The path of the registry that [`Session::write`] would create; `None` if it would not.
+    pub fn new_registry(&self, create: Create) -> Option<&Path> {
+        (create != Create::Never && !self.registry.exists()).then_some(&self.registry)
     }
 
-    /// Does `work` on the registry, and makes it first if it is missing and `create` says so: then
-    /// nobody sees it before the work is done, and if that fails it never was.
+    /// Does `work` on the registry. If the registry is missing and `create` says so, it is created;
+    /// it appears only when the work has succeeded and has changed something.
     ///
-    /// `work` is done twice if another process makes the registry at the same time.
+    /// `work` is done twice if another process creates the registry at the same time.
     pub fn write<T>(
+        &mut self,
+        create: Create,
+        mut work: impl FnMut(&Registry, &Session) -> Result<Written<T>>,
+    ) -> Result<T> {
+        let written = self.write_or_create(create, &mut work)?;
+        if let Some(commit) = written.committed {
+            self.note_commit(commit);
+        }
+        Ok(written.result)
+    }
+
+    fn write_or_create<T>(
         &self,
         create: Create,
-        mut work: impl FnMut(&mut Registry) -> Result<T>,
-    ) -> Result<T> {
+        work: &mut impl FnMut(&Registry, &Session) -> Result<Written<T>>,
+    ) -> Result<Written<T>> {
         if create == Create::Never || self.registry.exists() {
-            return work(&mut self.open(Access::Write)?);
+            return work(&self.open(Access::Write)?, self);
         }
-        let mut new = Registry::draft(&self.registry)?;
-        new.registry.set_monitor(Progress::new());
-        let result = work(&mut new.registry)?;
-        if create == Create::Rehearse {
-            return Ok(result);
+        let new = Registry::prepare(&self.registry)?;
+        let written = work(&new.registry.with_monitor(Arc::new(Progress::new())), self)?;
+        if create == Create::Rehearse || written.committed.is_none() {
+            return Ok(written);
         }
-        match new.publish() {
-            Ok(()) => Ok(result),
-            // Another process made it meanwhile: what we did stands in no registry yet.
-            Err(error) if error.kind() == "registry-exists" => work(&mut self.open(Access::Write)?),
+        match new.put_in_place() {
+            Ok(()) => Ok(written),
+            // Another process created it meanwhile, and it does not contain our work yet.
+            Err(error) if error.kind() == "registry-exists" => {
+                work(&self.open(Access::Write)?, self)
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Says something on stderr that a person should know, though all went well.
-    pub fn warn(&self, message: &str) {
-        let text = if self.json {
-            json::text(&serde_json::json!({ "warning": { "message": message } }))
-        } else {
-            format!("warning: {}", one_line(message))
-        };
-        // Nothing is left to tell if stderr cannot be written.
-        let _ = writeln!(io::stderr(), "{text}");
+    /// Remembers that something was committed, for the case that the output cannot be written.
+    pub fn note_commit(&mut self, commit: Commit) {
+        self.committed = Some(commit);
     }
 
-    /// Says what the library noticed about a change.
+    /// What was committed so far.
+    pub fn committed(&self) -> Option<Commit> {
+        self.committed
+    }
+
+    /// Prints a warning on stderr: the command succeeds, but a person should know something.
+    pub fn warn(&self, kind: WarningKind, message: &str) {
+        if !self.json {
+            return write_message(Label::Warning, message);
+        }
+        let warning = serde_json::json!({ "warning": { "kind": kind.name(), "message": message } });
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
+    }
+
+    /// Prints the warnings about a change.
     pub fn warn_of(&self, applied: &Applied) {
         if let Some(behind_micros) = applied.clock_behind_micros {
             let seconds = behind_micros / 1_000_000;
-            self.warn(&format!(
-                "the clock is {seconds} s behind the last change; stamped a microsecond after that"
-            ));
+            self.warn(
+                WarningKind::ClockBehind,
+                &format!(
+                    "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
+                ),
+            );
         }
-        let skipped = applied.skipped_held + applied.skipped_repeated;
-        if skipped > 0 {
-            self.warn(&format!(
-                "passed over {skipped}: {} held already, {} repeated",
-                applied.skipped_held, applied.skipped_repeated
-            ));
+        let Skipped { held, repeated, missing } = applied.skipped;
+        let parts: Vec<String> =
+            [(held, "already held"), (missing, "not held"), (repeated, "repeated")]
+                .into_iter()
+                .filter(|(number, _)| *number > 0)
+                .map(|(number, why)| format!("{number} {why}"))
+                .collect();
+        if !parts.is_empty() {
+            let skipped = count(held + repeated + missing, "granule");
+            self.warn(WarningKind::Skipped, &format!("skipped {skipped}: {}", parts.join(", ")));
         }
     }
 
-    /// Where output goes: as it is, since what reads a pipe wants the ids themselves (the README's
-    /// check with md5sum), but on a terminal [`Seen`]; buffered, and closed by [`Session::finish`].
-    pub fn out(&mut self) -> &mut impl Write {
+    /// Standard output: buffered, escaped on a terminal, unchanged in a pipe.
+    pub fn out(&mut self) -> &mut Output {
         &mut self.out
     }
 
-    /// Writes one object of JSON on a line.
+    /// A table for standard output.
+    pub fn table(&self, columns: impl Into<Vec<Column>>) -> Table {
+        Table::new(columns, self.out.columns())
+    }
+
+    /// Writes which registry and which dataset were created.
+    pub fn write_created(
+        &mut self,
+        dataset: &DatasetName,
+        created: Created,
+        dry_run: bool,
+    ) -> io::Result<()> {
+        let verb = if dry_run { "would create" } else { "created" };
+        if created.registry {
+            let path =
+                self.registry.canonicalize().or_else(|_| std::path::absolute(&self.registry));
+            let path = path.unwrap_or_else(|_| self.registry.clone());
+            let path = quoted(&path.to_string_lossy()).to_string();
+            writeln!(self.out, "{verb} registry {path}")?;
+        }
+        if created.dataset {
+            writeln!(self.out, "{verb} dataset {dataset}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line of JSON.
     pub fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         json::write(&mut self.out, value)?;
         self.out.write_all(b"\n")
@@ -133,18 +200,23 @@ impl Session {
 
     /// Writes what is still buffered.
     pub fn finish(&mut self) -> Result<()> {
-        self.out.flush().context("cannot write to standard output")
+        Ok(self.out.flush()?)
+    }
+
+    /// Why the output is incomplete; `None` if everything was written so far.
+    pub fn output_failure(&self) -> Option<&Failure> {
+        self.out.failure()
     }
 }
 
-/// Whether a missing registry is made.
+/// Whether a missing registry is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Create {
-    /// No: it is an error.
+    /// A missing registry is an error.
     Never,
-    /// Yes.
+    /// It is created.
     IfMissing,
-    /// Only to try the work on it; then it goes again.
+    /// It is created for a dry run, and removed afterwards.
     Rehearse,
 }
 
@@ -157,14 +229,4 @@ impl Create {
             (true, true) => Create::Rehearse,
         }
     }
-}
-
-/// The library's error in what `show` returned, unpacked: then a closed pipe is seen as one.
-pub fn shown<T>(result: accession::Result<T>) -> Result<T> {
-    result.map_err(|error| match error {
-        Error::Output { source } => {
-            anyhow::Error::from(source).context("cannot write to standard output")
-        }
-        error => error.into(),
-    })
 }

@@ -48,3 +48,15 @@ pub enum Error {
         source: io::Error,
     },
 }
+
+impl Error {
+    /// A stable name of what went wrong, for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Exists { .. } => "file-exists",
+            Error::ReservedName { .. } => "reserved-name",
+            Error::Scratch { .. } => "temporary",
+            Error::Io { .. } => "io",
+        }
+    }
+}

@@ -19,7 +19,6 @@ pub struct InputWarning {
 
 /// What looks like a mistake in a list of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum InputWarningKind {
     /// Lines that begin with `#`.
     Comments,

@@ -1,4 +1,4 @@
-//! What commands do to the registry file, and what they leave alone.
+//! What commands do to the registry file and to the files beside it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -75,10 +75,10 @@ fn a_refused_command_changes_no_row_and_leaves_no_file() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_makes_nothing() {
+fn a_dry_run_changes_nothing_and_creates_nothing() {
     let sandbox = Sandbox::new();
     let printed = sandbox.run("accession ingest DATASET --create --dry-run A");
-    assert!(printed.contains("a dry run: nothing was changed"), "{printed}");
+    assert!(printed.contains("dry run: nothing was changed"), "{printed}");
     assert_eq!(files(&sandbox), [".bin", "fixtures"]);
 
     sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
@@ -102,7 +102,7 @@ fn a_command_that_reads_leaves_no_file_behind() {
 }
 
 #[test]
-fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
+fn a_file_that_is_not_a_registry_is_refused_and_not_changed() {
     let sandbox = sandbox();
     let path = |name: &str| sandbox.path().join(name);
     std::fs::write(path("text.db"), "Just a text file that somebody pointed at.\n").unwrap();
@@ -160,7 +160,7 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
 }
 
 #[test]
-fn an_export_to_a_pipe_that_its_reader_leaves_is_trouble() {
+fn an_export_to_a_pipe_that_its_reader_closes_is_an_error() {
     let sandbox = Sandbox::new();
     let ids: String = (0..20_000).map(|n| format!("granule.{n}\n")).collect();
     std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
@@ -168,22 +168,22 @@ fn an_export_to_a_pipe_that_its_reader_leaves_is_trouble() {
     let pipe = sandbox.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let child = spawn(&sandbox, "export MANY --output pipe");
-    // Opened, so that the export begins, and closed again.
+    // Opening the pipe starts the export; then the pipe is closed.
     drop(std::fs::File::open(&pipe).unwrap());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot write \"pipe\": Broken pipe"), "{}", stderr(&output));
 }
 
-/// Runs the program as someone who owns nothing in the sandbox, whose folder has this mode: root
-/// may write everywhere.
-fn as_nobody(sandbox: &Sandbox, folder_mode: u32, arguments: &str) -> Output {
+/// Runs the program as a user who owns nothing in the sandbox, since root may write everywhere. The
+/// directory of the sandbox has the given mode.
+fn as_nobody(sandbox: &Sandbox, directory_mode: u32, arguments: &str) -> Output {
     let bin = sandbox.path().join("accession");
     set_mode(sandbox.path(), 0o755);
     if !bin.exists() {
         std::fs::copy(program(), &bin).unwrap();
     }
-    set_mode(sandbox.path(), folder_mode);
+    set_mode(sandbox.path(), directory_mode);
     let mut command = Command::new(bin);
     command.args(arguments.split_whitespace()).current_dir(sandbox.path());
     if is_root() {
@@ -209,12 +209,12 @@ fn a_registry_that_cannot_be_written_can_be_read() {
     let registry = sandbox.path().join("accession.db");
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
-    for folder_mode in [0o555, 0o777] {
+    for directory_mode in [0o555, 0o777] {
         for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
-            let output = as_nobody(&sandbox, folder_mode, arguments);
+            let output = as_nobody(&sandbox, directory_mode, arguments);
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         }
-        let output = as_nobody(&sandbox, folder_mode, "--json ingest DATASET C");
+        let output = as_nobody(&sandbox, directory_mode, "--json ingest DATASET C");
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
         assert_eq!(std::fs::read(&registry).unwrap(), bytes);
@@ -224,19 +224,19 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
-fn what_a_writer_has_yet_to_move_into_the_registry_is_read_with_it() {
+fn changes_that_are_still_in_the_wal_file_are_read() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
     let writer = Connection::open(&registry).unwrap();
     writer.execute("UPDATE dataset SET title = 'Only in the -wal file'", []).unwrap();
     set_mode(&registry, 0o444);
-    for folder_mode in [0o555, 0o777] {
-        let output = as_nobody(&sandbox, folder_mode, "dataset show DATASET");
+    for directory_mode in [0o555, 0o777] {
+        let output = as_nobody(&sandbox, directory_mode, "dataset show DATASET");
         assert!(output.status.success(), "{}", stderr(&output));
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(printed.contains("Only in the -wal file"), "{printed}");
     }
-    // What a crash left: nobody can read it here, and without it the answer would be wrong.
+    // A -wal file after a crash cannot be read here, and the result would be wrong without it.
     let wal = sandbox.path().join("accession.db-wal");
     let bytes = std::fs::read(&wal).unwrap();
     set_mode(&registry, 0o644);
@@ -249,7 +249,7 @@ fn what_a_writer_has_yet_to_move_into_the_registry_is_read_with_it() {
 }
 
 #[test]
-fn behind_a_link_what_a_writer_has_yet_to_move_is_read_too() {
+fn changes_in_the_wal_file_are_read_through_a_symbolic_link() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
     let elsewhere = sandbox.path().join("elsewhere");
@@ -265,7 +265,7 @@ fn behind_a_link_what_a_writer_has_yet_to_move_is_read_too() {
 }
 
 #[test]
-fn where_a_lost_registry_left_changes_no_other_is_made() {
+fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
     for ending in ["-wal", "-journal"] {
         let sandbox = sandbox();
         let left = sandbox.path().join(format!("new.db{ending}"));
@@ -281,14 +281,14 @@ fn where_a_lost_registry_left_changes_no_other_is_made() {
             assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
         }
         assert_eq!(std::fs::read(&left).unwrap(), b"changes of another");
-        // An empty one holds nothing that could be lost.
+        // An empty file contains nothing that could be lost.
         std::fs::write(&left, "").unwrap();
         sandbox.run("accession backup new.db");
     }
 }
 
 #[test]
-fn a_registry_that_cannot_be_read_says_so() {
+fn a_registry_that_cannot_be_read_is_an_error_of_its_own_kind() {
     let sandbox = sandbox();
     set_mode(&sandbox.path().join("accession.db"), 0o000);
     let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
@@ -306,7 +306,7 @@ fn spawn(sandbox: &Sandbox, arguments: &str) -> Child {
 }
 
 #[test]
-fn eight_processes_that_make_one_registry_at_once_all_succeed() {
+fn eight_processes_that_create_one_registry_at_once_all_succeed() {
     for _ in 0..10 {
         let sandbox = Sandbox::new();
         let children: Vec<Child> = (0..8)
@@ -316,7 +316,7 @@ fn eight_processes_that_make_one_registry_at_once_all_succeed() {
             let output = child.wait_with_output().unwrap();
             assert!(output.status.success(), "{}", stderr(&output));
         }
-        assert_eq!(sandbox.run("accession dataset list").lines().count(), 8);
+        assert_eq!(sandbox.run("accession dataset list --json").lines().count(), 8);
         assert_eq!(files(&sandbox), [".bin", "accession.db", "fixtures"]);
         assert!(sandbox.command("verify").output().unwrap().status.success());
     }
@@ -343,7 +343,8 @@ fn two_writers_lose_no_change() {
     }
     assert_eq!(sandbox.run("accession granules DATASET").lines().count(), 52);
     assert_eq!(sandbox.run("accession history DATASET --json").lines().count(), 51);
-    assert_eq!(sandbox.run("accession verify"), "DATASET: 51 identifiers ok\n");
+    let verified = sandbox.run("accession verify");
+    assert!(verified.ends_with("\n1 dataset, 51 identifiers: all ok\n"), "{verified}");
 }
 
 #[test]

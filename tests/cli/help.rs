@@ -1,11 +1,11 @@
-//! The help of every command, as one reference: `tests/cli/help.txt`.
+//! The help of every command, compared with `tests/cli/help.txt`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::harness::console::{commands_in, program};
 
-/// `--help` of a command and of those below it.
+/// Appends the `--help` of a command and of its subcommands.
 fn help(path: &[&str], all: &mut String) {
     let output =
         Command::new(program()).args(path).arg("--help").env("COLUMNS", "100").output().unwrap();
@@ -18,7 +18,7 @@ fn help(path: &[&str], all: &mut String) {
 }
 
 #[test]
-fn the_help_is_the_one_that_was_read_and_agreed() {
+fn the_help_of_every_command_is_the_reviewed_one() {
     let mut all = String::new();
     help(&[], &mut all);
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/help.txt");

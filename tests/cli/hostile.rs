@@ -1,4 +1,5 @@
-//! What strangers wrote: into a registry, a list, a file name. It is shown, and nothing obeys it.
+//! Strings that somebody else wrote into a registry, a list or a file name: they are printed so that
+//! no terminal interprets them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,10 +10,11 @@ use rusqlite::Connection;
 
 use crate::harness::console::{Sandbox, program};
 
-/// Erases a screen, names a window, colours (also by a C1 character), ends a line, turns text.
+/// Clears the screen, sets the title of the window and a colour (the latter with a C1 character), ends
+/// the line, and changes the direction of the text.
 const EVIL: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt\u{2066}\u{7f}";
 
-/// A registry with what is evil in every text that may hold it.
+/// A registry with one dataset and two changes.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
@@ -26,7 +28,7 @@ fn alter(sandbox: &Sandbox, sql: &str) {
     connection.execute_batch(&format!("{speed} {sql}")).unwrap();
 }
 
-/// Every command that reads a registry, as one's own or as a primary.
+/// Every command that reads a registry, as its own or as a primary.
 const READERS: [&str; 15] = [
     "dataset list",
     "dataset show DATASET",
@@ -55,7 +57,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn nothing_that_a_stranger_wrote_reaches_a_terminal_as_it_is() {
+fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
     let sandbox = sandbox();
     sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
     let evil = EVIL.replace('\'', "''");
@@ -88,7 +90,7 @@ fn nothing_that_a_stranger_wrote_reaches_a_terminal_as_it_is() {
 }
 
 #[test]
-fn an_id_that_no_granule_can_have_is_shown_escaped() {
+fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
     let sandbox = sandbox();
     alter(&sandbox, &format!("UPDATE granule SET granule_id = '{EVIL}' WHERE granule_id = 'B'"));
     for command in READERS.into_iter().filter(|command| !command.contains("mine.db")) {
@@ -98,17 +100,17 @@ fn an_id_that_no_granule_can_have_is_shown_escaped() {
     }
 }
 
-/// Runs the program with a terminal as its stdout, by script(1) of util-linux; none without that.
+/// Runs the program with a terminal as its stdout, by script(1) of util-linux; `None` without that.
 fn on_a_terminal(sandbox: &Sandbox, arguments: &str) -> Option<String> {
     let mut command = Command::new("script");
     let program = format!("{} {arguments}", program());
-    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path());
+    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env("NO_COLOR", "1");
     let output = command.stdin(Stdio::null()).output().ok()?;
     Some(text(&output.stdout).replace("\r\n", "\n"))
 }
 
 #[test]
-fn an_id_is_itself_in_a_pipe_and_seen_on_a_terminal() {
+fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
     let sandbox = Sandbox::new();
     let turned = "A\u{202e}B";
     let mut ingest = sandbox.command("ingest DATASET --create --at 2001-01-02 B");
@@ -130,7 +132,7 @@ fn an_id_is_itself_in_a_pipe_and_seen_on_a_terminal() {
 }
 
 #[test]
-fn a_message_quotes_what_a_stranger_wrote_and_obeys_none_of_it() {
+fn a_message_quotes_and_escapes_what_it_names() {
     let sandbox = sandbox();
     let (ids, table) = (sandbox.path().join("ids.txt"), sandbox.path().join("table.csv"));
     std::fs::write(ids, format!("D{EVIL}\n")).unwrap();
@@ -173,7 +175,7 @@ fn a_message_quotes_what_a_stranger_wrote_and_obeys_none_of_it() {
 }
 
 #[test]
-fn a_warning_that_names_a_file_obeys_none_of_its_name() {
+fn a_warning_escapes_the_name_of_a_file() {
     let sandbox = sandbox();
     let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
     let name = format!("answer{EVIL}.json");
@@ -182,7 +184,7 @@ fn a_warning_that_names_a_file_obeys_none_of_its_name() {
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let warned = text(&output.stderr);
-    assert!(warned.contains("passed over 1 that the file says are deleted"), "{warned}");
+    assert!(warned.contains("skipped 1 granule that the file marks as deleted"), "{warned}");
     assert_eq!(unseen(&warned), None, "{warned:?}");
 }
 
@@ -218,7 +220,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
     }
 }
 
-/// What a command needs at most, in kB, while it may have no more than this much address space.
+/// Runs a command with a limit on its address space; returns its peak memory in kB.
 #[cfg(target_os = "linux")]
 fn peak_memory(sandbox: &Sandbox, arguments: &str, most_kb: u32) -> (Output, u64) {
     let mut command = Command::new("sh");
@@ -227,7 +229,7 @@ fn peak_memory(sandbox: &Sandbox, arguments: &str, most_kb: u32) -> (Output, u64
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
-    // The high-water mark never falls: what it says shortly before the end is nearly all.
+    // The peak never falls, so its value shortly before the end is close to the final one.
     while child.try_wait().unwrap().is_none() {
         let status = std::fs::read_to_string(&status).unwrap_or_default();
         let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -240,8 +242,8 @@ fn peak_memory(sandbox: &Sandbox, arguments: &str, most_kb: u32) -> (Output, u64
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_value_of_a_hundred_megabytes_is_an_error_and_no_memory() {
-    // Each was read whole, and copied: 200 MB for a title.
+fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
+    // Each value used to be read and copied: 200 MB for a title.
     let cases = [
         ("UPDATE dataset SET title = printf('%.*c', 100000000, 'x')", "dataset show"),
         (

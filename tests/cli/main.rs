@@ -1,4 +1,4 @@
-//! The program as a person or a script meets it.
+//! The program as people and scripts use it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
@@ -11,5 +11,5 @@ mod help;
 mod hostile;
 mod payment;
 mod readme;
-mod registry_paths;
+mod streams;
 mod transcripts;

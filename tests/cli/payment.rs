@@ -1,4 +1,4 @@
-//! Payment ids from many processes, some of them killed: none twice.
+//! Payment ids from many processes, some of them killed: no id is issued twice.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -18,7 +18,7 @@ fn issue(sandbox: &Sandbox, worker: usize, count: usize) -> Child {
 }
 
 #[test]
-fn eight_processes_issue_1_000_ids_each_over_3_workers_and_none_twice() {
+fn eight_processes_issue_1_000_ids_each_for_3_workers_and_no_id_twice() {
     let sandbox = sandbox();
     let children: Vec<Child> = (0..8).map(|n| issue(&sandbox, n % 3, 1_000)).collect();
     let mut all = BTreeSet::new();
@@ -35,14 +35,14 @@ fn eight_processes_issue_1_000_ids_each_over_3_workers_and_none_twice() {
 }
 
 #[test]
-fn processes_killed_200_times_while_they_issue_repeat_no_id() {
+fn processes_killed_200_times_while_they_issue_ids_repeat_none() {
     let sandbox = sandbox();
     let mut all = BTreeSet::new();
     let mut count = 0;
     for round in 0..200_u64 {
         let mut child = issue(&sandbox, 0, 40);
         let mut stdout = child.stdout.take().unwrap();
-        // From before it has opened the registry until after it has printed everything.
+        // The times range from before it opens the registry to after it has printed everything.
         std::thread::sleep(std::time::Duration::from_micros(round * 7_919 % 12_000));
         child.kill().unwrap();
         let mut text = String::new();
@@ -56,7 +56,7 @@ fn processes_killed_200_times_while_they_issue_repeat_no_id() {
         count += ids.len();
         all.extend(ids);
     }
-    // And all that is issued now is new as well.
+    // The ids that are issued now are new as well.
     let rest = issue(&sandbox, 0, 100).wait_with_output().unwrap();
     let rest = String::from_utf8(rest.stdout).unwrap();
     count += rest.lines().count();

@@ -1,4 +1,4 @@
-//! Every command's whole output, in `transcripts/`, one file a command.
+//! The complete output of every command: `transcripts/` has a file for each.
 
 use std::path::PathBuf;
 

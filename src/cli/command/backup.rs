@@ -4,38 +4,41 @@ use std::path::PathBuf;
 use accession::{Access, quoted};
 use anyhow::Result;
 
-use crate::cli::Exit;
+use crate::cli::commit::Commit;
+use crate::cli::exit::Exit;
 use crate::cli::output::count;
 use crate::cli::session::Session;
 
 /// Copy the registry to a file, while others use it, and verify the copy
 ///
-/// The copy is the registry as it was at one moment; it appears whole, and only once every
-/// identifier in it was recomputed. It is a registry like any other: to restore it, move away what
-/// is left of the lost one, with its -wal, -shm and -journal, and put the copy in its place.
+/// The copy is the registry at one moment. The file appears only when it is complete and every
+/// identifier in it has been recomputed. A backup is a registry like any other. To restore it, move
+/// away what is left of the lost registry (also the files that end in -wal, -shm and -journal), and
+/// put the backup in its place.
 ///
 /// Example:
 ///   accession backup /backup/accession-$(date +%F).db
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The file, which must not be there yet
+    /// The file to create; it must not exist
     file: PathBuf,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let backed_up = session.open(Access::Read)?.back_up(&self.file)?;
+        let backup = session.open(Access::Read)?.back_up(&self.file)?;
+        session.note_commit(Commit::Backup);
         if session.is_json() {
-            session.json(&backed_up)?;
+            session.json(&backup)?;
         } else {
             writeln!(
                 session.out(),
                 "{}: {}, {}, all verified; {} bytes",
                 quoted(&self.file.to_string_lossy()),
-                count(backed_up.datasets, "dataset"),
-                count(backed_up.identifiers, "identifier"),
-                backed_up.bytes
+                count(backup.datasets, "dataset"),
+                count(backup.identifiers, "identifier"),
+                backup.bytes
             )?;
         }
         Ok(Exit::Done)

@@ -1,13 +1,16 @@
-use accession::{Change, DatasetName};
+use accession::DatasetName;
 use anyhow::Result;
 
-use super::When;
-use crate::cli::Exit;
-use crate::cli::report::Usage;
+use crate::cli::apply::apply;
+use crate::cli::args::{ChangeArgs, FormatArgs};
+use crate::cli::exit::Exit;
+use crate::cli::reading::{InputFile, each_entry_of_files};
 use crate::cli::session::Session;
-use crate::cli::source::{Reading, entries_of_files};
+use crate::cli::usage::UsageError;
 
-/// Add some granules to a dataset and mark others deleted, in one change
+/// Add granules to a dataset and mark others deleted, in one change
+///
+/// If one granule is refused, nothing is changed. A granule cannot be in both files.
 ///
 /// Example:
 ///   accession change US.FOOL2.002 --ingest new.txt --delete old.txt
@@ -19,30 +22,33 @@ pub struct Args {
 
     /// A file of granules to add; - is stdin (can be repeated)
     #[arg(long, value_name = "FILE")]
-    ingest: Vec<std::path::PathBuf>,
+    ingest: Vec<InputFile>,
 
     /// A file of granules to mark deleted; - is stdin (can be repeated)
     #[arg(long, value_name = "FILE")]
-    delete: Vec<std::path::PathBuf>,
+    delete: Vec<InputFile>,
 
     #[command(flatten)]
-    reading: Reading,
+    format: FormatArgs,
 
     #[command(flatten)]
-    when: When,
+    change: ChangeArgs,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.ingest.is_empty() && self.delete.is_empty() {
-            let usage = Usage::new("no granules are named");
-            return Err(usage.with_hint("name a file with --ingest, --delete, or both").into());
+            return Err(UsageError::new("no granules are named")
+                .with_hint("name a file with --ingest, with --delete, or with both")
+                .into());
         }
-        let change = Change {
-            ingest: entries_of_files(&self.ingest, &self.reading, session)?,
-            delete: entries_of_files(&self.delete, &self.reading, session)?,
-            ..Change::default()
-        };
-        super::apply(session, &self.dataset, self.when, change)
+        let options = self.format.options();
+        let mut change = self.change.change();
+        each_entry_of_files(&self.ingest, &options, session, |entry| Ok(change.ingest(entry)?))?;
+        each_entry_of_files(&self.delete, &options, session, |entry| Ok(change.delete(entry)?))?;
+        let application = self.change.application(false);
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
     }
 }

@@ -1,20 +1,22 @@
 use std::io::{self, Read, Write};
 
 use accession::citation::check::{Checked, Verdict, check};
-use accession::citation::recognise;
-use accession::{Access, quoted};
+use accession::citation::recognise::{self, Pasted};
+use accession::{Access, Resolved, quoted};
 use anyhow::{Context, Result};
 
-use crate::cli::Exit;
+use crate::cli::exit::Exit;
 use crate::cli::output::{count, in_force, one_line, selected_by};
-use crate::cli::report::Usage;
+use crate::cli::reading::CitationText;
 use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 
-/// Say what is known of citations, as people paste them
+/// Check citations, in any form in which people paste them
 ///
-/// Reads the tuple, sentences, BibTeX, RIS and JSON, one or several in a text. Says for each whether
-/// its identifier is known here, and whether its date agrees with it; and of several, which cite the
-/// same granules. Exit status 1: one is unknown, or something in it is not so.
+/// Recognises tuples, sentences, BibTeX, RIS and JSON, one or several in a text. Prints for each
+/// whether its identifier is known to this registry, whether its date agrees, and which citations
+/// are of the same granules. The exit status is 1 if an identifier is unknown or something
+/// disagrees.
 ///
 /// Examples:
 ///   accession check '{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }'
@@ -24,37 +26,54 @@ use crate::cli::session::Session;
 pub struct Args {
     /// The citations; - is stdin
     #[arg(value_name = "CITATION", required = true)]
-    citations: Vec<String>,
+    citations: Vec<CitationText>,
 }
 
-/// More than any list of references has.
+/// A bound on standard input, longer than any list of references.
 const MAX_BYTES: u64 = 64 * 1_024 * 1_024;
+
+/// How many intervals are printed as text for a citation: one set can be held by many datasets.
+const MAX_INTERVALS: usize = 20;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let pasted = self.find()?;
+        let now = session.now()?;
+        let registry = session.open(Access::Read)?;
+        let checked = check(&registry, &pasted, now, |verdict| {
+            if session.is_json() {
+                session.json(&verdict)?;
+            } else {
+                write_verdict(session.out(), &verdict)?;
+            }
+            Ok::<_, anyhow::Error>(())
+        })?;
+        if !session.is_json() {
+            write_same_sets(session.out(), &checked)?;
+            write_differences(session.out(), &checked)?;
+        }
+        Ok(if checked.ok { Exit::Done } else { Exit::Differs })
+    }
+
+    /// The citations in all arguments.
+    fn find(self) -> Result<Vec<Pasted>> {
         let mut pasted = Vec::new();
         for (number, citation) in (1..).zip(self.citations) {
-            let (name, text) = match citation.as_str() {
-                "-" => ("standard input".to_owned(), standard_input()?),
-                _ => (format!("citation {number}"), citation),
+            let (name, text) = match citation {
+                CitationText::StandardInput => ("standard input".to_owned(), standard_input()?),
+                CitationText::Text(text) => (format!("citation {number}"), text),
             };
             let found = recognise::find(&text);
             if found.is_empty() {
-                let start: String = text.trim().chars().take(60).collect();
-                let what = format!("{name} holds no identifier: {}", quoted(&start));
-                let hint = "an identifier is DI: and 32 hexadecimal characters";
-                return Err(Usage::new(what).with_hint(hint).into());
+                let beginning: String = text.trim().chars().take(60).collect();
+                let message = format!("{name} contains no identifier: {}", quoted(&beginning));
+                return Err(UsageError::new(message)
+                    .with_hint("an identifier is DI: followed by 32 hexadecimal characters")
+                    .into());
             }
             pasted.extend(found);
         }
-        let now = session.now()?;
-        let checked = check(&mut session.open(Access::Read)?, &pasted, now)?;
-        if session.is_json() {
-            session.json(&checked)?;
-        } else {
-            write_checked(session.out(), &checked)?;
-        }
-        Ok(if checked.ok { Exit::Done } else { Exit::Differs })
+        Ok(pasted)
     }
 }
 
@@ -65,30 +84,29 @@ fn standard_input() -> Result<String> {
         .read_to_end(&mut bytes)
         .context("cannot read standard input")?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Usage::new("standard input is longer than any list of references").into());
+        let message = format!("standard input is longer than {MAX_BYTES} bytes");
+        return Err(UsageError::new(message).into());
     }
     Ok(decoded(&bytes))
 }
 
-/// A text in UTF-8, or in UTF-16 behind its mark, as some editors save it. What cannot be read around
-/// an identifier is no reason not to read it.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Invalid bytes are
+/// replaced: they do not make the identifiers around them unreadable.
 fn decoded(bytes: &[u8]) -> String {
-    let of = |unit: fn([u8; 2]) -> u16| {
+    let utf_16 = |unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =
             bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
         String::from_utf16_lossy(&units)
     };
     match bytes {
-        [0xff, 0xfe, ..] => of(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => of(u16::from_be_bytes),
+        [0xff, 0xfe, ..] => utf_16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf_16(u16::from_be_bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
-fn write_checked(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
-    for verdict in &checked.citations {
-        write_verdict(out, verdict)?;
-    }
+/// Writes which citations are of the same granules.
+fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
     for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
         let numbers: Vec<String> = set.citations.iter().map(ToString::to_string).collect();
         let (last, first) = numbers
@@ -96,12 +114,18 @@ fn write_checked(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
             .map_or(("", String::new()), |(last, first)| (last.as_str(), first.join(", ")));
         writeln!(out, "{first} and {last} cite the same {}", count(set.granules, "granule"))?;
     }
+    Ok(())
+}
+
+/// Writes how the other sets differ from the first.
+fn write_differences(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
     for difference in &checked.differences {
-        let first_of = |identifier| {
+        let first_citation_of = |identifier| {
             let set = checked.sets.iter().find(|set| set.identifier == identifier);
             set.and_then(|set| set.citations.first()).copied().unwrap_or_default()
         };
-        let (left, right) = (first_of(difference.left), first_of(difference.right));
+        let left = first_citation_of(difference.left);
+        let right = first_citation_of(difference.right);
         let both = count(difference.matched, "granule");
         let (only_left, only_right) = (difference.only_left, difference.only_right);
         writeln!(
@@ -122,22 +146,29 @@ fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
         (Some(problem), true) => writeln!(out, "DISAGREES: {}", one_line(problem))?,
         (None, _) => match &verdict.date {
             Some(date) => writeln!(out, "known, and agrees with its date {date}")?,
-            None => writeln!(out, "known; it names no date")?,
+            None => writeln!(out, "known; it has no date")?,
         },
     }
     if let Some(note) = &verdict.note {
         writeln!(out, "   note: {}", one_line(note))?;
     }
-    for resolved in &verdict.intervals {
-        let instance = &resolved.instance;
-        let granules = count(instance.granules, "granule");
-        write!(out, "   {}  {}  {granules}", instance.dataset, in_force(instance))?;
-        match &resolved.selection {
-            None => writeln!(out)?,
-            Some(part) => writeln!(out, ", {}", selected_by(&part.criteria))?,
-        }
+    for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
+        write_interval(out, resolved)?;
     }
-    Ok(())
+    match verdict.intervals.rows.len().saturating_sub(MAX_INTERVALS) {
+        0 => Ok(()),
+        more => writeln!(out, "   and {more} more; --json lists all"),
+    }
+}
+
+fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
+    let instance = resolved.set.instance();
+    let granules = count(resolved.set.granules(), "granule");
+    write!(out, "   {}  {}  {granules}", instance.dataset, in_force(instance))?;
+    match resolved.set.subset() {
+        None => writeln!(out),
+        Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria)),
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +176,7 @@ mod tests {
     use super::decoded;
 
     #[test]
-    fn utf_16_is_read_behind_its_mark() {
+    fn utf_16_is_decoded_after_its_byte_order_mark() {
         for unit in [u16::to_le_bytes, u16::to_be_bytes] {
             let bytes: Vec<u8> = "\u{feff}{ é }".encode_utf16().flat_map(unit).collect();
             assert_eq!(decoded(&bytes), "{ é }");

@@ -1,22 +1,27 @@
 use std::io::Write;
-use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
-use accession::{Access, Cited, DatasetName, Identifier, Moment, Pattern, Selection, Wanted};
+use accession::{
+    Access, Cited, DatasetName, Identifier, Moment, Named, Pattern, Selection, Wanted,
+};
 use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
-use crate::cli::Exit;
+use crate::cli::args::dataset_at;
+use crate::cli::commit::Commit;
+use crate::cli::exit::Exit;
 use crate::cli::output::in_force;
-use crate::cli::report::Usage;
-use crate::cli::selection::dataset_at;
-use crate::cli::session::{Create, Session};
-use crate::cli::source::entries_of_ids;
+use crate::cli::reading::{InputFile, each_entry_of_file};
+use crate::cli::session::{Create, Session, Written};
+use crate::cli::usage::UsageError;
+use crate::cli::warning::WarningKind;
 
-/// Print a citation of a dataset, or of a part of it, with the identifier inside
+/// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///
-/// A part is kept in the registry, so that its identifier always resolves; the same selection of the
-/// same granules is cited by the same identifier again. What the record lacks is said on stderr.
+/// A subset is saved in the registry, so that its identifier can always be resolved. Citing the same
+/// granules by the same selection again gives the same identifier. Fields that the record of the
+/// dataset lacks are named in a warning.
 ///
 /// Examples:
 ///   accession cite US.FOOL2.002 --at 2001-01-05
@@ -28,29 +33,36 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// As of when: RFC 3339, or a date, which means the end of that day; default: today
+    /// The time: RFC 3339, or a date, which means the end of that day [default: today]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 
-    /// The identifier that was in force
+    /// An identifier that was in force
     #[arg(long, value_name = "DI", conflicts_with = "at")]
     identifier: Option<Identifier>,
 
-    /// text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
-    #[arg(long, value_name = "FORMAT", default_value_t = CitationFormat::Text)]
+    /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value_t = CitationFormat::Text,
+        value_parser = PossibleValuesParser::new(CitationFormat::ALL.map(CitationFormat::name))
+            .try_map(|name| name.parse::<CitationFormat>()),
+        hide_possible_values = true
+    )]
     format: CitationFormat,
 
-    /// Only the granules whose ids match: * any characters, ? one, [a-c] one of them, [!a-c] one of
-    /// the others (can be repeated: any of them)
+    /// Cite only the granules whose ids match: * is any characters, ? is one, [a-c] is one of
+    /// these, [!a-c] is one of the others (can be repeated: a granule must match one of them)
     #[arg(long, value_name = "GLOB", conflicts_with = "identifier")]
     select: Vec<Pattern>,
 
-    /// Only the granules that a file names; - is stdin
+    /// Cite only the granules that a file names; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
-    select_from: Option<PathBuf>,
+    select_from: Option<InputFile>,
 
-    /// A dataset that mirrors this one and held the same granules, for datacite-json and json-ld
-    /// (can be repeated)
+    /// A dataset that mirrors this one and held the same granules, to be named in datacite-json
+    /// and json-ld (can be repeated)
     #[arg(long, value_name = "DATASET", conflicts_with_all = ["select", "select_from"])]
     mirror: Vec<DatasetName>,
 }
@@ -64,7 +76,9 @@ struct Printed<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.mirror.contains(&self.dataset) {
-            return Err(Usage::new(format!("{} is no mirror of itself", self.dataset)).into());
+            return Err(
+                UsageError::new(format!("{} is not a mirror of itself", self.dataset)).into()
+            );
         }
         let now = session.now()?;
         let at = match self.identifier {
@@ -78,24 +92,26 @@ impl Args {
             None => dataset_at(self.dataset.clone(), at, now)?,
         };
         let wanted = match &self.select_from {
-            Some(file) => Some(Wanted::Named(entries_of_ids(file, session)?)),
+            Some(file) => {
+                let mut named = Named::new();
+                each_entry_of_file(file, session, |entry| Ok(named.add(entry)?))?;
+                Some(Wanted::Named(named))
+            }
             None if self.select.is_empty() => None,
             None => Some(Wanted::Patterns(self.select)),
         };
         let cited = match wanted {
-            None => session.open(Access::Read)?.cite(&selection, &self.mirror)?,
-            Some(wanted) => session.write(Create::Never, |registry| {
-                Ok(registry.cite_part(&self.dataset, at, wanted.clone(), now)?)
+            None => session.open(Access::Read)?.snapshot()?.cite(&selection, &self.mirror)?,
+            Some(wanted) => session.write(Create::Never, |registry, _| {
+                let cited = registry.cite_subset(&self.dataset, at, &wanted, now)?;
+                let committed = cited.set.subset().map(|_| Commit::Subset);
+                Ok(Written { result: cited, committed })
             })?,
         };
         warn_of_others(session, at, &cited);
         let citation = Citation::new(cited, at, now.day());
         warn_of_lacking(session, &self.dataset, &citation, self.format);
-        for mirror in citation.unnamed_mirrors() {
-            session.warn(&format!(
-                "the mirror {mirror} is not named: it has neither a DOI of its own nor an address"
-            ));
-        }
+        warn_of_unnamed_mirrors(session, &citation);
         let text = citation.write(self.format);
         if session.is_json() {
             session.json(&Printed { format: self.format.name(), citation: &text })?;
@@ -106,15 +122,18 @@ impl Args {
     }
 }
 
-/// A date cites what was in force when that day ended; a reader should know of the others.
+/// A date cites what was in force at the end of that day; other identifiers of the day are named.
 fn warn_of_others(session: &Session, at: Option<Moment>, cited: &Cited) {
     let Some(at) = at else { return };
     for other in &cited.others {
-        session.warn(&format!(
-            "on {at}, {} was in force too: {}; --at takes a time",
-            other.identifier,
-            in_force(other)
-        ));
+        session.warn(
+            WarningKind::OtherIdentifiers,
+            &format!(
+                "on {at}, {} was also in force: {}; --at can name a time of the day",
+                other.identifier,
+                in_force(other)
+            ),
+        );
     }
 }
 
@@ -126,15 +145,27 @@ fn warn_of_lacking(
 ) {
     let options: Vec<&str> = citation.missing_fields(format).into_iter().map(option_of).collect();
     if !options.is_empty() {
-        session.warn(&format!(
-            "the citation is not whole: `accession dataset edit {dataset}` has yet to be given {}",
-            options.join(", ")
-        ));
+        session.warn(
+            WarningKind::CitationIncomplete,
+            &format!(
+                "the citation is incomplete: `accession dataset edit {dataset}` can add {}",
+                options.join(", ")
+            ),
+        );
     }
 }
 
-/// The option of `dataset edit` that sets a field of the record.
-const fn option_of(field: RecordField) -> &'static str {
+fn warn_of_unnamed_mirrors(session: &Session, citation: &Citation) {
+    for mirror in citation.unnamed_mirrors() {
+        session.warn(
+            WarningKind::MirrorUnnamed,
+            &format!("the mirror {mirror} is not named: it has neither its own DOI nor an address"),
+        );
+    }
+}
+
+/// The option of `dataset edit` that adds a field to the record.
+fn option_of(field: RecordField) -> &'static str {
     match field {
         RecordField::Doi => "--doi",
         RecordField::Title => "--title",

@@ -1,13 +1,12 @@
 use std::io::Write;
 
 use anyhow::Result;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
+use crate::cli::exit::Exit;
 use crate::cli::session::Session;
-use crate::cli::{Arguments, Exit};
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 ///
 /// Example:
 ///   accession completions bash > ~/.local/share/bash-completion/completions/accession
@@ -19,10 +18,11 @@ pub struct Args {
 }
 
 impl Args {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        // Where it cannot write, it panics.
+    /// `program` is the program with all its commands.
+    pub fn run(self, session: &mut Session, mut program: clap::Command) -> Result<Exit> {
+        // `generate` panics where it cannot write.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "accession", &mut script);
+        clap_complete::generate(self.shell, &mut program, "accession", &mut script);
         session.out().write_all(&script)?;
         Ok(Exit::Done)
     }

@@ -1,14 +1,15 @@
-use accession::{Change, DatasetName};
+use accession::DatasetName;
 use anyhow::Result;
 
-use super::When;
-use crate::cli::Exit;
+use crate::cli::apply::apply;
+use crate::cli::args::{ChangeArgs, GranuleArgs};
+use crate::cli::exit::Exit;
 use crate::cli::session::Session;
-use crate::cli::source::Source;
 
 /// Mark granules of a dataset deleted, in one change
 ///
-/// Nothing is ever erased: the dataset as it was before stays there to be looked up.
+/// Nothing is erased: the earlier states of the dataset can still be looked up. If one granule is
+/// refused, nothing is changed.
 ///
 /// Example:
 ///   accession delete US.FOOL2.002 --at 2001-03-01 --note 'corrupt' FOOL2.v2.10.533b2a95
@@ -19,15 +20,19 @@ pub struct Args {
     dataset: DatasetName,
 
     #[command(flatten)]
-    source: Source,
+    granules: GranuleArgs,
 
     #[command(flatten)]
-    when: When,
+    change: ChangeArgs,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let delete = self.source.entries(session)?;
-        super::apply(session, &self.dataset, self.when, Change { delete, ..Change::default() })
+        let mut change = self.change.change();
+        self.granules.each_entry(session, |entry| Ok(change.delete(entry)?))?;
+        let application = self.change.application(false);
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
     }
 }

@@ -1,21 +1,20 @@
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use accession::mirror::manifest;
-use accession::{Access, DatasetName, Error, quoted};
+use accession::disk::{AtomicFile, reserved, scratch};
+use accession::mirror::{self, manifest};
+use accession::{Access, DatasetName, Registry, quoted};
 use anyhow::{Context, Result, anyhow};
-use tempfile::NamedTempFile;
 
-use crate::cli::Exit;
-use crate::cli::report::Usage;
-use crate::cli::session::{Session, shown};
-use crate::cli::source::folder_of;
+use crate::cli::exit::Exit;
+use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 
-/// Print a dataset's whole history as a manifest: all that is needed to rebuild and verify it
+/// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
 ///
-/// JSON Lines, the same bytes for the same history. A file appears at --output whole or not at all,
-/// and takes the place of another manifest, but of nothing else.
+/// A manifest is JSON Lines; the same history gives the same bytes. The file that --output names
+/// appears only when it is complete. It may replace another manifest, but no other file.
 ///
 /// Examples:
 ///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
@@ -26,69 +25,82 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// The file; default: stdout
+    /// The file to write [default: stdout]
     #[arg(long, value_name = "F")]
     output: Option<PathBuf>,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut registry = session.open(Access::Read)?;
+        let registry = session.open(Access::Read)?;
         match self.output {
-            None => shown(manifest::write(&mut registry, &self.dataset, session.out()))?,
-            Some(path) => {
-                let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
-                let mut fill = |file: &File| -> Result<()> {
-                    let mut out = BufWriter::new(file);
-                    // A reader that closed this pipe lacks something, unlike that of our stdout.
-                    let unwritten = |source: io::Error| anyhow!("{}: {source}", cannot());
-                    match manifest::write(&mut registry, &self.dataset, &mut out) {
-                        Err(Error::Output { source }) => Err(unwritten(source)),
-                        result => result.map_err(Into::into),
-                    }?;
-                    out.flush().map_err(unwritten)
-                };
-                match target(&path)? {
-                    Target::File(path) => {
-                        let draft = draft(&path).with_context(cannot)?;
-                        fill(draft.as_file())?;
-                        draft.as_file().sync_all().with_context(cannot)?;
-                        let persisted = draft.persist(&path);
-                        persisted.map_err(|persist| persist.error).with_context(cannot)?;
-                    }
-                    Target::Stream(file) => fill(&file)?,
-                }
-            }
+            None => print(&registry, &self.dataset, session)?,
+            Some(path) => export_to(&registry, &self.dataset, &path)?,
         }
         Ok(Exit::Done)
     }
 }
 
-/// What stands at the place of the output.
+/// Prints the manifest. It is written to a temporary file first: while the registry is read, nobody
+/// must wait for a terminal or a pipe.
+fn print(registry: &Registry, dataset: &DatasetName, session: &mut Session) -> Result<()> {
+    let mut spool = BufWriter::new(scratch::file()?);
+    manifest::write(registry, dataset, &mut spool)?;
+    let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
+    spool.rewind()?;
+    io::copy(&mut spool, session.out())?;
+    Ok(())
+}
+
+/// Writes the manifest to what `path` names: a file that appears when it is complete, or a pipe.
+fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
+    let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
+    // The cause becomes part of the message: a broken pipe is an error here, while a reader of
+    // stdout may leave when it has seen enough.
+    let cannot_because = |source: io::Error| anyhow!("{}: {source}", cannot());
+    let write_to = |file: &File| -> Result<()> {
+        let mut out = BufWriter::new(file);
+        match manifest::write(registry, dataset, &mut out) {
+            Err(mirror::Error::Output { source }) => return Err(cannot_because(source)),
+            result => result?,
+        }
+        out.flush().map_err(cannot_because)
+    };
+    match target(path)? {
+        Target::Stream(file) => write_to(&file),
+        Target::File(path) => {
+            let temporary = AtomicFile::beside(&path).with_context(cannot)?;
+            write_to(temporary.as_file())?;
+            Ok(temporary.replace().with_context(cannot)?)
+        }
+    }
+}
+
+/// What the path of the output names.
 enum Target {
-    /// Nothing, or a manifest that the new one takes the place of.
+    /// A file that does not exist yet, or a manifest that is replaced.
     File(PathBuf),
     /// A pipe or a device.
     Stream(File),
 }
 
-/// Looks at the place of the output. Nothing but a manifest may be overwritten: the registry lies
-/// beside it, and a slip of the hand must not cost it.
+/// Decides how the output is written. Only a manifest may be overwritten: a typing error must not
+/// cost the registry, which is often in the same directory.
 fn target(path: &Path) -> Result<Target> {
+    reserved::check(path)?;
     let name = path.to_string_lossy();
     let shown = quoted(&name);
     let cannot = || format!("cannot write {shown}");
-    // Of what a link leads to; a pipe has no other name than the link.
+    // `metadata` follows links. A pipe is opened by the path as it was given.
     match path.metadata() {
         Ok(kind) if kind.is_file() || kind.is_dir() => {}
         Ok(_) => {
-            return Ok(Target::Stream(
-                File::options().write(true).open(path).with_context(cannot)?,
-            ));
+            let file = File::options().write(true).open(path).with_context(cannot)?;
+            return Ok(Target::Stream(file));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
-            let usage = Usage::new(format!("{shown} is a link that leads nowhere"));
-            return Err(usage.with_hint("name the file itself").into());
+            let message = format!("{shown} is a link to a file that does not exist");
+            return Err(UsageError::new(message).with_hint("name the file itself").into());
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Target::File(path.into()));
@@ -97,26 +109,15 @@ fn target(path: &Path) -> Result<Target> {
     }
     let path = path.canonicalize().with_context(cannot)?;
     let mut beginning = Vec::new();
-    let key = manifest::BEGINNING.as_bytes();
+    let manifest_beginning = manifest::BEGINNING.as_bytes();
     let file = File::open(&path).with_context(cannot)?;
-    file.take(key.len() as u64).read_to_end(&mut beginning).with_context(cannot)?;
-    if !beginning.is_empty() && beginning != key {
-        let what = format!("{shown} is there already, and is no manifest: it is left as it is");
-        return Err(Usage::new(what).with_hint("name another file, or move that away").into());
+    let beginning_bytes = manifest_beginning.len() as u64;
+    file.take(beginning_bytes).read_to_end(&mut beginning).with_context(cannot)?;
+    if !beginning.is_empty() && beginning != manifest_beginning {
+        let message = format!("{shown} exists and is not a manifest: it was not overwritten");
+        return Err(UsageError::new(message)
+            .with_hint("name another file, or move this one away")
+            .into());
     }
     Ok(Target::File(path))
-}
-
-/// A file that takes the place of `path` once it is whole.
-fn draft(path: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    // As any new file: the umask has its say, not the 0600 of a temporary one.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let draft = builder.tempfile_in(folder_of(path));
-    // Without the name of the draft, which nobody gave.
-    draft.map_err(|error| io::Error::from(error.kind()))
 }

@@ -5,11 +5,13 @@ use accession::minting::unique_granule::{CollectionId, Formula, HashLength, expl
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Exit;
+use crate::cli::args::GranuleArgs;
+use crate::cli::exit::Exit;
+use crate::cli::output::Column;
 use crate::cli::session::Session;
-use crate::cli::source::{Source, Uniquify};
+use crate::cli::uniquify::Uniquify;
 
-/// Make, explain and weigh NASA Cumulus' unique granule ids; needs no registry
+/// Make and explain the unique granule ids of NASA Cumulus, without a registry
 #[derive(clap::Subcommand)]
 pub enum Command {
     New(New),
@@ -17,10 +19,10 @@ pub enum Command {
     Risk(Risk),
 }
 
-/// Print the unique id of each of these producer's ids, one a line
+/// Print a unique granule id for each producer id, one a line
 ///
-/// It is the id, _ and the beginning of a hash of the collection; with --timestamp of the time as
-/// well, so that each call gives another.
+/// A unique id is the producer id, an underscore, and the beginning of a hash of the collection.
+/// With --timestamp the time is hashed too, so that every call makes different ids.
 ///
 /// Example:
 ///   accession granule-id new MOD09GQ.A2017224.h09v02.006 --collection MOD09GQ___006
@@ -28,25 +30,26 @@ pub enum Command {
 #[command(verbatim_doc_comment)]
 pub struct New {
     #[command(flatten)]
-    source: Source,
+    granules: GranuleArgs,
 
     /// The collection: name___version
     #[arg(long, value_name = "C")]
     collection: CollectionId,
 
-    /// How many characters of the hash: 1 to 22
+    /// The number of hash characters: 1 to 22
     #[arg(long, value_name = "N", default_value = "8")]
     hash_length: HashLength,
 
-    /// Hash the time as well, so that each call gives another id
+    /// Also hash the current time, so that every call makes different ids
     #[arg(long)]
     timestamp: bool,
 }
 
-/// Take a unique id apart, and say which formula made it for this collection
+/// Split a unique granule id, and show which formula made it for a collection
 ///
-/// C: of the collection, as shipped. B: of the granule and the collection, of July 2025. Exit
-/// status 1: neither, so of another collection, or with a time.
+/// Formula C hashes the collection (as released), formula B the granule and the collection (July
+/// 2025). The exit status is 1 if neither made the id: it belongs to another collection, or a time
+/// was hashed too.
 ///
 /// Example:
 ///   accession granule-id explain MOD09GQ.A2017224.h09v02.006_wJJ69jjW --collection MOD09GQ___006
@@ -62,21 +65,21 @@ pub struct Explain {
     collection: CollectionId,
 }
 
-/// Say how likely it is that two ingests of one producer's id get the same unique id
+/// Show how likely it is that two ingests of one producer id get the same unique id
 ///
-/// The birthday bound, by the 63 symbols that a suffix has, and by the 64 that Cumulus' document
-/// reckons with.
+/// This is the birthday bound, computed with the 63 symbols that a suffix can have, and with the 64
+/// that the documentation of Cumulus assumes.
 ///
 /// Example:
 ///   accession granule-id risk --ingests 10000
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Risk {
-    /// How many ingests of one id, each with a time
+    /// The number of ingests of one producer id, each with a hashed time
     #[arg(long, value_name = "N")]
     ingests: u64,
 
-    /// How many characters of the hash; default: a table of all
+    /// The number of hash characters [default: a table of all]
     #[arg(long, value_name = "N")]
     hash_length: Option<HashLength>,
 }
@@ -116,9 +119,19 @@ impl Command {
 
 impl New {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let entries = self.source.entries(session)?;
-        let uniquify = Uniquify::new(self.collection, self.hash_length, self.timestamp);
-        for entry in uniquify.apply(entries, session)? {
+        let mut entries = Vec::new();
+        self.granules.each_entry(session, |entry| {
+            entries.push(entry);
+            Ok(())
+        })?;
+        let uniquify = Uniquify {
+            collection: self.collection,
+            hash_length: self.hash_length,
+            hashes_time: self.timestamp,
+        };
+        let now = session.now()?;
+        for (index, entry) in (0..).zip(entries) {
+            let entry = uniquify.apply(entry, index, now)?;
             if session.is_json() {
                 session.json(&Made {
                     granule: &entry.granule_id,
@@ -151,9 +164,9 @@ impl Explain {
             })?;
         } else {
             let made = match formula {
-                Some(Formula::B) => "B: of the granule and the collection, of July 2025",
-                Some(Formula::C) => "C: of the collection, as shipped",
-                None => "neither B nor C: another collection, or with a time",
+                Some(Formula::B) => "B: a hash of the granule and the collection (July 2025)",
+                Some(Formula::C) => "C: a hash of the collection (as released)",
+                None => "neither B nor C: another collection, or a hash of the time too",
             };
             let out = session.out();
             writeln!(out, "producer    {producer}")?;
@@ -170,9 +183,7 @@ impl Risk {
             Some(length) => vec![length],
             None => HashLength::all().collect(),
         };
-        if !session.is_json() {
-            writeln!(session.out(), "characters  63 symbols      64 symbols (the document)")?;
-        }
+        let mut table = session.table(RISK_COLUMNS);
         for length in lengths {
             let (by_63, by_64) = (risk(self.ingests, length, 63), risk(self.ingests, length, 64));
             if session.is_json() {
@@ -183,15 +194,22 @@ impl Risk {
                     risk_by_64_symbols: by_64,
                 })?;
             } else {
-                let (by_63, by_64) = (percent(by_63), percent(by_64));
-                writeln!(session.out(), "{:10}  {by_63:14}  {by_64}", length.get())?;
+                let cells = [length.get().to_string(), percent(by_63), percent(by_64)];
+                table.add_row(session.out(), cells)?;
             }
         }
+        table.finish(session.out())?;
         Ok(Exit::Done)
     }
 }
 
-/// A probability with four figures.
+const RISK_COLUMNS: [Column; 3] = [
+    Column::number("characters"),
+    Column::text("63 symbols"),
+    Column::text("64 symbols (documentation)"),
+];
+
+/// A probability in percent, with four digits.
 fn percent(probability: f64) -> String {
     let percent = 100.0 * probability;
     if percent == 0.0 || percent >= 1e-3 {

@@ -3,12 +3,16 @@ use std::io::Write;
 use accession::{Access, DatasetName, GranuleId, Identifier, Moment, Selection, quoted};
 use anyhow::Result;
 
-use crate::cli::Exit;
-use crate::cli::output::in_force;
-use crate::cli::selection::dataset_at;
-use crate::cli::session::{Session, shown};
+use crate::cli::args::dataset_at;
+use crate::cli::exit::Exit;
+use crate::cli::output::{Column, in_force};
+use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
 /// List the exact granules that a dataset held, in canonical order
+///
+/// With --producer, list instead every period in which granules with this producer id were held;
+/// the exit status is 1 if there was none.
 ///
 /// Examples:
 ///   accession granules US.FOOL2.002 --at 2001-01-05
@@ -19,16 +23,15 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// The time: RFC 3339, or a date, which means the end of that day; default: now
+    /// The time: RFC 3339, or a date, which means the end of that day [default: now]
     #[arg(long, value_name = "T", conflicts_with = "identifier")]
     at: Option<Moment>,
 
-    /// The identifier that was in force
+    /// An identifier that was in force
     #[arg(long, value_name = "DI")]
     identifier: Option<Identifier>,
 
-    /// Every stay of the granules that their producer called so, held still or not; exit status 1
-    /// if there is none
+    /// A producer id
     #[arg(long, value_name = "ID", conflicts_with_all = ["at", "identifier"])]
     producer: Option<GranuleId>,
 }
@@ -36,44 +39,68 @@ pub struct Args {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(producer) = &self.producer {
-            return of_producer(session, &self.dataset, producer);
+            return list_of_producer(session, &self.dataset, producer);
         }
         let selection = match self.identifier {
             Some(identifier) => Selection::Identifier { identifier, dataset: Some(self.dataset) },
             None => dataset_at(self.dataset, self.at, session.now()?)?,
         };
-        let mut registry = session.open(Access::Read)?;
-        let selected = shown(registry.granules(&selection, |granule| {
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let selected = snapshot.select(&selection)?;
+        let granules = snapshot.granules(&selected.set)?;
+        drop(snapshot);
+        for granule in granules {
+            let granule = granule?;
             if session.is_json() {
-                session.json(&granule)
+                session.json(&granule)?;
             } else {
-                let id = granule.granule_id.as_str();
-                writeln!(session.out(), "{id}")
+                writeln!(session.out(), "{}", granule.granule_id.as_str())?;
             }
-        }))?;
+        }
         if let (Some(at), false) = (self.at, selected.others.is_empty()) {
-            session.warn(&format!(
-                "on {at} the dataset changed; these are its granules {}",
-                in_force(&selected.instance)
-            ));
+            session.warn(
+                WarningKind::OtherIdentifiers,
+                &format!(
+                    "the dataset changed on {at}; these are its granules {}",
+                    in_force(selected.instance())
+                ),
+            );
         }
         Ok(Exit::Done)
     }
 }
 
-fn of_producer(session: &mut Session, dataset: &DatasetName, producer: &GranuleId) -> Result<Exit> {
-    let mut registry = session.open(Access::Read)?;
-    let stays = shown(registry.granules_of_producer(dataset, producer, |granule| {
+const HOLDING_PERIOD: [Column; 3] =
+    [Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
+
+fn list_of_producer(
+    session: &mut Session,
+    dataset: &DatasetName,
+    producer: &GranuleId,
+) -> Result<Exit> {
+    let snapshot = session.open(Access::Read)?.snapshot()?;
+    let granules = snapshot.granules_of_producer(dataset, producer)?;
+    drop(snapshot);
+    let mut table = session.table(HOLDING_PERIOD);
+    let mut periods = 0;
+    for granule in granules {
+        let granule = granule?;
+        periods += 1;
         if session.is_json() {
-            return session.json(&granule);
+            session.json(&granule)?;
+            continue;
         }
-        let until = granule.deleted.map_or("now".to_owned(), |deleted| deleted.to_string());
-        let id = granule.granule_id.as_str();
-        writeln!(session.out(), "{id}  {} until {until}", granule.ingested)
-    }))?;
-    if stays == 0 {
+        let deleted = granule.deleted.map_or("held".to_owned(), |deleted| deleted.to_string());
+        let cells = [granule.granule_id.to_string(), granule.ingested.to_string(), deleted];
+        table.add_row(session.out(), cells)?;
+    }
+    table.finish(session.out())?;
+    if periods == 0 {
         let producer = quoted(producer.as_str());
-        session.warn(&format!("{dataset} never held a granule with the producer id {producer}"));
+        session.warn(
+            WarningKind::NeverHeld,
+            &format!("{dataset} never held a granule with the producer id {producer}"),
+        );
         return Ok(Exit::Differs);
     }
     Ok(Exit::Done)

@@ -1,13 +1,11 @@
-use std::io::Write;
-
 use accession::{Access, DatasetName, Instance};
 use anyhow::Result;
 
-use crate::cli::Exit;
-use crate::cli::output::one_line;
-use crate::cli::session::{Session, shown};
+use crate::cli::exit::Exit;
+use crate::cli::output::{Column, one_line};
+use crate::cli::session::Session;
 
-/// List every identifier that a dataset ever had, and since when
+/// List every identifier of a dataset, with the time from which it was in force
 ///
 /// Example:
 ///   accession history US.FOOL2.002
@@ -18,29 +16,37 @@ pub struct Args {
     dataset: DatasetName,
 }
 
+const COLUMNS: [Column; 5] = [
+    Column::text("timestamp"),
+    Column::text("identifier"),
+    Column::number("granules"),
+    Column::text("change"),
+    Column::prose("note"),
+];
+
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut registry = session.open(Access::Read)?;
-        let mut is_first = true;
-        shown(registry.history(&self.dataset, |instance| {
+        let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
+        let mut table = session.table(COLUMNS);
+        for instance in history {
+            let instance = instance?;
             if session.is_json() {
-                return session.json(&instance);
+                session.json(&instance)?;
+            } else {
+                table.add_row(session.out(), cells(&instance))?;
             }
-            if std::mem::take(&mut is_first) {
-                let identifier = "identifier";
-                writeln!(session.out(), "{:20}  {identifier:32}  granules  change", "timestamp")?;
-            }
-            write_row(session.out(), &instance)
-        }))?;
+        }
+        table.finish(session.out())?;
         Ok(Exit::Done)
     }
 }
 
-fn write_row(out: &mut impl Write, instance: &Instance) -> std::io::Result<()> {
-    let Instance { timestamp, identifier, granules, ingested, deleted, .. } = instance;
-    write!(out, "{timestamp:20}  {identifier}  {granules:8}  +{ingested} -{deleted}")?;
-    match &instance.note {
-        Some(note) => writeln!(out, "  {}", one_line(note)),
-        None => writeln!(out),
-    }
+fn cells(instance: &Instance) -> [String; 5] {
+    [
+        instance.timestamp.to_string(),
+        instance.identifier.to_string(),
+        instance.granules.to_string(),
+        format!("+{} -{}", instance.ingested, instance.deleted),
+        instance.note.as_deref().map(|note| one_line(note).to_string()).unwrap_or_default(),
+    ]
 }

@@ -1,15 +1,17 @@
+use accession::DatasetName;
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::{Change, DatasetName};
 use anyhow::Result;
 
-use super::When;
-use crate::cli::Exit;
+use crate::cli::apply::apply;
+use crate::cli::args::{ChangeArgs, GranuleArgs};
+use crate::cli::exit::Exit;
 use crate::cli::session::Session;
-use crate::cli::source::{Source, Uniquify};
+use crate::cli::uniquify::Uniquify;
 
 /// Add granules to a dataset, in one change
 ///
-/// The granules are named as arguments, in files, or both. If one of them is refused, all are.
+/// Granules are named as arguments, in files, or both. If one granule is refused, nothing is
+/// changed.
 ///
 /// Examples:
 ///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
@@ -21,46 +23,59 @@ pub struct Args {
     dataset: DatasetName,
 
     #[command(flatten)]
-    source: Source,
+    granules: GranuleArgs,
 
     #[command(flatten)]
-    when: When,
+    change: ChangeArgs,
 
-    /// Pass over granules that are held already, or named twice
+    /// Skip granules that are already held or that are repeated in the input
     #[arg(long)]
     skip_existing: bool,
 
-    /// Register these producer's ids under unique ids for this collection, name___version, and keep
-    /// both (see granule-id)
+    /// Treat the ids as producer ids of this collection (name___version): register a unique id
+    /// made from each, and keep both (see granule-id)
     #[arg(long, value_name = "COLLECTION")]
     uniquify: Option<CollectionId>,
 
-    /// How many characters of the hash a unique id has
+    /// The number of hash characters in a unique id
     #[arg(long, value_name = "N", default_value = "8", requires = "uniquify")]
     hash_length: HashLength,
 
-    /// Hash the time as well, so that each ingest gives another unique id
+    /// Also hash the current time, so that every ingest makes different unique ids
     #[arg(long, requires = "uniquify")]
     timestamp: bool,
 
-    /// Make the dataset, and the registry, if it is not there
+    /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut ingest = self.source.entries(session)?;
-        if let Some(collection) = self.uniquify {
-            let uniquify = Uniquify::new(collection, self.hash_length, self.timestamp);
-            ingest = uniquify.apply(ingest, session)?;
+        let uniquify = self.uniquify.map(|collection| {
+            let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
+            Uniquify { collection, hash_length, hashes_time }
+        });
+        let mut change = self.change.change();
+        if self.skip_existing {
+            change.skip_existing();
         }
-        let change = Change {
-            ingest,
-            skip_existing: self.skip_existing,
-            create: self.create,
-            ..Change::default()
-        };
-        super::apply(session, &self.dataset, self.when, change)
+        if self.create {
+            change.create_dataset();
+        }
+        let now = session.now()?;
+        let mut index = 0;
+        self.granules.each_entry(session, |entry| {
+            let entry = match &uniquify {
+                Some(uniquify) => uniquify.apply(entry, index, now)?,
+                None => entry,
+            };
+            index += 1;
+            Ok(change.ingest(entry)?)
+        })?;
+        let application = self.change.application(self.create);
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
     }
 }

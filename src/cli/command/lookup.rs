@@ -2,14 +2,16 @@ use accession::{Access, DatasetName, Instance, Moment};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::Exit;
+use crate::cli::args::dataset_at;
+use crate::cli::exit::Exit;
 use crate::cli::output::{in_force, write_instance};
-use crate::cli::selection::dataset_at;
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
-/// Show the identifier that was in force at a time
+/// Show the identifier of a dataset that was in force at a time
 ///
-/// A date means the identifier in force when that day ended; the others of that day are named.
+/// A date means the end of that day. If other identifiers were in force during the day, a warning
+/// names them.
 ///
 /// Example:
 ///   accession lookup US.FOOL2.002 --at 2001-01-05
@@ -19,7 +21,7 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// The time: RFC 3339, or a date; default: now
+    /// The time: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 }
@@ -35,20 +37,20 @@ struct Found<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let selection = dataset_at(self.dataset, self.at, session.now()?)?;
-        let selected = session.open(Access::Read)?.select(&selection)?;
+        let selected = session.open(Access::Read)?.snapshot()?.select(&selection)?;
         if session.is_json() {
-            let found = Found { instance: &selected.instance, others: &selected.others };
+            let found = Found { instance: selected.instance(), others: &selected.others };
             session.json(&found)?;
             return Ok(Exit::Done);
         }
-        write_instance(session.out(), &selected.instance)?;
+        write_instance(session.out(), selected.instance())?;
         if let Some(at) = self.at {
             for other in &selected.others {
-                session.warn(&format!(
-                    "on {at}, {} was in force too: {}",
-                    other.identifier,
-                    in_force(other)
-                ));
+                let (identifier, in_force) = (other.identifier, in_force(other));
+                session.warn(
+                    WarningKind::OtherIdentifiers,
+                    &format!("on {at}, {identifier} was also in force: {in_force}"),
+                );
             }
         }
         Ok(Exit::Done)

@@ -1,18 +1,20 @@
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use accession::mirror::{
-    MirrorComparison, Primary, PullOptions, Pulled, Standing, Status, compare, pull,
+    MirrorDifference, MirrorStatus, PullOptions, Pulled, Run, Standing, Status, UnknownMirror,
+    compare, pull,
 };
-use accession::{Access, DatasetName, Difference, Instance, Moment, Registry, Stamp};
+use accession::{Access, Counts, DatasetName, Instance, Moment, Skipped};
 use anyhow::Result;
+use serde::Serialize;
 
-use crate::cli::output::{count, write_work};
-use crate::cli::report::Usage;
-use crate::cli::selection::refuse_future;
-use crate::cli::session::{Create, Session, shown};
-use crate::cli::source::open;
-use crate::cli::{Exit, json};
+use crate::cli::args::PrimaryArgs;
+use crate::cli::commit::Commit;
+use crate::cli::exit::Exit;
+use crate::cli::output::{
+    AppliedJson, Column, Created, Outcome, Spool, Table, count, json, write_json_list, write_work,
+};
+use crate::cli::session::{Create, Session, Written};
 
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
@@ -21,27 +23,10 @@ pub enum Command {
     Pull(Pull),
 }
 
-/// The other side.
-#[derive(clap::Args)]
-struct Other {
-    /// The mirror: a dataset of this registry
-    dataset: DatasetName,
-
-    /// The primary: a manifest, gzip or not, or a registry file; - is a manifest on stdin
-    primary: PathBuf,
-
-    /// Its dataset; default: the one of the same name, or the only one
-    #[arg(long, value_name = "N")]
-    primary_dataset: Option<DatasetName>,
-
-    /// As of when: RFC 3339, or a date, which means the end of that day; default: its latest change
-    #[arg(long, value_name = "T")]
-    primary_at: Option<Moment>,
-}
-
-/// Say whether a mirror is identical, behind, ahead or diverged, and which granules to mend
+/// Show whether a mirror is identical to its primary, behind, ahead or diverged
 ///
-/// Exit status 0 means identical, and nothing else: every granule of both sides was compared.
+/// Every granule of both is compared, and those that only one of them has are listed. The exit
+/// status is 0 only if they are identical.
 ///
 /// Example:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -49,16 +34,17 @@ struct Other {
 #[command(verbatim_doc_comment)]
 pub struct Compare {
     #[command(flatten)]
-    other: Other,
+    primary: PrimaryArgs,
 
-    /// Show all granules that differ, not only the first 20
+    /// List all granules that differ, instead of the first 20
     #[arg(long)]
     all: bool,
 }
 
-/// Make a mirror hold what its primary holds, in one change that proves itself by the identifier
+/// Make a mirror hold what its primary holds, in one change
 ///
-/// Exit status 0 means that the mirror is now identical.
+/// The change is committed only if the new identifier is that of the primary. Exit status 0 means
+/// that the mirror is now identical to it.
 ///
 /// Example:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
@@ -66,18 +52,18 @@ pub struct Compare {
 #[command(verbatim_doc_comment)]
 pub struct Pull {
     #[command(flatten)]
-    other: Other,
+    primary: PrimaryArgs,
 
-    /// When the change takes effect here: RFC 3339, or a date, which means its 00:00:00Z; default:
-    /// now
+    /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
+    /// that day [default: now]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 
-    /// Make the dataset, and the registry, if it is not there
+    /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
 
-    /// Show what would be done, and leave everything as it is
+    /// Show what would be done, without changing anything
     #[arg(long)]
     dry_run: bool,
 }
@@ -91,134 +77,144 @@ impl Command {
     }
 }
 
-impl Other {
-    fn open(&self, session: &Session) -> Result<Primary> {
-        let now = session.now()?;
-        if let Some(at) = self.primary_at {
-            refuse_future(at, now)?;
-        }
-        let named = self.primary_dataset.as_ref();
-        Ok(if self.primary == Path::new("-") {
-            let (stdin, name) = open(&self.primary)?;
-            Primary::from_manifest(stdin, &name, &self.dataset, named, now)?
-        } else {
-            Primary::open(&self.primary, &self.dataset, named, now)?
-        })
-    }
-}
-
-/// Granules that are shown unless all are asked for.
-const SHOWN: u64 = 20;
+/// How many granules are listed without `--all`.
+const MAX_LISTED: usize = 20;
 
 impl Compare {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut primary = self.other.open(session)?;
-        let mut registry = session.open(Access::Read)?;
-        registry.dataset(&self.other.dataset)?;
-        let (dataset, at) = (&self.other.dataset, self.other.primary_at);
-        // What is found comes first, and then what it is about: so it is compared once to count.
-        let found = compare(&mut registry, dataset, &mut primary, at, |_| Ok(()))?;
-        if session.is_json() {
-            write_json(session, &mut registry, dataset, &mut primary, at, &found)?;
-        } else {
-            write_found(session.out(), dataset, primary.dataset(), &found)?;
-            if let Some(first) = &found.first_difference {
-                let id = first.as_str();
-                writeln!(session.out(), "first difference at {id}")?;
+        let primary = self.primary.open(session)?;
+        let registry = session.open(Access::Read)?;
+        let dataset = registry.snapshot()?.dataset(&self.primary.dataset)?.dataset.name;
+        let (status, mut differences) =
+            compare(&registry, &dataset, &primary, self.primary.primary_at)?;
+        // The counts are printed before the granules, which are kept until they are known.
+        let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
+        let mut listed = Vec::new();
+        for difference in differences.by_ref() {
+            let (side, granule) = match difference? {
+                MirrorDifference::Missing(granule) => (Side::Missing, granule),
+                MirrorDifference::Unexpected(granule) => (Side::Unexpected, granule),
+            };
+            if listed.len() < MAX_LISTED {
+                listed.push((side, granule.granule_id.clone()));
             }
-            let mut shown_so_far = 0;
-            let again = shown(compare(&mut registry, dataset, &mut primary, at, |difference| {
-                shown_so_far += 1;
-                if self.all || shown_so_far <= SHOWN {
-                    let (word, granule_id) = match &difference {
-                        Difference::OnlyLeft(granule_id) => ("unexpected", granule_id),
-                        Difference::OnlyRight(granule_id) => ("missing", granule_id),
-                    };
-                    let id = granule_id.as_str();
-                    writeln!(session.out(), "{word:10}  {id}")?;
-                }
-                Ok(())
-            }))?;
-            refuse_change(&found, &again)?;
-            if !self.all && shown_so_far > SHOWN {
-                let more = shown_so_far - SHOWN;
-                writeln!(session.out(), "and {more} more: --all shows them")?;
+            match side {
+                _ if !session.is_json() && !self.all => {}
+                Side::Missing => missing.add(granule.granule_id)?,
+                Side::Unexpected => unexpected.add(granule.granule_id)?,
             }
         }
-        Ok(if found.status == Status::Identical { Exit::Done } else { Exit::Differs })
+        let counts = differences.counts();
+        if session.is_json() {
+            write_json(session, &status, counts, missing, unexpected)?;
+        } else {
+            let table = session.table(COLUMNS);
+            let out = session.out();
+            write_found(out, table, &dataset, primary.dataset(), &status, counts)?;
+            if let Some((_, first)) = listed.first() {
+                writeln!(out, "first difference at {}", first.as_str())?;
+            }
+            if self.all {
+                for (side, ids) in [(Side::Missing, missing), (Side::Unexpected, unexpected)] {
+                    ids.each(|id| Ok::<_, anyhow::Error>(write_difference(out, side, id)?))?;
+                }
+            } else {
+                for (side, id) in &listed {
+                    write_difference(out, *side, id.as_str())?;
+                }
+                let more = counts.only_left + counts.only_right - listed.len() as u64;
+                if more > 0 {
+                    writeln!(out, "and {more} more; --all lists all")?;
+                }
+            }
+        }
+        Ok(if status.status == Status::Identical { Exit::Done } else { Exit::Differs })
     }
 }
 
-/// What is listed must be what was counted.
-fn refuse_change(found: &MirrorComparison, again: &MirrorComparison) -> Result<()> {
-    if found == again {
-        return Ok(());
-    }
-    let usage = Usage::new("one of the two sides was changed while they were compared");
-    Err(usage.with_hint("try again").into())
+/// What is wrong with a granule of the mirror.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Missing,
+    Unexpected,
 }
 
-/// The differences may be many: each is written as it is found.
+fn write_difference(out: &mut impl Write, side: Side, granule_id: &str) -> io::Result<()> {
+    let word = match side {
+        Side::Missing => "missing",
+        Side::Unexpected => "unexpected",
+    };
+    writeln!(out, "{word:10}  {granule_id}")
+}
+
+/// Writes the object of `mirror compare`, with the lists from where they were kept meanwhile.
 fn write_json(
     session: &mut Session,
-    registry: &mut Registry,
-    dataset: &DatasetName,
-    primary: &mut Primary,
-    at: Option<Moment>,
-    found: &MirrorComparison,
+    status: &MirrorStatus,
+    counts: Counts,
+    missing: Spool,
+    unexpected: Spool,
 ) -> Result<()> {
-    let head = json::text(&found.status);
-    let (mirror, instance) = (json::text(&found.mirror), json::text(&found.primary));
-    let matched = found.matched;
+    let MirrorStatus { status, mirror, primary, standing } = status;
     let out = session.out();
-    write!(out, "{{\"status\":{head},\"mirror\":{mirror},\"primary\":{instance},")?;
-    write!(out, "\"matched\":{matched}")?;
-    for name in ["missing", "unexpected"] {
-        write!(session.out(), ",\"{name}\":[")?;
-        let mut is_first = true;
-        let again = shown(compare(registry, dataset, primary, at, |difference| {
-            let granule_id = match (&difference, name) {
-                (Difference::OnlyRight(it), "missing") => it,
-                (Difference::OnlyLeft(it), "unexpected") => it,
-                _ => return Ok(()),
-            };
-            let comma = if std::mem::take(&mut is_first) { "" } else { "," };
-            let text = json::text(granule_id);
-            Ok(write!(session.out(), "{comma}{text}")?)
-        }))?;
-        refuse_change(found, &again)?;
-        write!(session.out(), "]")?;
-    }
-    Ok(writeln!(session.out(), "}}")?)
+    write!(out, "{{\"status\":{}", json::to_string(status))?;
+    write!(out, ",\"mirror\":{}", json::to_string(mirror))?;
+    write!(out, ",\"primary\":{}", json::to_string(primary))?;
+    let behind = standing.filter(|_| *status == Status::Behind);
+    let behind_by = behind.map(|standing| standing.changes_ago);
+    write!(out, ",\"behind_by\":{}", json::to_string(&behind_by))?;
+    let interval = behind
+        .map(|standing| serde_json::json!({ "from": standing.since, "until": standing.until }));
+    write!(out, ",\"in_force_at_primary\":{}", json::to_string(&interval))?;
+    write!(out, ",\"matched\":{}", counts.matched)?;
+    write_json_list(out, "missing", missing)?;
+    write_json_list(out, "unexpected", unexpected)?;
+    Ok(writeln!(out, "}}")?)
 }
+
+const COLUMNS: [Column; 4] = [
+    Column::text("side"),
+    Column::text("identifier"),
+    Column::text("dataset"),
+    Column::text("as of"),
+];
 
 fn write_found(
     out: &mut impl Write,
-    dataset: &DatasetName,
-    primary: &DatasetName,
-    found: &MirrorComparison,
+    mut table: Table,
+    mirror_dataset: &DatasetName,
+    primary_dataset: &DatasetName,
+    found: &MirrorStatus,
+    counts: Counts,
 ) -> io::Result<()> {
-    let MirrorComparison { matched, missing, unexpected, .. } = found;
-    let both = count(*matched, "granule");
+    let Counts { matched, only_left: unexpected, only_right: missing } = counts;
+    let both = count(matched, "granule");
     match found.status {
-        Status::Identical => writeln!(out, "identical: {both}, {}", found.primary.identifier)?,
-        Status::Behind => writeln!(out, "behind{}", ago("at the primary", found.standing))?,
-        Status::Ahead => writeln!(out, "ahead{}", ago("here", found.standing))?,
+        Status::Identical => writeln!(out, "identical: {both}")?,
+        Status::Behind => {
+            writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
+        }
+        Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         Status::Diverged => writeln!(out, "diverged")?,
     }
     if found.status != Status::Identical {
         writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")?;
     }
-    let side = |name: &str, dataset: &DatasetName, instance: Option<&Instance>| match instance {
-        Some(it) => format!("{name}  {}  {dataset} as of {}", it.identifier, it.timestamp),
-        None => format!("{name}  {dataset} has no history yet"),
-    };
-    writeln!(out, "{}", side("mirror ", dataset, found.mirror.as_ref()))?;
-    writeln!(out, "{}", side("primary", primary, Some(&found.primary)))?;
-    Ok(())
+    table.add_row(out, side("mirror", mirror_dataset, found.mirror.as_ref()))?;
+    table.add_row(out, side("primary", primary_dataset, Some(&found.primary)))?;
+    table.finish(out)
 }
 
-fn ago(location: &str, standing: Option<Standing>) -> String {
+fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [String; 4] {
+    let (identifier, timestamp) = match instance {
+        Some(instance) => (instance.identifier.to_string(), instance.timestamp.to_string()),
+        None => ("no history yet".to_owned(), String::new()),
+    };
+    [name.to_owned(), identifier, dataset.to_string(), timestamp]
+}
+
+/// How far one side is behind the other, and when the identifier was in force `location`.
+fn by_changes(location: &str, standing: Option<Standing>) -> String {
     let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
     let changes = count(changes_ago, "change");
@@ -227,39 +223,66 @@ fn ago(location: &str, standing: Option<Standing>) -> String {
 
 impl Pull {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut primary = self.other.open(session)?;
-        let stamp = Stamp { at: self.at.map(Moment::of_change), now: session.now()? };
-        let (primary_at, create, dry_run) = (self.other.primary_at, self.create, self.dry_run);
-        let options = PullOptions { primary_at, stamp, create, dry_run };
-        let dataset = &self.other.dataset;
-        let pulled = session.write(Create::when(create, dry_run), |registry| {
-            Ok(pull(registry, dataset, &mut primary, options)?)
+        let primary = self.primary.open(session)?;
+        let dry_run = self.dry_run;
+        let options = PullOptions {
+            primary_at: self.primary.primary_at,
+            unknown: if self.create { UnknownMirror::Create } else { UnknownMirror::Refuse },
+            run: if dry_run { Run::Rehearse } else { Run::Commit },
+        };
+        let dataset = &self.primary.dataset;
+        let create = Create::when(self.create, dry_run);
+        let is_new_registry = session.new_registry(create).is_some();
+        let at = self.at.map(Moment::of_change);
+        let pulled = session.write(create, |registry, session| {
+            let pulled = pull(registry, dataset, &primary, options, &session.stamp(at)?)?;
+            let changed = pulled.applied.is_some() && !dry_run;
+            Ok(Written { result: pulled, committed: changed.then_some(Commit::History) })
         })?;
+        let applied = pulled.applied.as_ref();
+        let changed = applied.is_some();
+        let created = Created {
+            registry: is_new_registry && changed,
+            dataset: applied.is_some_and(|applied| applied.created_dataset),
+        };
         if session.is_json() {
-            let instance = match &pulled.change {
-                Some(change) => Some(change.clone()),
-                None => session.open(Access::Read)?.dataset(dataset)?.latest,
+            let in_force = match applied {
+                Some(applied) => applied.in_force.as_ref(),
+                None => pulled.before.mirror.as_ref(),
             };
-            session.json(&instance)?;
+            let skipped = Skipped::default();
+            let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
+            let (applied, status) = (AppliedJson::from(outcome), pulled.before.status);
+            session.json(&PulledJson { applied, status })?;
         } else {
+            session.write_created(dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
         Ok(Exit::Done)
     }
 }
 
+/// What a pull did, and how the mirror compared before.
+#[derive(Serialize)]
+struct PulledJson<'a> {
+    #[serde(flatten)]
+    applied: AppliedJson<'a>,
+    status: Status,
+}
+
 fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
-    let Pulled { change, primary, work } = pulled;
-    let Some(change) = change else {
-        return writeln!(out, "identical already: nothing was changed");
+    let primary = &pulled.before.primary;
+    let change = pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref());
+    let (Some(applied), Some(change)) = (&pulled.applied, change) else {
+        return writeln!(out, "no changes: the mirror is already identical to the primary");
     };
     let Instance { dataset, timestamp, ingested, deleted, granules, identifier, .. } = change;
     writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")?;
     writeln!(out, "identifier {identifier}")?;
     writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
-    write_work(out, work)?;
+    write_work(out, &applied.work)?;
     if dry_run {
-        writeln!(out, "a dry run: nothing was changed")?;
+        writeln!(out, "dry run: nothing was changed")?;
     }
     Ok(())
 }

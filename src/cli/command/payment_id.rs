@@ -1,30 +1,38 @@
 use std::io::Write;
-use std::path::PathBuf;
 
 use accession::minting::payment::{Decoded, Layout, PaymentId, Scheme};
 use accession::{Access, Error, Moment};
 use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::Exit;
+use crate::cli::commit::Commit;
+use crate::cli::exit::Exit;
+use crate::cli::reading::{InputFile, old_payment_ids};
 use crate::cli::session::Session;
-use crate::cli::source::old_payment_ids;
 
-/// Issue nine-character payment ids, and read them
+/// Issue and decode nine-character payment ids
 #[derive(clap::Subcommand)]
 pub enum Command {
     New(New),
     Decode(Decode),
 }
 
-/// What ids mean.
+/// What the characters of payment ids mean.
 #[derive(clap::Args)]
 struct SchemeArgs {
-    /// How worker and counter share three characters: standard (36 workers, 1,296 ids a second
-    /// each) or wide (45 workers, 1,024 ids)
-    #[arg(long, value_name = "LAYOUT", default_value = "standard")]
+    /// How worker and counter share three characters: standard (36 workers with 1,296 ids a
+    /// second each) or wide (45 workers with 1,024 ids)
+    #[arg(
+        long,
+        value_name = "LAYOUT",
+        default_value = "standard",
+        value_parser = PossibleValuesParser::new(["standard", "wide"])
+            .try_map(|name| name.parse::<Layout>()),
+        hide_possible_values = true
+    )]
     layout: Layout,
 
-    /// The instant from which seconds are counted: RFC 3339, or a date; default: 2024-01-01
+    /// The instant from which seconds are counted: RFC 3339, or a date [default: 2024-01-01]
     #[arg(long, value_name = "T")]
     epoch: Option<Moment>,
 }
@@ -36,34 +44,34 @@ impl SchemeArgs {
     }
 }
 
-/// Print new ids, one a line
+/// Print new payment ids, one a line
 ///
-/// The registry keeps how far each worker has come, so that no process, crash or clock issues an id
-/// twice; it issues ids of one layout and epoch only. Waits for the next second when all ids of one
-/// are spent.
+/// The registry records the last id of each worker, so that no id is issued twice, whatever
+/// processes, crashes or clocks do. A registry issues ids of one layout and epoch only. When all ids
+/// of a second are issued, the command waits for the next.
 ///
 /// Example:
 ///   accession payment-id new --worker 7 --count 3
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct New {
-    /// The worker
+    /// The number of the worker
     #[arg(long, value_name = "W")]
     worker: u32,
 
-    /// How many
+    /// How many ids to issue
     #[arg(long, value_name = "N", default_value_t = 1)]
     count: u64,
 
     #[command(flatten)]
     scheme: SchemeArgs,
 
-    /// A file of ids of the old scheme, one a line, never to be issued, now or later; - is stdin
+    /// A file of ids of an older scheme, one a line, which are not issued now or later; - is stdin
     #[arg(long, value_name = "FILE")]
-    old_ids: Option<PathBuf>,
+    old_ids: Option<InputFile>,
 }
 
-/// Say when an id was issued, and by which worker; needs no registry
+/// Show when a payment id was issued, and by which worker, without a registry
 ///
 /// Example:
 ///   accession payment-id decode 2KNQ8300Z --epoch 2022-01-01
@@ -94,15 +102,17 @@ impl New {
             Some(file) => old_payment_ids(file)?,
             None => Vec::new(),
         };
-        let mut registry = session.open(Access::Write)?;
+        let registry = session.open(Access::Write)?;
         if !old_ids.is_empty() {
-            registry.take_payment_ids(old_ids)?;
+            registry.take_payment_ids(&old_ids)?;
+            session.note_commit(Commit::PaymentIds);
         }
         let mut left = self.count;
         while left > 0 {
             let before = session.now()?;
             let clock = || session.now().unwrap_or(before);
             let lease = registry.lease_payment_ids(scheme, worker, left, clock)?;
+            session.note_commit(Commit::PaymentIds);
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
                 if session.is_json() {
@@ -112,7 +122,7 @@ impl New {
                 }
             }
             if let Some(more_at) = lease.more_at.filter(|_| left > 0) {
-                // Nobody should have to wait for ids that are there.
+                // The ids that were issued are printed before the wait.
                 session.finish()?;
                 session.sleep_until(more_at)?;
             }

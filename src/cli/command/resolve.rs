@@ -1,66 +1,87 @@
-use std::io::Write;
-
-use accession::{Access, DatasetName, Identifier, Moment};
+use accession::{Access, DatasetName, Identifier, Moment, Resolved};
 use anyhow::Result;
 
-use crate::cli::Exit;
-use crate::cli::output::{count, in_force, selected_by};
-use crate::cli::selection::refuse_future;
-use crate::cli::session::{Session, shown};
+use crate::cli::args::refuse_future;
+use crate::cli::exit::Exit;
+use crate::cli::output::{Column, selected_by};
+use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
 /// List every dataset and interval in which an identifier was in force
 ///
-/// The identifier of a part that was cited is listed with the interval that it was cited of.
-/// Exit status 1: it never was, or not at the time given.
+/// The identifier of a subset that was cited is listed with the interval of the instance that it
+/// was taken from. The exit status is 1 if the identifier was never in force, or not at the time
+/// given.
 ///
 /// Example:
 ///   accession resolve DI:763122197bfb3ffbf0da14adbfb1b13b --at 2001-01-05
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The identifier, with or without DI: before it
+    /// The identifier, with or without the prefix DI:
     #[arg(value_name = "DI")]
     identifier: Identifier,
 
-    /// Only this dataset
+    /// Search this dataset only
     #[arg(long, value_name = "D")]
     dataset: Option<DatasetName>,
 
-    /// Check that it was in force then: RFC 3339, or a date, which means some time of that day
+    /// Check that the identifier was in force then: RFC 3339, or a date, which means any time of
+    /// that day
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 }
+
+const COLUMNS: [Column; 5] = [
+    Column::text("dataset"),
+    Column::text("from"),
+    Column::text("until"),
+    Column::number("granules"),
+    Column::prose("subset"),
+];
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(at) = self.at {
             refuse_future(at, session.now()?)?;
         }
-        let mut registry = session.open(Access::Read)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let resolution = shown(registry.resolve(self.identifier, dataset, self.at, |resolved| {
+        let resolution = snapshot.resolve(self.identifier, dataset, self.at)?;
+        drop(snapshot);
+        let mut table = session.table(COLUMNS);
+        for resolved in &resolution.rows {
             if session.is_json() {
-                return session.json(&resolved);
+                session.json(resolved)?;
+            } else {
+                table.add_row(session.out(), cells(resolved))?;
             }
-            let instance = &resolved.instance;
-            let (name, granules) = (&instance.dataset, count(instance.granules, "granule"));
-            write!(session.out(), "{name}  {}  {granules}", in_force(instance))?;
-            match &resolved.selection {
-                None => writeln!(session.out()),
-                Some(part) => writeln!(session.out(), ", {}", selected_by(&part.criteria)),
-            }
-        }))?;
-        let location = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        match self.at {
-            _ if resolution.intervals == 0 => {
-                session.warn(&format!("{} was never in force in {location}", self.identifier));
+        }
+        table.finish(session.out())?;
+        let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
+        let identifier = self.identifier;
+        let disagreement = match self.at {
+            _ if resolution.rows.is_empty() => {
+                format!("{identifier} was never in force in {searched}")
             }
             Some(at) if resolution.agreeing == 0 => {
-                session
-                    .warn(&format!("{} was not in force at {at} in {location}", self.identifier));
+                format!("{identifier} was not in force at {at} in {searched}")
             }
             _ => return Ok(Exit::Done),
-        }
+        };
+        session.warn(WarningKind::NotInForce, &disagreement);
         Ok(Exit::Differs)
     }
+}
+
+fn cells(resolved: &Resolved) -> [String; 5] {
+    let instance = resolved.set.instance();
+    let subset = resolved.set.subset();
+    [
+        instance.dataset.to_string(),
+        instance.timestamp.to_string(),
+        instance.until.map_or("now".to_owned(), |until| until.to_string()),
+        resolved.set.granules().to_string(),
+        subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
+    ]
 }

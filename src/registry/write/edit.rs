@@ -82,7 +82,7 @@ impl DatasetEdit {
     }
 
     /// Makes the edit.
-    pub(super) fn apply_to(self, dataset: &mut Dataset) {
+    pub fn apply_to(self, dataset: &mut Dataset) {
         self.doi.apply_to(&mut dataset.doi);
         self.title.apply_to(&mut dataset.title);
         self.description.apply_to(&mut dataset.description);

@@ -1,33 +1,34 @@
-//! What goes to a terminal, with nothing in it that the terminal would obey.
+//! Output that is safe on a terminal and unchanged in a pipe.
 
 use std::io::{self, Write};
 
-use super::output::is_unseen;
+use super::escape::is_interpreted;
 
-/// A terminal that is shown what others wrote: of control characters, and of those that turn text
-/// around, it gets their escapes. Lines and tabs are left as they are. A pipe gets every byte.
-pub struct Seen<W> {
+/// A writer to stdout. If that is a terminal, characters that it would interpret are replaced by
+/// their escapes, except line feeds and tabs; otherwise every byte is passed through, since a
+/// reader of a pipe needs the ids as they are.
+pub struct TerminalSafe<W> {
     inner: W,
     is_terminal: bool,
-    /// The beginning of a character, or of the end of a line, whose rest is still to come.
-    kept: Vec<u8>,
+    /// The beginning of a character, or of a CR LF, whose remaining bytes were not written yet.
+    pending: Vec<u8>,
 }
 
-impl<W: Write> Seen<W> {
+impl<W: Write> TerminalSafe<W> {
     pub fn new(inner: W, is_terminal: bool) -> Self {
-        Seen { inner, is_terminal, kept: Vec::new() }
+        TerminalSafe { inner, is_terminal, pending: Vec::new() }
     }
 
-    fn show(&mut self, text: &str) -> io::Result<()> {
+    fn write_escaped(&mut self, text: &str) -> io::Result<()> {
         let mut rest = text;
-        let obeyed = |rest: &str| {
+        let first_interpreted = |rest: &str| {
             rest.char_indices().find(|(at, character)| match character {
                 '\n' | '\t' => false,
                 '\r' => !rest[at + 1..].starts_with('\n'),
-                character => is_unseen(*character),
+                character => is_interpreted(*character),
             })
         };
-        while let Some((at, character)) = obeyed(rest) {
+        while let Some((at, character)) = first_interpreted(rest) {
             write!(self.inner, "{}{}", &rest[..at], character.escape_debug())?;
             rest = &rest[at + character.len_utf8()..];
         }
@@ -35,28 +36,28 @@ impl<W: Write> Seen<W> {
     }
 }
 
-impl<W: Write> Write for Seen<W> {
+impl<W: Write> Write for TerminalSafe<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_terminal {
             return self.inner.write(bytes);
         }
-        self.kept.extend_from_slice(bytes);
-        let kept = std::mem::take(&mut self.kept);
-        let mut whole = match std::str::from_utf8(&kept) {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut complete = match std::str::from_utf8(&pending) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => kept.len(),
+            _ => pending.len(),
         };
-        if kept[..whole].ends_with(b"\r") {
-            whole -= 1;
+        if pending[..complete].ends_with(b"\r") {
+            complete -= 1;
         }
-        self.show(&String::from_utf8_lossy(&kept[..whole]))?;
-        self.kept = kept[whole..].to_vec();
+        self.write_escaped(&String::from_utf8_lossy(&pending[..complete]))?;
+        self.pending = pending[complete..].to_vec();
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let kept = std::mem::take(&mut self.kept);
-        self.show(&String::from_utf8_lossy(&kept))?;
+        let pending = std::mem::take(&mut self.pending);
+        self.write_escaped(&String::from_utf8_lossy(&pending))?;
         self.inner.flush()
     }
 }
@@ -67,14 +68,14 @@ mod tests {
 
     fn shown(is_terminal: bool, parts: &[&[u8]]) -> Vec<u8> {
         let mut shown = Vec::new();
-        let mut seen = Seen::new(&mut shown, is_terminal);
-        parts.iter().for_each(|part| seen.write_all(part).unwrap());
-        seen.flush().unwrap();
+        let mut writer = TerminalSafe::new(&mut shown, is_terminal);
+        parts.iter().for_each(|part| writer.write_all(part).unwrap());
+        writer.flush().unwrap();
         shown
     }
 
     #[test]
-    fn a_terminal_obeys_nothing_and_a_pipe_gets_every_byte() {
+    fn a_terminal_interprets_nothing_and_a_pipe_gets_every_byte() {
         let text = "a\u{1b}[2J\u{9b}\u{202e}b\u{7f}é\te\u{301} 値\r\nc\rd\n\r";
         let seen = "a\\u{1b}[2J\\u{9b}\\u{202e}b\\u{7f}é\te\u{301} 値\r\nc\\rd\n\\r";
         assert_eq!(shown(true, &[text.as_bytes()]), seen.as_bytes());
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_shown_as_such() {
+    fn invalid_utf_8_is_replaced_on_a_terminal_only() {
         assert_eq!(shown(true, &[b"a\xff", b"b\xe5\x80"]), "a\u{fffd}b\u{fffd}".as_bytes());
         assert_eq!(shown(false, &[b"a\xff"]), b"a\xff");
     }

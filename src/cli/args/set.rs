@@ -1,4 +1,4 @@
-//! What was typed, turned into what is meant.
+//! A set of granules as it is typed, and what it means.
 
 use std::str::FromStr;
 
@@ -7,18 +7,18 @@ use accession::{
 };
 use anyhow::Result;
 
-use super::report::Usage;
+use super::time::refuse_future;
 
-/// A side of a comparison as it is typed: `DI`, `DATASET` or `DATASET@TIME`.
+/// A set as it is typed: `DI`, `DATASET` or `DATASET@TIME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side(Selection);
+pub struct TypedSet(Selection);
 
-impl Side {
-    /// What is meant.
+impl TypedSet {
+    /// The set that is meant.
     ///
     /// # Errors
     ///
-    /// A time in the future, seen from `now`.
+    /// The time is after `now`.
     pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
         if let Selection::Dataset { at: Some(at), .. } = &self.0 {
             refuse_future(*at, now)?;
@@ -27,35 +27,35 @@ impl Side {
     }
 }
 
-/// Why a text is no side of a comparison.
+/// Why a string does not name a set.
 #[derive(Debug, thiserror::Error)]
-pub enum SideError {
+pub enum TypedSetError {
     #[error(transparent)]
     Name(#[from] DatasetNameError),
     #[error(transparent)]
     Time(#[from] TimestampError),
 }
 
-impl FromStr for Side {
-    type Err = SideError;
+impl FromStr for TypedSet {
+    type Err = TypedSetError;
 
-    fn from_str(text: &str) -> Result<Self, SideError> {
+    fn from_str(text: &str) -> Result<Self, TypedSetError> {
         if let Ok(identifier) = text.parse::<Identifier>() {
-            return Ok(Side(Selection::Identifier { identifier, dataset: None }));
+            return Ok(TypedSet(Selection::Identifier { identifier, dataset: None }));
         }
         let (name, at) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time.parse()?)),
             None => (text, None),
         };
-        Ok(Side(Selection::Dataset { name: name.parse()?, at }))
+        Ok(TypedSet(Selection::Dataset { name: name.parse()?, at }))
     }
 }
 
-/// What `DATASET [--at T]` means.
+/// The set that `DATASET [--at T]` means.
 ///
 /// # Errors
 ///
-/// A time in the future, seen from `now`.
+/// The time is after `now`.
 pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Result<Selection> {
     if let Some(at) = at {
         refuse_future(at, now)?;
@@ -63,23 +63,12 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     Ok(Selection::Dataset { name, at })
 }
 
-/// Refuses a time that has not come: nobody knows what will be in force then.
-pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
-    if at.first_instant() > now {
-        let what = format!("{at} is in the future: now it is {now}");
-        return Err(Usage::new(what)
-            .with_hint("name a time that has come, or none for now")
-            .into());
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_side_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
+    fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
         let name: DatasetName = "US.FOOL2.002".parse().unwrap();
         let identifier = Identifier::EMPTY;
         let cases = [
@@ -94,10 +83,10 @@ mod tests {
             ),
         ];
         for (text, selection) in cases {
-            assert_eq!(text.parse::<Side>().unwrap(), Side(selection), "{text}");
+            assert_eq!(text.parse::<TypedSet>().unwrap(), TypedSet(selection), "{text}");
         }
         for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02"] {
-            assert!(text.parse::<Side>().is_err(), "{text}");
+            assert!(text.parse::<TypedSet>().is_err(), "{text}");
         }
     }
 }

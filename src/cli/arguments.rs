@@ -1,0 +1,100 @@
+//! The arguments of the program.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::command;
+use super::exit::Exit;
+use super::session::Session;
+
+/// The display order of the options that every command takes: after its own.
+const LAST: usize = 1_000;
+
+/// Register the granules of an archive's datasets, and identify the exact set held at any time
+///
+/// Each change of a dataset gives its set of granules a new identifier, which every archive computes
+/// alike. Nothing is ever erased, so that every identifier can always be resolved to its granules.
+///
+/// Examples:
+///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
+///   accession lookup US.FOOL2.002 --at 2001-01-05
+#[derive(Parser)]
+#[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
+pub struct Arguments {
+    /// The registry file
+    #[arg(
+        long,
+        global = true,
+        display_order = LAST,
+        value_name = "PATH",
+        env = "ACCESSION_REGISTRY",
+        default_value = "accession.db",
+        hide_env_values = true
+    )]
+    pub registry: PathBuf,
+
+    /// Print JSON on stdout, and errors and warnings as JSON on stderr
+    #[arg(long, global = true, display_order = LAST)]
+    pub json: bool,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    #[command(subcommand)]
+    Dataset(command::dataset::Command),
+    Ingest(command::ingest::Args),
+    Delete(command::delete::Args),
+    Change(command::change::Args),
+    Import(command::import::Args),
+    History(command::history::Args),
+    Lookup(command::lookup::Args),
+    Granules(command::granules::Args),
+    Resolve(command::resolve::Args),
+    Compare(command::compare::Args),
+    Cite(command::cite::Args),
+    Check(command::check::Args),
+    Verify(command::verify::Args),
+    Backup(command::backup::Args),
+    Export(command::export::Args),
+    #[command(subcommand)]
+    Mirror(command::mirror::Command),
+    #[command(subcommand)]
+    GranuleId(command::granule_id::Command),
+    #[command(subcommand)]
+    PaymentId(command::payment_id::Command),
+    Completions(command::completions::Args),
+    Man(command::man::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Command::Dataset(command) => command.run(session),
+            Command::Ingest(args) => args.run(session),
+            Command::Delete(args) => args.run(session),
+            Command::Change(args) => args.run(session),
+            Command::Import(args) => args.run(session),
+            Command::History(args) => args.run(session),
+            Command::Lookup(args) => args.run(session),
+            Command::Granules(args) => args.run(session),
+            Command::Resolve(args) => args.run(session),
+            Command::Compare(args) => args.run(session),
+            Command::Cite(args) => args.run(session),
+            Command::Check(args) => args.run(session),
+            Command::Verify(args) => args.run(session),
+            Command::Backup(args) => args.run(session),
+            Command::Export(args) => args.run(session),
+            Command::Mirror(command) => command.run(session),
+            Command::GranuleId(command) => command.run(session),
+            Command::PaymentId(command) => command.run(session),
+            Command::Completions(args) => args.run(session, Arguments::command()),
+            Command::Man(args) => args.run(session, Arguments::command()),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+use std::io::Write;
+
+use anyhow::Result;
+use clap_mangen::Man;
+
+use crate::cli::exit::Exit;
+use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
+
+/// Print the man page of a command
+///
+/// The page is made from the text that --help prints.
+///
+/// Examples:
+///   accession man | man -l -
+///   accession man mirror pull > /usr/local/share/man/man1/accession-mirror-pull.1
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The command, such as `ingest` or `mirror pull` [default: accession itself]
+    #[arg(value_name = "COMMAND")]
+    names: Vec<String>,
+}
+
+impl Args {
+    /// `program` is the program with all its commands.
+    pub fn run(self, session: &mut Session, program: clap::Command) -> Result<Exit> {
+        let mut program = program.disable_help_subcommand(true);
+        program.build();
+        let mut command = &program;
+        for name in &self.names {
+            command = command.find_subcommand(name).ok_or_else(|| {
+                UsageError::new(format!("accession has no command {}", self.names.join(" ")))
+                    .with_hint("`accession --help` lists the commands")
+            })?;
+        }
+        let mut page = Vec::new();
+        Man::new(command.clone()).render(&mut page)?;
+        session.out().write_all(&page)?;
+        Ok(Exit::Done)
+    }
+}

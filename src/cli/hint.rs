@@ -1,0 +1,145 @@
+//! What to type next after an error of the library, which itself knows nothing of a command line.
+
+use accession::minting::payment::PaymentError;
+use accession::{ChangeError, Error, input, mirror};
+
+/// Returns what to do about an error; `None` if the message says everything.
+pub fn of(error: &Error) -> Option<String> {
+    let hint = match error {
+        Error::Change(refusal) => of_refusal(refusal)?,
+        Error::Payment(error) => of_payment_error(error)?,
+        error => of_kind(error.kind())?,
+    };
+    Some(hint.to_owned())
+}
+
+/// Returns what to do about an error of a mirror or its primary.
+pub fn of_mirror(error: &mirror::Error) -> Option<String> {
+    match error {
+        mirror::Error::Registry(error) => of(error),
+        mirror::Error::Input(error) => of_input(error),
+        error => of_kind(error.kind()).map(str::to_owned),
+    }
+}
+
+/// Returns what to do about a file that cannot be read as the command needs it.
+pub fn of_input(error: &input::Error) -> Option<String> {
+    error.hint()
+}
+
+fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {
+    let hint = match refusal {
+        ChangeError::Held { .. } => "--skip-existing skips granules that are already held",
+        ChangeError::HeldThen { .. } | ChangeError::NotHeldThen { .. } => {
+            "nothing was changed; correct the file: a granule is ingested and deleted in turn"
+        }
+        ChangeError::NotHeld { .. } => "`accession granules DATASET` lists the granules held",
+        ChangeError::Twice { .. } => {
+            "name each granule once; for ingest, --skip-existing skips repetitions"
+        }
+        ChangeError::Both { .. } => "make two changes, one after the other",
+        ChangeError::NotAsExpected { .. } => {
+            "nothing was changed; either somebody else changed the dataset, or the input is wrong"
+        }
+        ChangeError::EmptyListing { .. } => {
+            "nothing was changed; check how the listing was made; `accession delete` deletes granules"
+        }
+        ChangeError::TooManyDeletions { .. } => {
+            "nothing was changed; check that the listing is complete; --max-delete N or P% allows more"
+        }
+        ChangeError::Empty => "name granules as arguments, or a file with --from",
+        ChangeError::NotAfterLast { location: Some(_), .. } => {
+            "nothing was changed; an import must be later than the last change of the dataset"
+        }
+        ChangeError::NotAfterLast { .. } => "name a later time with --at, or omit --at for now",
+        ChangeError::Future { location: Some(_), .. } => {
+            "nothing was changed; correct the time, or import the file when that time has come"
+        }
+        ChangeError::Future { .. } => "name an earlier time with --at, or omit --at for now",
+        _ => return None,
+    };
+    Some(hint)
+}
+
+fn of_payment_error(error: &PaymentError) -> Option<&'static str> {
+    let hint = match error {
+        PaymentError::ClockBehind { .. } => "correct the clock, or wait until it has caught up",
+        PaymentError::NotYet { .. } => "name the epoch of the id with --epoch",
+        PaymentError::NoSuchPlace { .. } => "name the layout of the id with --layout",
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// What to do about an error of a kind that [`Error::kind`] returns.
+pub fn of_kind(kind: &str) -> Option<&'static str> {
+    let hint = match kind {
+        "registry-missing" => {
+            "create a registry with `accession dataset add NAME`, or with `accession ingest --create`"
+        }
+        "not-a-registry" => "name another file with --registry",
+        "newer" => "use the version of accession that wrote the file, or a newer one",
+        "replaced" => "nothing was changed; see where the registry is now, and try again",
+        "path-too-long" => "use a shorter path, or work in another directory",
+        "reserved-name" => "name another file",
+        "temporary" => "nothing was changed; set TMPDIR to a directory with enough space",
+        "withdrawn" => "`accession dataset reinstate` ends the withdrawal",
+        "busy" => "wait until the other command has finished, and try again",
+        "full" => "nothing was changed; free some space, and try again",
+        "orphaned" => {
+            "put the missing file back, or move these files away: SQLite would apply them to the next file of that name"
+        }
+        "read-only" => "nothing was changed; check who is permitted to write to the file",
+        "cannot-open" => "check who is permitted to read the file, and to write to its directory",
+        "changed" => "try again",
+        "damaged" => {
+            "write nothing more to the file; keep a copy of it, and restore it from a backup or a mirror"
+        }
+        "too-long" => "shorten the note or the title",
+        "primary-dataset-unknown" => "name one of them with --primary-dataset",
+        "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",
+        "dataset-exists" => "`accession dataset edit` changes its record",
+        "no-history" => "`accession ingest` makes its first change",
+        "identifier-unknown" => "`accession history` lists the identifiers of a dataset",
+        "selects-nothing" | "not-held" => {
+            "`accession granules` lists the granules held; --at names another time"
+        }
+        "not-identical" => "`accession compare` shows where they differ",
+        "inconsistent" => "`accession verify` shows where",
+        "payment-scheme" => {
+            "name these with --layout and --epoch, or use another registry for other ids"
+        }
+        _ => return None,
+    };
+    Some(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refused_change_has_a_hint() {
+        let at = "2001-01-02T00:00:00Z".parse().unwrap();
+        let refusals = [
+            ChangeError::Empty,
+            ChangeError::NotAfterLast { location: None, at, last: at },
+            ChangeError::Future { location: None, at, now: at },
+            ChangeError::Both { granule_id: "A".parse().unwrap(), location: None, first: None },
+            ChangeError::NotHeld { granule_id: "A".parse().unwrap(), location: None, more: 0 },
+        ];
+        for refusal in refusals {
+            assert!(of(&refusal.clone().into()).is_some(), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_hint_depends_on_whether_the_time_was_typed_or_read() {
+        let at = "2001-01-02T00:00:00Z".parse().unwrap();
+        let location = accession::SourceLocation::Line { source: "a.csv".into(), line: 2 };
+        let typed = ChangeError::Future { location: None, at, now: at };
+        let read = ChangeError::Future { location: Some(location), at, now: at };
+        assert!(of(&typed.into()).unwrap().contains("--at"));
+        assert!(!of(&read.into()).unwrap().contains("--at"));
+    }
+}

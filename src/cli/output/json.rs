@@ -1,0 +1,70 @@
+//! JSON that is safe to print on a terminal.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+
+use super::escape::is_interpreted;
+use super::spool::Spool;
+
+/// Writes `value` on one line, without a line feed at the end.
+///
+/// JSON itself escapes only the characters below U+0020. The other characters that a terminal
+/// interprets are written as escapes too, which every JSON parser decodes to the same string.
+pub fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(out, SafeFormatter))?;
+    Ok(())
+}
+
+/// Returns `value` as a string of JSON.
+pub fn to_string(value: &impl Serialize) -> String {
+    let mut json = Vec::new();
+    write(&mut json, value).expect("the keys of all serialized maps are strings");
+    String::from_utf8_lossy(&json).into_owned()
+}
+
+/// Writes `,"name":[…]` with the ids of a spool.
+pub fn write_list(out: &mut impl Write, name: &str, ids: Spool) -> anyhow::Result<()> {
+    write!(out, ",\"{name}\":[")?;
+    let mut comma = "";
+    ids.each(|id| {
+        write!(out, "{}{}", std::mem::replace(&mut comma, ","), to_string(&id))?;
+        Ok::<_, anyhow::Error>(())
+    })?;
+    Ok(write!(out, "]")?)
+}
+
+struct SafeFormatter;
+
+impl Formatter for SafeFormatter {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_interpreted(*it)) {
+            out.write_all(&rest.as_bytes()[..at])?;
+            // None of them is above U+FFFF, so one escape is enough.
+            write!(out, "\\u{:04x}", u32::from(character))?;
+            rest = &rest[at + character.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn json_is_the_same_string_without_anything_that_a_terminal_interprets() {
+        let value = "\u{1b}[2J\u{9b}31m\u{7f} \u{202e}abc\u{2066} größe e\u{301} 値 \u{1f6f0} \"\\";
+        let json = super::to_string(&value);
+        assert_eq!(
+            json,
+            r#""\u001b[2J\u009b31m\u007f \u202eabc\u2066 größe é 値 🛰 \"\\""#
+                .replace('é', "e\u{301}")
+        );
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), value);
+    }
+}

@@ -1,0 +1,436 @@
+//! The two output streams, the exit status, and what is left when a stream cannot be written.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::harness::console::{Sandbox, commands_in, program};
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn files(sandbox: &Sandbox) -> Vec<String> {
+    let entries = std::fs::read_dir(sandbox.path()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A registry `accession.db` with two datasets that differ and one without a history, a registry
+/// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
+fn world() -> Sandbox {
+    static ORIGINAL: OnceLock<Sandbox> = OnceLock::new();
+    let original = ORIGINAL.get_or_init(new_world);
+    let sandbox = Sandbox::new();
+    for name in files(original).iter().filter(|name| *name != "fixtures" && *name != ".bin") {
+        std::fs::copy(original.path().join(name), sandbox.path().join(name)).unwrap();
+    }
+    sandbox
+}
+
+fn new_world() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for command in [
+        "accession ingest US --create --at 2001-01-02 A B",
+        "accession delete US --at 2001-01-03 B",
+        "accession ingest THEM --create --at 2001-01-04 A B",
+        "accession dataset add EMPTY",
+        "accession --registry emptied.db ingest US --create --at 2001-01-02 A",
+        "accession --registry emptied.db delete US --at 2001-01-03 A",
+        "accession export US --output us.jsonl",
+    ] {
+        let printed = sandbox.run(command);
+        assert!(!printed.contains("\n? "), "{command}: {printed}");
+    }
+    std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
+    std::fs::write(sandbox.path().join("new.txt"), "C\n").unwrap();
+    std::fs::write(sandbox.path().join("header.csv"), "granule_id,ingested\n").unwrap();
+    sandbox
+}
+
+/// What scripts could compare: the exit status, the files, and the sets in each registry.
+fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
+    let sandbox = world();
+    let output = sandbox.command(arguments).output().unwrap();
+    let files = files(&sandbox);
+    let registries = files.iter().filter(|name| name.ends_with(".db"));
+    let sets = registries
+        .map(|name| sandbox.run(&format!("accession --registry {name} dataset list")))
+        .collect();
+    (output.status.code(), files, sets)
+}
+
+#[test]
+fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
+    // Those of a new registry ended with 0 as text and with 2 as JSON, and left it behind.
+    let cases = [
+        ("dataset add OTHER", 0),
+        ("--registry new.db dataset add OTHER", 0),
+        ("dataset add US", 2),
+        ("dataset edit US --title T", 0),
+        ("dataset edit US", 2),
+        ("dataset list", 0),
+        ("dataset show US", 0),
+        ("dataset show OTHER", 2),
+        ("ingest US --at 2001-01-05 C", 0),
+        ("ingest US --at 2001-01-05 A", 2),
+        ("ingest US --at 2001-01-05 --skip-existing A", 0),
+        ("ingest NEW --create --at 2001-01-05 A", 0),
+        ("ingest NEW --create --skip-existing --from /dev/null", 0),
+        ("ingest NEW --create --from /dev/null", 2),
+        ("--registry new.db ingest NEW --create --skip-existing --from /dev/null", 0),
+        ("--registry new.db ingest NEW --create --from /dev/null", 2),
+        ("--registry new.db ingest NEW --create --at 2001-01-05 --dry-run A", 0),
+        ("--registry new.db ingest NEW --create --at 2001-01-05 A", 0),
+        ("--registry new.db ingest NEW --at 2001-01-05 A", 2),
+        ("delete US --at 2001-01-05 A", 0),
+        ("delete US --at 2001-01-05 B", 2),
+        ("change US --at 2001-01-05 --ingest new.txt --delete held.txt", 0),
+        ("change US --ingest - --delete -", 2),
+        ("import LOG fixtures/input/changes.tsv --create", 0),
+        ("--registry new.db import LOG fixtures/input/changes.tsv --create", 0),
+        ("--registry new.db import LOG header.csv --create", 0),
+        ("history US", 0),
+        ("history EMPTY", 0),
+        ("lookup US", 0),
+        ("lookup EMPTY", 2),
+        ("granules US", 0),
+        ("granules US --producer P", 1),
+        ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", 0),
+        ("resolve 00000000000000000000000000000000", 1),
+        ("compare US THEM", 1),
+        ("compare US US", 0),
+        ("cite US --at 2001-01-05", 0),
+        ("cite US --at 2001-01-05 --select *", 0),
+        ("check DI:8f714d3efb0e51ed23fb7eeecca3009b", 0),
+        ("check DI:00000000000000000000000000000000", 1),
+        ("verify", 0),
+        ("verify OTHER", 2),
+        ("backup copy.db", 0),
+        ("backup accession.db", 2),
+        ("export US", 0),
+        ("export US --output copy.jsonl", 0),
+        ("export US --output held.txt", 2),
+        ("mirror compare US us.jsonl", 0),
+        ("mirror compare THEM us.jsonl", 1),
+        ("mirror pull US us.jsonl", 0),
+        ("mirror pull THEM us.jsonl --at 2001-02-03", 0),
+        ("mirror pull NEW emptied.db --primary-dataset US --create", 0),
+        ("--registry new.db mirror pull US emptied.db --create", 0),
+        ("--registry new.db mirror pull US us.jsonl --create --at 2001-02-03", 0),
+        ("granule-id new A --collection C___1", 0),
+        ("granule-id explain A_B --collection C___1", 1),
+        ("granule-id risk --ingests 10", 0),
+        ("payment-id new --worker 1", 0),
+        ("payment-id new --worker 1000", 2),
+        ("payment-id decode 000000300", 0),
+        ("completions bash", 0),
+        ("man ingest", 0),
+        ("--help", 0),
+    ];
+    let help = Command::new(program()).arg("--help").output().unwrap().stdout;
+    for command in commands_in(&String::from_utf8(help).unwrap()) {
+        let is_run =
+            cases.iter().any(|(arguments, _)| arguments.split(' ').any(|it| it == command));
+        assert!(is_run, "{command}");
+    }
+    for (arguments, status) in cases {
+        let text = outcome(arguments);
+        assert_eq!(text.0, Some(status), "{arguments}");
+        assert_eq!(outcome(&format!("{arguments} --json")), text, "{arguments}");
+        if !text.2.iter().any(|sets| sets.contains("NEW") || sets.contains("OTHER")) && status == 2
+        {
+            assert!(!text.1.contains(&"new.db".to_owned()), "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_changes_nothing_creates_nothing() {
+    for arguments in [
+        "--registry new.db ingest NEW --create --skip-existing --from /dev/null",
+        "--registry new.db import LOG header.csv --create",
+        "--registry new.db mirror pull US emptied.db --create",
+    ] {
+        for json in ["", " --json"] {
+            let sandbox = world();
+            let before = files(&sandbox);
+            let output = sandbox.command(&format!("{arguments}{json}")).output().unwrap();
+            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
+            assert_eq!(files(&sandbox), before, "{arguments}{json}");
+        }
+    }
+    let sandbox = world();
+    let printed = sandbox.run(
+        "accession --registry new.db ingest NEW --create --skip-existing --from /dev/null --json",
+    );
+    let in_force: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(in_force["timestamp"], Value::Null);
+    assert_eq!(in_force["identifier"], "d41d8cd98f00b204e9800998ecf8427e");
+}
+
+#[test]
+fn standard_input_named_twice_is_refused() {
+    // The second was silently empty.
+    let sandbox = world();
+    for arguments in [
+        "change US --ingest - --delete -",
+        "change US --ingest - --ingest -",
+        "ingest US --from - --from -",
+        "delete US --from - --from -",
+        "check - -",
+    ] {
+        let mut command = sandbox.command(&format!("{arguments} --json"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The program may end before it has read anything.
+        let _ = child.stdin.take().unwrap().write_all(b"C\n");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        let error: Value = serde_json::from_str(&stderr(&output)).unwrap();
+        assert_eq!(error["error"]["kind"], "usage");
+        assert_eq!(error["error"]["message"], "standard input is named more than once");
+    }
+    let twice = sandbox.run("echo C | accession ingest US --at 2001-01-05 --from - --from new.txt");
+    assert!(twice.contains("\"C\""), "a file beside standard input is read: {twice}");
+}
+
+/// Runs a command in a shell, whose redirections it may contain; returns stderr and the status.
+fn shell(sandbox: &Sandbox, script: &str) -> (String, Option<i32>) {
+    let mut command = Command::new("sh");
+    let path = format!("{}/.bin:/usr/bin:/bin", sandbox.path().display());
+    command.args(["-c", script]).current_dir(sandbox.path()).env_clear().env("PATH", path);
+    let output = command.output().unwrap();
+    (stderr(&output), output.status.code())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
+    // A full disk said "no space left" and nothing of the change; a closed stdout said nothing.
+    let redirections = ["> /dev/full", ">&-", "1> closed.fifo"];
+    for redirection in redirections {
+        let commands = [
+            ("ingest US --at 2001-02-03 C", "the change was made, but its report could not"),
+            (
+                "payment-id new --worker 1 --count 3",
+                "the change was made, but the payment ids that it issued could not",
+            ),
+            (
+                "mirror pull THEM us.jsonl --at 2001-02-03",
+                "the change was made, but its report could not",
+            ),
+            (
+                "dataset edit US --title T",
+                "the change was made, but the record of the dataset could not",
+            ),
+            (
+                "cite THEM --at 2001-01-05 --select A --format tuple",
+                "the change was made, but the citation of the subset that it saved could not",
+            ),
+            (
+                "backup copy.db",
+                "the change was made, but the report of the backup that it wrote could",
+            ),
+        ];
+        for (arguments, message) in commands {
+            let sandbox = world();
+            let script = match redirection {
+                // The reader opens the pipe, and leaves before anything is written.
+                "1> closed.fifo" => format!(
+                    "mkfifo closed.fifo gone.fifo; \
+                     {{ exec 3< closed.fifo; exec 3<&-; echo > gone.fifo; }} & \
+                     exec 4> closed.fifo; read gone < gone.fifo; accession --json {arguments} >&4"
+                ),
+                redirection => format!("accession --json {arguments} {redirection}"),
+            };
+            let (printed, status) = shell(&sandbox, &script);
+            assert_eq!(status, Some(2), "{script}: {printed}");
+            // A citation has warnings, which come first.
+            let last_line = printed.lines().last().unwrap();
+            let error: Value = serde_json::from_str(last_line).unwrap();
+            assert_eq!(error["error"]["kind"], "output", "{script}: {printed}");
+            let found = error["error"]["message"].as_str().unwrap();
+            assert!(found.starts_with(message), "{script}: {printed}");
+            assert!(error["error"]["hint"].is_string(), "{script}: {printed}");
+            if arguments.starts_with("ingest") {
+                assert_eq!(sandbox.run("accession granules US"), "A\nC\n", "{script}");
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_output_is_an_error_if_there_is_output() {
+    let sandbox = world();
+    for arguments in ["history US", "granules US", "--help", "--version", "man", "completions bash"]
+    {
+        let (printed, status) = shell(&sandbox, &format!("accession {arguments} >&-"));
+        assert_eq!(status, Some(2), "{arguments}: {printed}");
+        assert_eq!(
+            printed, "error: cannot write to standard output: it is closed\n",
+            "{arguments}"
+        );
+    }
+    let (printed, status) = shell(&sandbox, "accession export US --output copy.jsonl >&-");
+    assert_eq!((printed.as_str(), status), ("", Some(0)), "nothing is written to stdout");
+    // It is opened as the runtime opens it in the place of a closed one.
+    let (printed, status) = shell(&sandbox, "accession history US 1<>/dev/null");
+    assert_eq!((printed.as_str(), status), ("", Some(0)));
+}
+
+#[test]
+fn an_error_in_json_names_its_file_line_and_granule() {
+    let sandbox = world();
+    std::fs::write(sandbox.path().join("ids.txt"), "C\nA\n").unwrap();
+    let output = sandbox.command("ingest US --from ids.txt --json").output().unwrap();
+    let error: Value = serde_json::from_str(&stderr(&output)).unwrap();
+    assert_eq!(error["error"]["kind"], "held");
+    assert_eq!(error["error"]["file"], "ids.txt");
+    assert_eq!(error["error"]["line"], 2);
+    assert_eq!(error["error"]["granule"], "A");
+    let hint = "--skip-existing skips granules that are already held";
+    assert_eq!(error["error"]["hint"], hint);
+    let text = sandbox.run("accession ingest US --from ids.txt");
+    assert!(text.contains(&format!("\nhint: {hint}\n")), "{text}");
+}
+
+#[test]
+fn a_warning_in_json_has_a_kind() {
+    let sandbox = world();
+    sandbox.run("accession ingest THEM --at 2001-02-02T10:00:00Z D");
+    for (arguments, kind) in [
+        ("ingest US --skip-existing --at 2001-02-03 A C", "skipped"),
+        ("cite THEM --at 2001-02-02", "other-identifiers"),
+        ("cite US --at 2001-01-05", "citation-incomplete"),
+        ("resolve 00000000000000000000000000000000", "not-in-force"),
+        ("granules US --producer P", "never-held"),
+        ("ingest US --at 2001-02-04 --from fixtures/input/umm.json", "deleted-in-file"),
+    ] {
+        let output = sandbox.command(&format!("{arguments} --json")).output().unwrap();
+        let printed = stderr(&output);
+        let kinds: Vec<String> = printed
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["warning"]["kind"].to_string())
+            .collect();
+        assert!(kinds.contains(&format!("\"{kind}\"")), "{arguments}: {printed}");
+    }
+}
+
+#[test]
+fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
+    // A hundred references to a set that 20,000 datasets held were 645 MB.
+    let sandbox = Sandbox::new();
+    for number in 0..23 {
+        let ingest = format!("accession ingest DATASET.{number:02} --create --at 2001-01-02 A");
+        sandbox.run(&ingest);
+    }
+    let identifier = "DI:bf072e9119077b4e76437a93986787ef";
+    let text = sandbox.run(&format!("accession check {identifier} {identifier}"));
+    for citation in text.split_inclusive("more; --json lists all\n").take(2) {
+        assert_eq!(citation.matches("DATASET.").count(), 20, "{text}");
+    }
+    assert_eq!(text.matches("   and 3 more; --json lists all\n").count(), 2, "{text}");
+    let rows = sandbox.run(&format!("accession check {identifier} {identifier} --json"));
+    assert_eq!(rows.lines().count(), 2);
+    for row in rows.lines() {
+        let verdict: Value = serde_json::from_str(row).unwrap();
+        assert_eq!(verdict["intervals"].as_array().unwrap().len(), 23);
+    }
+}
+
+#[test]
+fn every_command_has_a_man_page_with_the_text_of_its_help() {
+    let sandbox = Sandbox::new();
+    let page = |names: &str| sandbox.run(&format!("accession man {names}"));
+    let help = sandbox.run("accession --help");
+    for command in commands_in(&help) {
+        let help = sandbox.run(&format!("accession {command} --help"));
+        let found = page(command);
+        assert!(found.contains(&format!(".TH accession-{command}")), "{command}: {found}");
+        let first_line = help.lines().next().unwrap().replace('-', "\\-");
+        assert!(found.contains(&first_line), "{command}: {first_line}: {found}");
+    }
+    assert!(page("").starts_with(".ie") || page("").contains(".TH accession 1"));
+    assert!(page("mirror pull").contains(".TH accession-mirror-pull"));
+    let unknown = page("nothing");
+    assert!(unknown.starts_with("error: accession has no command nothing\nhint: "), "{unknown}");
+    assert!(unknown.ends_with("? 2\n"), "{unknown}");
+}
+
+#[test]
+fn every_help_begins_with_an_imperative_and_ends_with_an_example() {
+    let sandbox = Sandbox::new();
+    let mut commands: Vec<String> = Vec::new();
+    for command in commands_in(&sandbox.run("accession --help")) {
+        let help = sandbox.run(&format!("accession {command} --help"));
+        let below = commands_in(&help);
+        if below.is_empty() {
+            commands.push(command.to_owned());
+        }
+        commands.extend(below.iter().map(|below| format!("{command} {below}")));
+    }
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in commands {
+        let help = sandbox.run(&format!("accession {command} --help"));
+        let first_line = help.lines().next().unwrap();
+        assert!(!first_line.ends_with('.'), "{command}: {first_line}");
+        assert!(first_line.starts_with(|c: char| c.is_ascii_uppercase()), "{command}");
+        let example = format!("\n  accession {command}");
+        let names_it = help.contains(&example) || help.contains(&format!("| accession {command}"));
+        assert!(help.contains("Example") && names_it, "{command}: {help}");
+    }
+}
+
+#[test]
+fn the_columns_of_a_history_are_as_wide_as_timestamps_with_microseconds() {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest US --create --at 2001-01-02 A");
+    sandbox.run("accession ingest US --at 2001-01-03T04:05:06.123456Z --note 'a note' B");
+    let history = sandbox.run("accession history US");
+    let lines: Vec<&str> = history.lines().collect();
+    assert_eq!(lines[0].find("identifier"), Some("2001-01-03T04:05:06.123456Z  ".len()));
+    assert_eq!(lines[1].find("bf072e91"), lines[0].find("identifier"), "{history}");
+    assert!(lines[2].starts_with("2001-01-03T04:05:06.123456Z  "), "{history}");
+    assert_eq!(lines[2].find("a note"), lines[0].find("note"), "{history}");
+}
+
+/// Runs the program with a terminal as stdout and stderr, by script(1) of util-linux.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
+    let mut command = Command::new("script");
+    let program = format!("{} {arguments}", program());
+    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env_clear();
+    command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+    command.envs(no_color.map(|value| ("NO_COLOR", value)));
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
+    let sandbox = world();
+    let Some(coloured) = on_a_terminal(&sandbox, "lookup NOWHERE", None) else { return };
+    assert!(coloured.contains("\u{1b}["), "{coloured:?}");
+    let plain = on_a_terminal(&sandbox, "lookup NOWHERE", Some("1")).unwrap();
+    assert!(plain.starts_with("error: the registry has no dataset NOWHERE\r\nhint: "), "{plain:?}");
+}
+
+#[test]
+fn completions_offer_the_names_of_formats_and_layouts() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.run("accession completions bash");
+    for names in ["umm-json cmr-json stac", "bibtex bibtex-misc ris", "\"standard wide\""] {
+        assert!(script.contains(names), "{names}");
+    }
+}
