@@ -289,7 +289,7 @@ impl<'write> History<'write> {
                 Ok(())
             };
             let sweep = Sweep::resume(self.times.len(), chain);
-            let mut hashing = Hashing::of(scope, sweep, leave_checkpoint);
+            let mut hashing = Hashing::new(scope, sweep, leave_checkpoint);
             self.write.each_stay_beyond(self.dataset, begin, self.last(), |stay| {
                 rows += 1;
                 if rows % MONITORED_EVENTS == 0 {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use accession::chain::stands_after;
+use accession::chain::is_checkpoint;
 use accession::{
     Change, DatasetName, GranuleId, Identifier, Moment, Registry, Selection, Stamp, Timestamp,
 };
@@ -177,7 +177,7 @@ impl History {
 /// and a third of them with a checkpoint behind, which is otherwise one in 1,024.
 pub static POOL: LazyLock<Vec<String>> = LazyLock::new(|| {
     let with_checkpoint = |prefix: &str| {
-        (0..).map(|n| format!("{prefix}{n}")).find(|text| stands_after(text)).unwrap()
+        (0..).map(|n| format!("{prefix}{n}")).find(|text| is_checkpoint(text)).unwrap()
     };
     let plain = [
         "A",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use accession::chain::stands_after;
+use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, examine};
@@ -40,7 +40,7 @@ pub struct Place {
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
-            21 => (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| stands_after(id)).unwrap(),
+            21 => (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| is_checkpoint(id)).unwrap(),
             _ => format!("granule.{n:05}"),
         };
         (0..400).map(id).collect()

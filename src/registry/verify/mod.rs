@@ -111,7 +111,7 @@ impl Registry {
                     checkpoints.compare(granule_id, chain);
                     Ok::<_, Error>(())
                 };
-                let mut hashing = Hashing::of(scope, Sweep::over(instances.len()), compare);
+                let mut hashing = Hashing::new(scope, Sweep::over(instances.len()), compare);
                 read.each_stay(key, |stay| {
                     rows.count += 1;
                     if rows.count.is_multiple_of(MONITORED_ROWS) {
