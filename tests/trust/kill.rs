@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::dice::Dice;
 use crate::ledger::Found;
-use crate::rounds::{dice, folder_in_memory, is_long, rounds};
+use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::victim::{KINDS, Kind, Primary, Victim};
 
 /// Kills that one registry suffers before a new one takes its place: its history grows.
@@ -163,11 +163,8 @@ impl Counts {
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
         let share = |part: u64| part as f64 / sum.killed as f64;
-        assert!(share(sum.killed_after) > 0.01, "hardly a kill came behind a commit");
-        assert!(share(sum.wal_left) > 0.02, "hardly a kill came into a transaction");
-        assert!(sum.drafts_left > 0, "no kill came into the making of a registry");
-        let a_minute = sum.killed as f64 * 60.0 / elapsed.as_secs_f64();
-        println!("kill: {a_minute:.0} a minute");
-        assert!(!is_long() || a_minute > 500.0, "too slow to be run often");
+        assert!(share(sum.killed_after) > 0.01, "hardly a kill came after a commit");
+        assert!(share(sum.wal_left) > 0.02, "hardly a kill came during a transaction");
+        assert!(sum.drafts_left > 0, "no kill came while a registry was being created");
     }
 }

@@ -22,6 +22,10 @@ use crate::harness::history::{change, id, name, now, second};
 use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::scene::granule_id;
 
+/// How long a check of one damaged copy may take before it counts as hanging. An ordinary check takes
+/// milliseconds, so this does not depend on how fast the machine is.
+const HANG: Duration = Duration::from_secs(600);
+
 /// What is seen of a damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
@@ -244,7 +248,7 @@ type Told = (String, Option<Result<Seen, Box<dyn Any + Send>>>);
 fn collect(receiver: &Receiver<Told>) -> BTreeMap<Seen, u64> {
     let (mut counts, mut under_way) = (BTreeMap::new(), String::new());
     loop {
-        match receiver.recv_timeout(Duration::from_secs(60)) {
+        match receiver.recv_timeout(HANG) {
             Ok((story, None)) => under_way = story,
             Ok((story, Some(Err(_)))) => panic!("{story}: a panic"),
             Ok((_, Some(Ok(seen)))) => *counts.entry(seen).or_insert(0) += 1,
