@@ -6,7 +6,7 @@
 
 use std::process::{Command, Output};
 
-use crate::harness::console::program;
+use crate::harness::program::program;
 use crate::rounds::is_long;
 use crate::scene::{Deed, Place, Scene};
 

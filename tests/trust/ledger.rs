@@ -6,8 +6,8 @@ use accession::{DatasetName, Identifier, Registry, Selection, Timestamp};
 
 use crate::answers::{granule_ids, history};
 use crate::dice::Dice;
-use crate::harness::history::{name, second};
 use crate::harness::oracle::naive;
+use crate::harness::values::{name, second};
 
 /// A change as it must stand in the history: when, and what was held from then on.
 #[derive(Debug, Clone)]

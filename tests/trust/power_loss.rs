@@ -17,7 +17,7 @@ use accession::{Access, Registry, Stamp, Timestamp};
 use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
 use crate::disk::{Content, Disk, Record, records};
-use crate::harness::history::{change, name, now, second};
+use crate::harness::values::{change, name, now, second};
 use crate::interposed::Interposed;
 use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::scene::{Place, Scene, granule_id};

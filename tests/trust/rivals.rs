@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::answers::{assert_sound, granule_ids};
 use crate::dice::Dice;
-use crate::harness::history::name;
 use crate::harness::oracle::naive;
+use crate::harness::values::name;
 use crate::rounds::{dice, is_long};
 use crate::victim::program_in;
 

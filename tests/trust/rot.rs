@@ -18,7 +18,7 @@ use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Wanted, 
 
 use crate::answers::Answers;
 use crate::dice::Dice;
-use crate::harness::history::{change, id, name, now, second};
+use crate::harness::values::{change, id, name, now, second};
 use crate::rounds::{dice, folder_in_memory, rounds};
 use crate::scene::granule_id;
 

@@ -9,7 +9,7 @@ use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, examine};
-use crate::harness::history::{change, name, now, second};
+use crate::harness::values::{change, name, now, second};
 use crate::rounds::folder_in_memory;
 use crate::victim::program_in;
 

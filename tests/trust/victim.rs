@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use accession::{Access, Registry, Stamp};
 
 use crate::dice::Dice;
-use crate::harness::console::program;
-use crate::harness::history::{change, name, now, second};
+use crate::harness::program::program;
+use crate::harness::values::{change, name, now, second};
 use crate::ledger::{Entry, Found, Ledger};
 
 /// The commands that are killed.
