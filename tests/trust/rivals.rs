@@ -20,7 +20,7 @@ use crate::victim::program_in;
 
 /// The registry that they share, and what it must hold.
 struct Arena {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     is_over: AtomicBool,
     /// The ids that are held, according to the commands that succeeded.
     held: Mutex<BTreeSet<String>>,
@@ -30,7 +30,7 @@ struct Arena {
 impl Arena {
     fn new() -> Self {
         Arena {
-            folder: tempfile::tempdir().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
             is_over: AtomicBool::new(false),
             held: Mutex::default(),
             reads: AtomicU64::new(0),
@@ -38,8 +38,8 @@ impl Arena {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = program_in(self.folder.path());
-        command.arg("--json").arg("--registry").arg(self.folder.path().join("accession.db"));
+        let mut command = program_in(self.directory.path());
+        command.arg("--json").arg("--registry").arg(self.directory.path().join("accession.db"));
         command.args(arguments.split_whitespace());
         command
     }
@@ -52,7 +52,7 @@ impl Arena {
     }
 
     fn registry(&self) -> Registry {
-        Registry::open(&self.folder.path().join("accession.db"), Access::Read).unwrap()
+        Registry::open(&self.directory.path().join("accession.db"), Access::Read).unwrap()
     }
 
     /// Makes so many changes: ingests ids of its own, and deletes some of them again.
@@ -146,14 +146,14 @@ fn reads_succeed_while_a_long_import_is_being_written() {
     const ROWS: usize = 150_000;
     let arena = Arena::new();
     arena.run("ingest SHARED --create first");
-    let file = arena.folder.path().join("changes.tsv");
+    let file = arena.directory.path().join("changes.tsv");
     let row = |n: usize| format!("2024-01-{:02}T00:00:00Z\t+\tgranule.{n:07}\n", n % 28 + 1);
     std::fs::write(&file, (0..ROWS).map(row).collect::<String>()).unwrap();
     let import = format!("import LONG {} --create", file.display());
     let mut child = arena.command(&import).stdout(Stdio::null()).spawn().unwrap();
     let (mut reads, mut reads_during_the_write) = (0, 0);
     while child.try_wait().unwrap().is_none() {
-        let was_being_written = is_being_written(arena.folder.path());
+        let was_being_written = is_being_written(arena.directory.path());
         let latest = rows(&arena.run("lookup SHARED")).remove(0);
         assert_eq!(latest["granules"], 1);
         let datasets = rows(&arena.run("dataset list")).len();
@@ -178,15 +178,15 @@ fn reads_succeed_while_a_long_import_is_being_written() {
 }
 
 /// Whether the -wal file is larger than an ordinary change makes it.
-fn is_being_written(folder: &Path) -> bool {
-    std::fs::metadata(folder.join("accession.db-wal")).is_ok_and(|wal| wal.len() > 1_000_000)
+fn is_being_written(directory: &Path) -> bool {
+    std::fs::metadata(directory.join("accession.db-wal")).is_ok_and(|wal| wal.len() > 1_000_000)
 }
 
 #[test]
 fn a_writer_that_waits_too_long_reports_that_the_registry_is_busy() {
     let arena = Arena::new();
     arena.run("ingest SHARED --create first");
-    let path = arena.folder.path().join("accession.db");
+    let path = arena.directory.path().join("accession.db");
     let mut connection = Connection::open(path).unwrap();
     let lock = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let mut writers: Vec<_> = ["ingest SHARED second", "payment-id new --worker 1"]
