@@ -1,4 +1,4 @@
-//! What comparing and pulling cost beside reading both lists: ratios in one run.
+//! The cost of comparing and pulling relative to reading both lists, as ratios of one run.
 //!
 //! `cargo bench --bench mirror` prints the table of the README.
 

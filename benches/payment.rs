@@ -1,7 +1,8 @@
-//! Payment ids a second: from one minter shared by threads, beside its peers, and leased.
+//! Payment ids per second: from one minter shared by threads, from other crates, and leased.
 //!
-//! `cargo bench --bench payment` prints the table of the README. Time is not the limit: the clock is
-//! a number that goes on when all ids of its second are spent. Of `snowflaked` it cannot be set.
+//! `cargo bench --bench payment` prints the table of the README. Time is not the limit: the
+//! clock is a number that advances when all ids of its second are used. The clock of `snowflaked` cannot
+//! be set.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 

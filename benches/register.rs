@@ -1,7 +1,7 @@
-//! What a change costs beside the bare chain: ratios, measured side by side in one run.
+//! The cost of a change compared to the chain alone, as ratios measured side by side in one run.
 //!
-//! `cargo bench --bench register` prints the table of the README. The figures of different machines
-//! differ, the ratios less. Where a line has a bound, it says whether the run kept it.
+//! `cargo bench --bench register` prints the table of the README. Figures differ between
+//! machines, ratios less so. A row with a bound says whether the run kept it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 

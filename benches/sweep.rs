@@ -1,4 +1,4 @@
-//! What our own kernel, the sweep and the import gain: ratios, measured side by side in one run.
+//! The speed of the chain, the sweep and the import, as ratios measured side by side in one run.
 //!
 //! `cargo bench --bench sweep` prints the table of the README.
 
@@ -101,26 +101,29 @@ fn step() {
         .collect();
     let gain = median(gains);
     row(
-        "a step of the chain, beside one with `md-5`'s `Digest`",
+        "a step of the chain, compared to one with the `Digest` of `md-5`",
         &format!("{gain:.2} times as fast"),
         "1.25",
         gain >= 1.25,
     );
 }
 
-/// The chains of an id range pushed to 256 runs, with each kind of instructions there is.
+/// 4,000 ids pushed to 256 runs, with each kind of instructions that the processor has.
 fn lanes() {
     let granule_ids: Vec<String> = (256..4_256).map(granule_id).collect();
     let push = |lanes: Lanes| {
         let mut sweep = Sweep::over(256).with_lanes(lanes);
-        // Every instance begins with another granule, so that they are 256 runs.
+        // Every instance begins with a different granule, so that there are 256 runs.
         (0..256).for_each(|n| sweep.hold(&granule_id(n), n..n + 1));
         seconds(|| granule_ids.iter().for_each(|granule_id| sweep.hold(granule_id, 0..256)))
     };
     for lanes in Lanes::all().into_iter().skip(1) {
         let gain = median((0..9).map(|_| push(Lanes::plain()) / push(lanes)).collect());
         note(
-            &format!("256 chains side by side with {}, beside one after the other", lanes.name()),
+            &format!(
+                "256 chains side by side with {}, compared to one after the other",
+                lanes.name()
+            ),
             &format!("{gain:.1} times as fast"),
         );
     }
@@ -182,7 +185,7 @@ fn campaign() {
     let lanes = Lanes::fastest().name();
     let (bound, text) = if lanes == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
     row(
-        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), beside \
+        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), compared to \
          replaying it change by change",
         &format!("{:.1} times as fast ({lanes}; {verify:.2} s, {replay:.1} s)", replay / verify),
         text,
@@ -210,15 +213,15 @@ fn appends() {
             .collect(),
     );
     row(
-        "`verify` of a history of pure appends, beside replaying it",
+        "`verify` of a history of appends, compared to replaying it",
         &format!("{ratio:.1} times as fast"),
         "1",
         ratio >= 1.0,
     );
 }
 
-/// A million granules that come at 3,650 distinct times, the n-th line of the file with the
-/// `n * stride`-th of them.
+/// A million granules that are ingested at 3,650 distinct times; the n-th row is that of granule
+/// `n * stride`, modulo their number.
 fn million(stride: usize) -> impl Iterator<Item = Event> {
     const GRANULES: usize = 1_000_000;
     (0..GRANULES)
@@ -227,10 +230,10 @@ fn million(stride: usize) -> impl Iterator<Item = Event> {
 }
 
 fn import() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let in_own_process = |stride: usize| -> Option<(f64, f64)> {
         let mut child = Command::new(std::env::current_exe().ok()?);
-        child.arg("--peak-memory-in").arg(folder.path()).arg(stride.to_string());
+        child.arg("--peak-memory-in").arg(directory.path()).arg(stride.to_string());
         let text = String::from_utf8(child.output().ok()?.stdout).ok()?;
         let (taken, megabytes) = text.trim().split_once(' ')?;
         Some((taken.parse().ok()?, megabytes.parse().ok()?))
@@ -241,7 +244,7 @@ fn import() {
         return note("the import", "not measured");
     };
 
-    let mut registry = Registry::create(&folder.path().join("replay.db")).unwrap();
+    let mut registry = Registry::create(&directory.path().join("replay.db")).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
     for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;
@@ -257,15 +260,15 @@ fn import() {
         "an import of 1,000,000 rows with 3,650 distinct times, pure appends",
         &format!("{import:.1} s"),
     );
-    note("the same from a file in no order", &format!("{shuffled:.1} s"));
-    note("the same grouped by hand before, and then change by change", &format!("{replay:.1} s"));
+    note("the same from a file without order", &format!("{shuffled:.1} s"));
+    note("the same, grouped by day beforehand, change by change", &format!("{replay:.1} s"));
     let memory = format!("{memory:.0} MB, {shuffled_memory:.0} MB");
     note("the peak memory of these two imports", &memory);
 }
 
 /// The import in a process of its own: the seconds, and the peak memory in megabytes.
-fn import_child(folder: &Path, stride: usize) {
-    let path = folder.join(format!("import.{stride}.db"));
+fn import_child(directory: &Path, stride: usize) {
+    let path = directory.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());
     let mut registry = Registry::open(&path, Access::Write).unwrap();
     let taken = seconds(|| import_events(&mut registry, "import", million(stride)));

@@ -1,4 +1,4 @@
-//! Every order in which threads can share a minter, within bounds:
+//! Explores every order in which threads can share a minter, within bounds:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg accession_loom" cargo test --release --test model_check --target-dir target/loom
@@ -15,7 +15,7 @@ use accession::minting::{Clock, PaymentMinter};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 
-/// A clock that is read once for each of these seconds, in turn, and then stands at the last.
+/// A clock that shows these seconds one after the other, one for each read, and then stays at the last.
 struct Steps {
     seconds: &'static [i64],
     read: AtomicUsize,
@@ -57,23 +57,23 @@ fn no_id_is_minted_twice(seconds: &'static [i64]) {
 }
 
 #[test]
-fn on_a_clock_that_stands() {
+fn no_id_is_minted_twice_on_a_clock_that_stops() {
     no_id_is_minted_twice(&[10, 11]);
 }
 
 #[test]
-fn on_a_clock_that_goes_on_between() {
+fn no_id_is_minted_twice_on_a_clock_that_advances() {
     no_id_is_minted_twice(&[10, 11, 12, 13]);
 }
 
-/// A thread that was held up after it had read the clock, while the other went on for long, took
-/// the clock for one that went back: found by the benchmark of two threads.
+/// A thread that was suspended after it read the clock, while the other minted many ids, concluded
+/// that the clock had gone back. The benchmark of two threads found this.
 #[test]
-fn on_a_clock_that_goes_on_by_far_between() {
+fn no_id_is_minted_twice_on_a_clock_that_advances_far() {
     no_id_is_minted_twice(&[10, 11, 40, 80, 120]);
 }
 
 #[test]
-fn on_a_clock_that_goes_back_between() {
+fn no_id_is_minted_twice_on_a_clock_that_goes_back() {
     no_id_is_minted_twice(&[10, 13, 11, 12, 10, 14]);
 }

@@ -1,49 +1,58 @@
-//! Hashing on a thread of its own, while somebody else reads.
+//! Hashing on a thread of its own, while the caller reads the ids.
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::{Sweep, stands_after};
+use super::checkpoint::is_checkpoint;
+use super::sweep::Sweep;
 use crate::model::Identifier;
 
-/// Ids a batch: enough that handing one over costs nothing beside hashing it (4,096 to 16,384
-/// measured alike), few enough that a small change never leaves its thread.
+/// Ids in a batch: enough that handing one over costs little compared to hashing it (4,096 to 16,384
+/// were measured to be equally fast), and few enough that a small change never starts the thread.
 const BATCH_IDS: usize = 4_096;
 
-/// Batches on their way to the hashing thread at once.
+/// How many batches can be on the hashing thread at the same time.
 const BATCHES_AHEAD: usize = 4;
 
-/// A [`Sweep`] that goes on in a thread of its own: a rewind is one over a single instance.
+/// A [`Sweep`] that runs on a thread of its own. A rewind is a sweep over a single instance.
 ///
-/// Reading rows and hashing them in turn on one thread reaches two thirds of the bare chain's
-/// speed; side by side, nearly all of it. The first batch is hashed where it was read, so that a
-/// small change starts no thread. The memory is that of a few batches, whatever the number of ids.
+/// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain
+/// alone; reading and hashing at the same time reaches nearly all of it. The last batch is hashed on
+/// the calling thread, so a change of at most one batch starts no thread. The memory needed is that
+/// of a few batches, whatever the number of ids.
 ///
-/// Checkpoints are handed back on the thread that reads, since that one has the database.
+/// Checkpoints are reported on the calling thread, because that thread has the database.
 pub struct Hashing<'scope, 'env, F> {
     scope: &'scope Scope<'scope, 'env>,
+    /// `None` means that the hashing thread has it.
     sweep: Option<Sweep>,
     instances: usize,
-    thread: Option<Thread<'scope>>,
+    /// `None` means that no batch has been full yet.
+    thread: Option<HashingThread<'scope>>,
     batch: Batch,
     on_checkpoint: F,
 }
 
-struct Thread<'scope> {
+struct HashingThread<'scope> {
     to_hash: SyncSender<Batch>,
     hashed: Receiver<Batch>,
     handle: ScopedJoinHandle<'scope, Sweep>,
-    under_way: usize,
+    /// How many batches have been sent and not been received back.
+    pending: usize,
 }
 
-/// A run of ids, the instances that hold them, and the chain of the last instance after each of
-/// those that a checkpoint follows.
+/// A run of ids and the instances that hold each of them.
 #[derive(Default)]
 struct Batch {
+    /// The ids, one directly after the other.
     text: String,
+    /// Where each id ends in `text`.
     ends: Vec<usize>,
+    /// The instances that hold each id.
     instances: Vec<Range<usize>>,
+    /// The index of each id that a checkpoint follows, and the identifier of the last instance after
+    /// that id, once it is hashed.
     checkpoints: Vec<(usize, Identifier)>,
 }
 
@@ -51,10 +60,12 @@ impl<'scope, 'env, F, E> Hashing<'scope, 'env, F>
 where
     F: FnMut(&str, Identifier) -> Result<(), E>,
 {
-    /// Goes on with `sweep`; `on_checkpoint` is told the chain of the last instance after each id
-    /// that it holds and where a checkpoint stands, in order, by [`Hashing::hold`] and
-    /// [`Hashing::finish`].
-    pub fn of(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
+    /// Continues `sweep`.
+    ///
+    /// For each id that the last instance holds and that a checkpoint follows, in order,
+    /// `on_checkpoint` is called with the id and the identifier of the last instance's granules up to
+    /// that id. [`Hashing::hold`] and [`Hashing::finish`] make these calls.
+    pub fn new(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
         Hashing {
             scope,
             instances: sweep.instances(),
@@ -65,66 +76,67 @@ where
         }
     }
 
-    /// Takes a granule held in these instances, as [`Sweep::hold`] does.
+    /// Adds a granule that these instances hold, as [`Sweep::hold`] does.
     ///
     /// # Errors
     ///
-    /// What `on_checkpoint` returns; the hashing is then of no further use.
+    /// Whatever `on_checkpoint` returns; the value must not be used after that.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Result<(), E> {
         if self.batch.is_full() {
             self.hand_over()?;
         }
-        if !instances.is_empty() && instances.end == self.instances && stands_after(granule_id) {
+        if !instances.is_empty() && instances.end == self.instances && is_checkpoint(granule_id) {
             self.batch.checkpoints.push((self.batch.ends.len(), Identifier::EMPTY));
         }
         self.batch.push(granule_id, instances);
         Ok(())
     }
 
-    /// Hashes what is left; returns the sweep, which has all identifiers.
+    /// Hashes the remaining ids and returns the sweep, which then has all identifiers.
     ///
     /// # Errors
     ///
-    /// What `on_checkpoint` returns.
+    /// Whatever `on_checkpoint` returns.
     pub fn finish(mut self) -> Result<Sweep, E> {
         let mut sweep = match self.thread.take() {
-            None => self.sweep.take().expect("no thread has it"),
+            None => self.sweep.take().expect("the sweep is here while there is no thread"),
             Some(thread) => {
                 drop(thread.to_hash);
                 for batch in thread.hashed {
-                    batch.tell(&mut self.on_checkpoint)?;
+                    batch.report_checkpoints(&mut self.on_checkpoint)?;
                 }
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
         self.batch.hash(&mut sweep);
-        self.batch.tell(&mut self.on_checkpoint)?;
+        self.batch.report_checkpoints(&mut self.on_checkpoint)?;
         Ok(sweep)
     }
 
+    /// Sends the full batch to the thread, and takes an empty one.
     fn hand_over(&mut self) -> Result<(), E> {
         let thread = match &mut self.thread {
             Some(thread) => thread,
-            empty => {
-                let sweep = self.sweep.take().expect("no thread has it yet");
-                empty.insert(Thread::spawn(self.scope, sweep))
+            none => {
+                let sweep = self.sweep.take().expect("the sweep is here while there is no thread");
+                none.insert(HashingThread::spawn(self.scope, sweep))
             }
         };
         let mut next = Batch::default();
-        if thread.under_way == BATCHES_AHEAD {
-            next = thread.hashed.recv().expect("the thread sends back each batch");
-            thread.under_way -= 1;
-            next.tell(&mut self.on_checkpoint)?;
+        if thread.pending == BATCHES_AHEAD {
+            next = thread.hashed.recv().expect("the thread sends each batch back");
+            thread.pending -= 1;
+            next.report_checkpoints(&mut self.on_checkpoint)?;
             next.clear();
         }
         let full = std::mem::replace(&mut self.batch, next);
-        thread.to_hash.send(full).expect("the thread takes each batch");
-        thread.under_way += 1;
+        thread.to_hash.send(full).expect("the thread receives each batch");
+        thread.pending += 1;
         Ok(())
     }
 }
 
-impl<'scope> Thread<'scope> {
+impl<'scope> HashingThread<'scope> {
     fn spawn(scope: &'scope Scope<'scope, '_>, mut sweep: Sweep) -> Self {
         let (to_hash, batches) = sync_channel::<Batch>(BATCHES_AHEAD);
         let (done, hashed) = sync_channel(BATCHES_AHEAD);
@@ -132,13 +144,13 @@ impl<'scope> Thread<'scope> {
             for mut batch in batches {
                 batch.hash(&mut sweep);
                 if done.send(batch).is_err() {
-                    // The reader gave up: nobody wants the rest.
+                    // The caller stopped early, so the remaining batches are not needed.
                     break;
                 }
             }
             sweep
         });
-        Thread { to_hash, hashed, handle, under_way: 0 }
+        HashingThread { to_hash, hashed, handle, pending: 0 }
     }
 }
 
@@ -165,24 +177,26 @@ impl Batch {
         &self.text[start..self.ends[index]]
     }
 
+    /// Adds all ids to the sweep, and notes the identifier at each checkpoint.
     fn hash(&mut self, sweep: &mut Sweep) {
         let mut hashed = 0;
         for checkpoint in 0..self.checkpoints.len() {
-            let after = self.checkpoints[checkpoint].0 + 1;
-            self.hold(hashed..after, sweep);
+            let end = self.checkpoints[checkpoint].0 + 1;
+            self.hold(hashed..end, sweep);
             self.checkpoints[checkpoint].1 = sweep.latest();
-            hashed = after;
+            hashed = end;
         }
         self.hold(hashed..self.ends.len(), sweep);
     }
 
-    fn hold(&self, granules: Range<usize>, sweep: &mut Sweep) {
-        for index in granules {
+    /// Adds some of the ids to the sweep.
+    fn hold(&self, indices: Range<usize>, sweep: &mut Sweep) {
+        for index in indices {
             sweep.hold(self.granule_id(index), self.instances[index].clone());
         }
     }
 
-    fn tell<E>(
+    fn report_checkpoints<E>(
         &self,
         on_checkpoint: &mut impl FnMut(&str, Identifier) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -204,7 +218,7 @@ mod tests {
                 checkpoints.push((granule_id.to_owned(), chain));
                 Ok::<(), ()>(())
             };
-            let mut hashing = Hashing::of(scope, Sweep::over(1), on_checkpoint);
+            let mut hashing = Hashing::new(scope, Sweep::over(1), on_checkpoint);
             for n in 0..count {
                 hashing.hold(&format!("granule.{n:08}"), 0..1)?;
             }
@@ -215,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_chain_with_and_without_a_thread() {
+    fn the_result_is_that_of_the_chain_with_and_without_a_thread() {
         for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 30 * BATCH_IDS + 17] {
             let mut chain = Chain::start();
             let mut checkpoints = Vec::new();
             for n in 0..count {
                 let granule_id = format!("granule.{n:08}");
                 chain.push(&granule_id);
-                if stands_after(&granule_id) {
+                if is_checkpoint(&granule_id) {
                     checkpoints.push((granule_id, chain.identifier()));
                 }
             }
@@ -232,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_checkpoint_ends_it_without_hanging() {
+    fn an_error_of_on_checkpoint_ends_the_hashing_without_a_deadlock() {
         let result = std::thread::scope(|scope| {
             let fail = |_: &str, _| Err("disk full");
-            let mut hashing = Hashing::of(scope, Sweep::over(1), fail);
+            let mut hashing = Hashing::new(scope, Sweep::over(1), fail);
             for n in 0..20 * BATCH_IDS {
                 hashing.hold(&format!("granule.{n:08}"), 0..1)?;
             }

@@ -1,25 +1,25 @@
 //! Independent chains side by side: one id is pushed to many of them at once.
 //!
-//! Each chain is a lane of the processor's vectors, as in a loop over chains; the message but for
-//! the link is the same in all lanes. Which instructions are used is found out at run time; the
-//! result is the same with all of them, and the plain loop stays as their oracle.
+//! Each chain uses one lane of the processor's vectors. The message is the same in all lanes, except
+//! for the link. The instructions are chosen at run time; the result is the same with all of them,
+//! and the tests compare each with the plain loop.
 //!
 //! # Unsafe code
 //!
-//! The two calls into functions compiled for AVX2 and AVX-512 are the only unsafe code of this
-//! crate. What makes them sound: [`Lanes`] can be told to use those instructions by
-//! [`Lanes::all`] alone, which asks the processor first. Within them everything is safe: no
-//! pointers, no reads or writes but through slices.
+//! The two calls of functions compiled for AVX2 and AVX-512 are the only unsafe code in this crate.
+//! They are sound because only [`Lanes::all`] makes a [`Lanes`] that uses these instructions, and it
+//! asks the processor first. Everything in the called functions is safe: they use no pointers, and
+//! read and write through slices only.
 
 use super::md5::{Block, State};
 use super::step::Message;
 #[cfg(target_arch = "x86_64")]
 use super::vectors::{avx2, avx512};
 
-/// The words of many links: the first words of all, the second words of all, and so on.
+/// The words of many links: the first word of each, then the second word of each, and so on.
 pub(super) type Words<'links> = [&'links mut [u32]; 4];
 
-/// How chains are hashed side by side on this processor: the result is the same with all ways.
+/// The instructions that hash chains side by side; the result is the same with all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lanes(Instructions);
 
@@ -33,17 +33,17 @@ enum Instructions {
 }
 
 impl Lanes {
-    /// One chain after the other.
+    /// One chain after the other, without vectors.
     pub fn plain() -> Self {
         Lanes(Instructions::Plain)
     }
 
-    /// The fastest way this processor has.
+    /// The fastest instructions that this processor has.
     pub fn fastest() -> Self {
         Lanes::all().last().copied().unwrap_or(Lanes::plain())
     }
 
-    /// Every way this processor has, the fastest last.
+    /// All that this processor has, the fastest last.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Instructions::Plain];
         #[cfg(target_arch = "x86_64")]
@@ -58,7 +58,7 @@ impl Lanes {
         all.into_iter().map(Lanes).collect()
     }
 
-    /// What the instructions are called.
+    /// The name of the instructions: `plain`, `AVX2` or `AVX-512`.
     pub fn name(self) -> &'static str {
         match self.0 {
             Instructions::Plain => "plain",
@@ -70,21 +70,25 @@ impl Lanes {
     }
 
     /// Pushes the id of a message to every link.
+    #[inline]
     pub(super) fn push(self, links: Words<'_>, message: &Message) {
         match self.0 {
             Instructions::Plain => push_each(links, message),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => in_groups(links, message, |links, blocks| {
-                // SAFETY: `Lanes::all` found AVX2.
-                #[expect(unsafe_code, reason = "compiled for AVX2, which was found")]
+                // SAFETY: `Lanes::all` found that the processor has AVX2.
+                #[expect(unsafe_code, reason = "the function needs AVX2, which the processor has")]
                 unsafe {
                     avx2::push(links, blocks);
                 }
             }),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => in_groups(links, message, |links, blocks| {
-                // SAFETY: `Lanes::all` found AVX-512 F.
-                #[expect(unsafe_code, reason = "compiled for AVX-512 F, which was found")]
+                // SAFETY: `Lanes::all` found that the processor has AVX-512 F.
+                #[expect(
+                    unsafe_code,
+                    reason = "the function needs AVX-512 F, which the processor has"
+                )]
                 unsafe {
                     avx512::push(links, blocks);
                 }
@@ -93,20 +97,20 @@ impl Lanes {
     }
 }
 
-/// One link after the other.
+/// Pushes the id to one link after the other.
 fn push_each(links: Words<'_>, message: &Message) {
     let [a, b, c, d] = links;
     for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-        let next: State = message.hash_behind([*a, *b, *c, *d]);
+        let next: State = message.hash_next([*a, *b, *c, *d]);
         [*a, *b, *c, *d] = next;
     }
 }
 
-/// Fewer links than this are hashed one after the other: a group costs as much as about four.
+/// The fewest links that are hashed as a group; a group costs about as much as four single links.
 #[cfg(target_arch = "x86_64")]
-const FEWEST: usize = 4;
+const FEWEST_IN_GROUP: usize = 4;
 
-/// Takes the links in groups of `LANES`; the last ones fill a group up with whatever.
+/// Pushes to the links in groups of `LANES`; the last group is filled up with zeros.
 #[cfg(target_arch = "x86_64")]
 fn in_groups<const LANES: usize>(
     links: Words<'_>,
@@ -123,7 +127,7 @@ fn in_groups<const LANES: usize>(
     }
     let rest = [a_rest, b_rest, c_rest, d_rest];
     let count = rest[0].len();
-    if count < FEWEST {
+    if count < FEWEST_IN_GROUP {
         return push_each(rest, message);
     }
     let mut filled = [[0; LANES]; 4];
@@ -141,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_has_a_name_and_the_plain_one_is_first() {
+    fn all_instructions_have_a_name_and_the_plain_ones_come_first() {
         let all = Lanes::all();
         assert_eq!(all.first(), Some(&Lanes::plain()));
         assert_eq!(all.last(), Some(&Lanes::fastest()));
@@ -150,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn every_way_is_one_link_after_the_other() {
+    fn all_instructions_give_the_result_of_one_link_after_the_other() {
         let mut message = Message::default();
         for count in (0..100).chain([1_000]) {
             let link = |lane: usize, word: usize| (lane * 4 + word) as u32 ^ 0x9e37_79b9;
             let start: [Vec<u32>; 4] =
                 std::array::from_fn(|word| (0..count).map(|lane| link(lane, word)).collect());
             for length in [0, 1, 20, 21, 22, 48, 84, 85, 86, 150, 1_024] {
-                message.behind_link(&"granule.".repeat(128)[..length]);
+                message.set_next(&"granule.".repeat(128)[..length]);
                 let pushed = |lanes: Lanes| {
                     let mut links = start.clone();
                     for _ in 0..3 {
@@ -169,7 +173,7 @@ mod tests {
                 for lane in 0..count {
                     let mut link = start.each_ref().map(|words| words[lane]);
                     for _ in 0..3 {
-                        link = message.hash_behind(link);
+                        link = message.hash_next(link);
                     }
                     expected.iter_mut().zip(link).for_each(|(words, word)| words[lane] = word);
                 }

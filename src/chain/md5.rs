@@ -1,14 +1,14 @@
-//! MD5's compression function, for one chain and as the pattern for many (RFC 1321 § 3.4).
+//! The compression function of MD5, for one chain and as the pattern for many (RFC 1321 § 3.4).
 //!
-//! `md-5` stays the oracle: the tests compare the two on messages of every length. Why our own: a
-//! chain cannot begin a step before the last one ended, so its speed is that of one compression's
-//! longest path. Written so that the path is as short as it can be in plain Rust, a step is 1.3
-//! times as fast as with `md-5`'s `Digest` (`cargo bench --bench kernel`).
+//! The tests compare it with the crate `md-5` on messages of every length. It exists because a chain
+//! cannot begin a step before the previous one ends, so its speed is that of the longest path of
+//! dependent operations in one compression. This path is as short here as plain Rust allows: a step
+//! is 1.3 times as fast as with the `Digest` of `md-5` (`cargo bench --bench sweep`).
 
 /// The four words of a running hash.
 pub(super) type State = [u32; 4];
 
-/// What is hashed at a time.
+/// The part of a message that one compression takes.
 pub(super) type Block = [u8; 64];
 
 /// A block as the sixteen words of RFC 1321.
@@ -18,7 +18,7 @@ pub(super) fn words(block: &Block) -> [u32; 16] {
     std::array::from_fn(|word| u32::from_le_bytes(bytes[word]))
 }
 
-/// What every MD5 begins with (RFC 1321 § 3.3).
+/// The state before the first block (RFC 1321 § 3.3).
 pub(super) const START: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
 /// The constant of each round: `floor(2^32 * abs(sin(i + 1)))` (RFC 1321 § 3.4).
@@ -89,9 +89,9 @@ pub(super) static SINES: [u32; 64] = [
     0xeb86_d391,
 ];
 
-/// The 64 rounds, each as `$round!($with, function, a b c d, round, word of the message, rotation)`.
+/// The 64 rounds: calls of `$round!($with, function, a b c d, round, word of the message, rotation)`.
 ///
-/// The four words change places from round to round instead of being moved.
+/// The names of the four words rotate from round to round, so that no value is moved.
 macro_rules! rounds {
     ($round:ident!($($with:tt)*), $a:ident $b:ident $c:ident $d:ident) => {
         $round!($($with)*, f1, $a $b $c $d, 0, 0, 7);
@@ -165,8 +165,9 @@ pub(super) use rounds;
 /// The state after one more block of a message.
 #[inline(always)]
 pub(super) fn compress(state: State, block: &[u32; 16]) -> State {
-    // Opaque to the optimiser, which otherwise adds each constant last, on the longest path, where
-    // the message word and the constant could be added long before: 3.9 M steps/s, so 4.7.
+    // Hides the constants from the optimiser. If it knows them, it adds each constant last, on the
+    // longest path, although the message word and the constant can be added long before: 3.9 M
+    // steps/s, instead of 4.7.
     let sines = std::hint::black_box(&SINES);
     let [mut a, mut b, mut c, mut d] = state;
     macro_rules! round {
@@ -184,21 +185,25 @@ pub(super) fn compress(state: State, block: &[u32; 16]) -> State {
     ]
 }
 
-// What the four functions of RFC 1321 add to `early`; `b` is known last.
+// The four functions of RFC 1321, added to `early`. `b` is the input that is known last.
 
+#[inline(always)]
 fn f1(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add(d ^ (b & (c ^ d)))
 }
 
-/// Its two halves share no bit, so both can be added; the one without `b` is added early.
+/// The two halves share no bit, so both can be added, and the one without `b` is added early.
+#[inline(always)]
 fn f2(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add(c & !d).wrapping_add(b & d)
 }
 
+#[inline(always)]
 fn f3(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add((c ^ d) ^ b)
 }
 
+#[inline(always)]
 fn f4(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add(c ^ (b | !d))
 }

@@ -9,7 +9,7 @@
 //! identifier = hN
 //! ```
 //!
-//! The identifier of no granules is `d41d8cd98f00b204e9800998ecf8427e`, the MD5 of no bytes. Anyone
+//! The identifier of the empty set is `d41d8cd98f00b204e9800998ecf8427e`, the MD5 of zero bytes. Anyone
 //! can check an identifier without this software:
 //!
 //! ```sh
@@ -19,9 +19,9 @@
 //!   h=${h%% *}; done; echo "$h"; }
 //! ```
 //!
-//! [`Chain`] is the rule and nothing else. [`Sweep`] gives every identifier of a history in one pass;
-//! a rewind, which hashes forward from a checkpoint, is a sweep over one instance. [`Hashing`] does
-//! either while somebody reads the ids. Nothing here does I/O, reads a clock or knows SQL.
+//! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
+//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over one instance. [`Hashing`]
+//! runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or knows SQL.
 //!
 //! Source: identifier.md, Rule; seed 001 (the scheme, 2010).
 
@@ -29,13 +29,12 @@ mod checkpoint;
 mod hashing;
 mod lanes;
 mod md5;
-
 mod step;
 mod sweep;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
-pub use checkpoint::stands_after;
+pub use checkpoint::is_checkpoint;
 pub use hashing::Hashing;
 pub use lanes::Lanes;
 pub use sweep::Sweep;
@@ -63,22 +62,24 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain of no ids.
+    /// The chain of the empty set.
     pub fn start() -> Self {
         Chain::default()
     }
 
-    /// The chain that stands at `identifier`: what it would be after pushing that set's ids.
+    /// The chain as it is after the ids of the set with this identifier were pushed.
     ///
-    /// [`Identifier::EMPTY`] resumes at the start. (That some ids chain to the MD5 of no bytes has
-    /// probability 2^-128.)
+    /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty has
+    /// that identifier is 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
         Chain { link: step::link(identifier), message: Message::default() }
     }
 
-    /// Takes the next id. Ids come in canonical order, each once; the chain cannot tell.
+    /// Adds the next id.
     ///
-    /// Costs one MD5 of `33 + id + 1` bytes: two compressions for ids of 22 to 85 bytes.
+    /// The caller passes the ids in canonical order and each of them once; the chain does not check
+    /// this. The cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n is
+    /// 22 to 85.
     pub fn push(&mut self, granule_id: &str) {
         self.link = Some(step::step(self.link, granule_id, &mut self.message));
     }

@@ -8,12 +8,12 @@ use crate::model::Identifier;
 
 /// All identifiers of a history, in one pass over its granules in canonical order.
 ///
-/// The instances of a history are numbered 0, 1, 2 … in time. A *run* is a row of consecutive
-/// instances whose held granules have been the same so far: they share one running chain. A granule
-/// held in the instances `a..b` cuts the runs at `a` and `b`, and is pushed to those inside, side by
-/// side in the processor's vectors. So the cost is one step for each granule and each run that
-/// holds it, at most that of every instance afresh, and for a history of appends just one step a
-/// granule. The memory is that of the runs, whatever the number of granules.
+/// The instances of a history are numbered 0, 1, 2 … in order of time. A *run* is a sequence of
+/// consecutive instances that hold the same granules so far: they share one running chain. A granule
+/// that the instances `a..b` hold splits the runs at `a` and `b`, and is pushed to the runs between,
+/// side by side in the processor's vectors. The cost is one step for each granule and each run that
+/// holds it: at most as much as hashing every instance from its start, and one step per granule for
+/// a history of appends. The memory depends on the number of runs, not on the number of granules.
 ///
 /// Source: design.md, The chain, the rewind, the sweep.
 ///
@@ -22,7 +22,7 @@ use crate::model::Identifier;
 /// ```
 /// use accession::chain::{Chain, Sweep};
 ///
-/// // Instance 0 holds A and C; instance 1 has B as well; instance 2 has lost A.
+/// // Instance 0 holds A and C; B is ingested in instance 1; A is deleted in instance 2.
 /// let mut sweep = Sweep::over(3);
 /// sweep.hold("A", 0..2);
 /// sweep.hold("B", 1..3);
@@ -40,23 +40,23 @@ pub struct Sweep {
     lanes: Lanes,
     /// The first instance of each run, ascending.
     firsts: Vec<usize>,
-    /// The links of the runs, as [`Lanes`] takes them: the first words of all, and so on.
+    /// The links of the runs: the first word of each, then the second word of each, and so on.
     words: [Vec<u32>; 4],
-    /// Whether a run holds nothing yet, and how many do: their words mean nothing.
+    /// Whether each run holds no granule yet; the words of such a run have no meaning.
     are_empty: Vec<bool>,
+    /// How many runs hold no granule yet.
     empty: usize,
     steps: u64,
     message: Message,
 }
 
 impl Sweep {
-    /// A sweep over a history of so many instances, none of which holds anything yet.
+    /// A sweep over a history of this many instances, none of which holds a granule yet.
     pub fn over(instances: usize) -> Self {
         Sweep::resume(instances, Identifier::EMPTY)
     }
 
-    /// A sweep over so many instances that all hold the same granules so far, those of
-    /// `identifier`.
+    /// A sweep over this many instances, all of which hold the granules of `identifier` so far.
     pub fn resume(instances: usize, identifier: Identifier) -> Self {
         let link = step::link(identifier);
         Sweep {
@@ -71,30 +71,31 @@ impl Sweep {
         }
     }
 
-    /// The same with other instructions than the fastest: the plain ones are the oracle.
+    /// The same sweep with other instructions than the fastest; for tests and benchmarks.
     pub fn with_lanes(self, lanes: Lanes) -> Self {
         Sweep { lanes, ..self }
     }
 
-    /// Takes a granule held in these instances. Ids come in canonical order; the stays of one id
-    /// come one after the other and do not overlap.
+    /// Adds a granule that these instances hold.
+    ///
+    /// The caller passes the ids in canonical order. The holding periods of one id are passed one
+    /// after the other, and do not overlap.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) {
         if instances.is_empty() {
             return;
         }
-        let runs = self.cut(instances.start)..self.cut(instances.end);
+        let runs = self.split_at(instances.start)..self.split_at(instances.end);
         self.steps += runs.len() as u64;
         if runs.len() == 1 {
-            // As in every rewind, and in a history of appends.
+            // This is so in every rewind and in a history of appends.
             return self.hold_in_one(granule_id, runs.start);
         }
-        self.message.behind_link(granule_id);
+        self.message.set_next(granule_id);
         let links = self.words.each_mut().map(|words| &mut words[runs.clone()]);
         self.lanes.push(links, &self.message);
-        // Runs that were empty took part, since leaving lanes out costs more; now they are put
-        // right.
+        // Empty runs took part as well, because leaving lanes out costs more. They are set here.
         if self.empty > 0 {
-            self.begin(granule_id, runs);
+            self.set_first(granule_id, runs);
         }
     }
 
@@ -108,15 +109,15 @@ impl Sweep {
         }
     }
 
-    /// Makes this the first granule of the runs that hold none.
-    fn begin(&mut self, granule_id: &str, runs: Range<usize>) {
+    /// Makes this the first granule of the runs that are empty.
+    fn set_first(&mut self, granule_id: &str, runs: Range<usize>) {
         let mut first = None;
         for run in runs {
             if !self.are_empty[run] {
                 continue;
             }
             let link = *first.get_or_insert_with(|| {
-                self.message.first(granule_id);
+                self.message.set_first(granule_id);
                 self.message.hash_first()
             });
             for (words, word) in self.words.iter_mut().zip(link) {
@@ -127,17 +128,17 @@ impl Sweep {
         }
     }
 
-    /// The identifier of the last instance's granules so far.
+    /// The identifier of the granules that the last instance holds so far.
     pub fn latest(&self) -> Identifier {
         step::identifier(self.link(self.firsts.len() - 1))
     }
 
-    /// Over how many instances it goes.
+    /// The number of instances.
     pub fn instances(&self) -> usize {
         self.instances
     }
 
-    /// How many chain steps were hashed.
+    /// The number of chain steps that were hashed.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -155,8 +156,9 @@ impl Sweep {
         (!self.are_empty[run]).then(|| self.words.each_ref().map(|words| words[run]))
     }
 
-    /// Makes a run begin at `instance`; returns its index, or the number of runs past the last.
-    fn cut(&mut self, instance: usize) -> usize {
+    /// Splits the runs so that one begins at `instance`, and returns its index; after the last
+    /// instance, that is the number of runs.
+    fn split_at(&mut self, instance: usize) -> usize {
         if instance >= self.instances {
             return self.firsts.len();
         }
@@ -181,8 +183,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sweep_uses_the_lanes_that_it_is_given() {
-        // All give the same identifiers: what is compared with the plain ones would be itself.
+    fn a_sweep_uses_the_lanes_that_were_set() {
+        // All lanes give the same identifiers, so no other test would notice if this had no effect.
         for lanes in Lanes::all() {
             assert_eq!(Sweep::over(2).with_lanes(lanes).lanes, lanes);
         }
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn empty_runs_are_counted_until_their_first_granule() {
-        // A count too high costs a look at every run for each granule, and shows nowhere else.
+        // A count that is too high makes each granule check every run, and has no other effect.
         let mut sweep = Sweep::over(6);
         let mut counts = Vec::new();
         for (granule_id, span) in [("A", 2..3), ("B", 1..5), ("C", 5..6), ("D", 0..6), ("E", 3..4)]

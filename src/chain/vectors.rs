@@ -1,19 +1,19 @@
 //! The step of the chain in the vectors of x86-64: AVX2, and AVX-512 F.
 //!
-//! Everything here is safe code: a function compiled for a feature may be called from others that
-//! are, and vectors are filled from words and taken apart into words, not through pointers. Only the
-//! call from outside is unsafe ([`super::lanes`]).
+//! Everything here is safe code: a function compiled for a processor feature can be called by others
+//! that are compiled for it, and vectors are made from words and split into words without pointers.
+//! Only the call from outside is unsafe (`lanes.rs`).
 //!
-//! Each module has the few operations on several vectors at once, since one vector alone waits for
-//! itself; [`vector_step`] makes the step of them.
+//! Each module defines the few operations on several vectors at once, because the operations on a
+//! single vector wait for each other. The macro `vector_step!` builds the step from them.
 
-/// The step, for the operations and the numbers that the calling module defines.
+/// The step, made of the operations and numbers that the calling module defines.
 macro_rules! vector_step {
     ($feature:literal) => {
-        /// How many links are pushed at once.
+        /// The number of links that are hashed at once.
         pub const LANES: usize = VECTORS * WIDTH;
 
-        /// What one round adds: the word of the message and the constant.
+        /// What one round adds: the word of the message and the constant of the round.
         #[target_feature(enable = $feature)]
         #[inline]
         fn addend<const HAS_LINK: bool, const ROUND: usize, const WORD: usize>(
@@ -27,7 +27,7 @@ macro_rules! vector_step {
             }
         }
 
-        /// The state after one more block; in the first one, `link` are its first eight words.
+        /// The state after one more block. `link` holds the first eight words of the first block.
         #[target_feature(enable = $feature)]
         fn compress<const HAS_LINK: bool>(
             state: [Vectors; 4],
@@ -48,10 +48,10 @@ macro_rules! vector_step {
             let high = and(shift_right::<4>(bytes), splat(0x000f_000f));
             let low = shift_left::<8>(and(bytes, splat(0x000f_000f)));
             let digits = or(high, low);
-            // 1 in each byte that is ten or more: adding six carries into its upper half.
+            // 1 in each byte that is ten or more: adding six carries into the upper half of the byte.
             let letters = shift_right::<4>(add(digits, splat(0x0606_0606)));
             let letters = and(letters, splat(0x0101_0101));
-            // From '9' + 1 to 'a' it is 39: 32 + 8 - 1.
+            // 'a' is 39 more than '9' + 1: 32 + 8 - 1.
             let to_letters = add(shift_left::<5>(letters), shift_left::<3>(letters));
             sub(add(add(digits, splat(0x3030_3030)), to_letters), letters)
         }
@@ -88,7 +88,7 @@ macro_rules! vector_round {
     };
 }
 
-/// An operation on several vectors, from one on a vector each.
+/// An operation on several vectors, made of the operation on one.
 macro_rules! each_vector {
     ($feature:literal, $name:ident $(<$($shift:ident: $kind:ty),*>)? ($($from:ident),*) $result:expr) => {
         #[target_feature(enable = $feature)]
@@ -128,7 +128,7 @@ pub(super) mod avx2 {
     each_vector!("avx2", turn<LEFT: i32, RIGHT: i32>(x)
         _mm256_or_si256(_mm256_slli_epi32::<LEFT>(x), _mm256_srli_epi32::<RIGHT>(x)));
 
-    // The functions of RFC 1321 § 3.4; the two choices with one operation less.
+    // The functions of RFC 1321 § 3.4; `f1` and `f2` in a form with one operation less.
     each_vector!("avx2", f1(b, c, d) _mm256_xor_si256(d, _mm256_and_si256(b, _mm256_xor_si256(c, d))));
     each_vector!("avx2", f2(b, c, d) _mm256_xor_si256(c, _mm256_and_si256(d, _mm256_xor_si256(b, c))));
     each_vector!("avx2", f3(b, c, d) _mm256_xor_si256(_mm256_xor_si256(c, d), b));

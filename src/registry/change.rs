@@ -287,7 +287,7 @@ fn rewind(
             checkpoints += 1;
             Ok(())
         };
-        let mut hashing = Hashing::of(scope, Sweep::resume(1, chain), leave_checkpoint);
+        let mut hashing = Hashing::new(scope, Sweep::resume(1, chain), leave_checkpoint);
         write.each_held(dataset, begin, |granule_id| {
             rows += 1;
             if rows % MONITORED_ROWS == 0 {

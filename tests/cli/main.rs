@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
-#[path = "../harness/mod.rs"]
-mod harness;
+#[path = "../harness"]
+mod harness {
+    pub mod console;
+    pub mod program;
+}
 
 mod contract;
 mod files;

@@ -1,15 +1,17 @@
-//! Transcripts: Markdown files whose `console` blocks are run, and must print what they show.
+//! Transcripts: Markdown files whose `console` blocks are run and must print what they show.
 //!
-//! A line that begins with `$ ` is run by the shell, with the next one while it ends with `\`.
-//! What follows is its stdout, then its stderr, then `? N` if it exits with another status than 0.
-//! All blocks of a file share one folder, which holds `fixtures/`. Times that depend on the clock
-//! are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` writes what is printed instead.
+//! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next line.
+//! It is followed by its stdout, then its stderr, then `? N` if the exit status N is not 0. All blocks
+//! of a file share one directory, which contains `fixtures/`. Times that depend on the clock are
+//! masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is printed.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs every `console` block of a file, and compares.
+pub use super::program::program;
+
+/// Runs every `console` block of a file, and compares the output with the file.
 pub fn assert_transcript(file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
     let printed = replay(&shown);
@@ -27,7 +29,7 @@ pub fn assert_transcript(file: &Path) {
     assert_eq!(masked_printed.len(), masked_shown.len(), "{}: one ends earlier", file.display());
 }
 
-/// The file with what its commands print now.
+/// The text of the file with the current output of its commands.
 fn replay(shown: &str) -> String {
     let sandbox = Sandbox::new();
     let mut replayed = String::new();
@@ -51,27 +53,27 @@ fn replay(shown: &str) -> String {
     replayed
 }
 
-/// A folder of its own, with the program in the path and the fixtures at hand.
+/// A temporary directory with `fixtures/` in it and the program in its `PATH`.
 pub struct Sandbox {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Sandbox {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-        std::os::unix::fs::symlink(fixtures, folder.path().join("fixtures")).unwrap();
-        let bin = folder.path().join(".bin");
+        std::os::unix::fs::symlink(fixtures, directory.path().join("fixtures")).unwrap();
+        let bin = directory.path().join(".bin");
         std::fs::create_dir(&bin).unwrap();
         std::os::unix::fs::symlink(program(), bin.join("accession")).unwrap();
-        Sandbox { folder }
+        Sandbox { directory }
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
-    /// The program with arguments that are parted by spaces.
+    /// The program with these arguments, which are separated by spaces.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(program());
         self.set_up(command.args(arguments.split_whitespace()));
@@ -107,7 +109,7 @@ impl Sandbox {
     }
 }
 
-/// The commands that a help text lists; a line that goes on with one's description names none.
+/// The commands that a help text lists. A line that continues a description does not name one.
 pub fn commands_in(help: &str) -> Vec<&str> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
@@ -119,12 +121,7 @@ pub fn commands_in(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The program under test.
-pub fn program() -> &'static str {
-    env!("CARGO_BIN_EXE_accession")
-}
-
-/// Puts a mark in the place of so much behind every `before`.
+/// Replaces what follows each `before` by a mark; `length` returns how many bytes to replace.
 fn mask(line: &mut String, before: &str, length: impl Fn(&str) -> usize) {
     let mut from = 0;
     while let Some(start) = line[from..].find(before).map(|at| from + at + before.len()) {
@@ -134,7 +131,7 @@ fn mask(line: &mut String, before: &str, length: impl Fn(&str) -> usize) {
     }
 }
 
-/// The text with the times masked that depend on the clock.
+/// The text with all times masked that depend on the clock.
 fn masked(text: &str) -> String {
     let mut masked = String::new();
     for line in text.lines() {

@@ -1,55 +1,23 @@
-//! A dataset's history as a plain model, and the comparison of a registry with it.
+//! A simple model of a dataset's history, and the comparison of a registry with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use accession::chain::stands_after;
-use accession::{
-    Change, DatasetName, GranuleId, Identifier, Moment, Registry, Selection, Stamp, Timestamp,
-};
+use accession::chain::is_checkpoint;
+use accession::{Change, DatasetName, Identifier, Moment, Registry, Selection, Stamp, Timestamp};
 
 use super::oracle::naive;
+pub use super::values::{change, id, name, now, second};
 
-/// Sets of ids by the time from which they were held.
+/// The sets of ids that were held, by the time from which each was held.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     pub sets: BTreeMap<Timestamp, BTreeSet<String>>,
 }
 
-/// An instant, so many seconds after 2001-01-01T00:00:00Z.
-pub fn second(seconds: i64) -> Timestamp {
-    Timestamp::from_micros((978_307_200 + seconds) * 1_000_000).unwrap()
-}
-
-/// As many random cases as are asked for, or so many.
+/// The number of random cases: `PROPTEST_CASES`, or this default.
 pub fn cases(default: u32) -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
-}
-
-/// What the tests' clock says: later than any change they make.
-pub fn now() -> Timestamp {
-    "2026-01-01T00:00:00Z".parse().unwrap()
-}
-
-pub fn name(text: &str) -> DatasetName {
-    text.parse().unwrap()
-}
-
-pub fn id(text: &str) -> GranuleId {
-    text.parse().unwrap()
-}
-
-/// A change from some ids to ingest and some to delete.
-pub fn change<'a>(
-    ingest: impl IntoIterator<Item = &'a str>,
-    delete: impl IntoIterator<Item = &'a str>,
-) -> Change {
-    Change {
-        ingest: ingest.into_iter().map(|text| id(text).into()).collect(),
-        delete: delete.into_iter().map(|text| id(text).into()).collect(),
-        create: true,
-        ..Change::default()
-    }
 }
 
 impl History {
@@ -57,7 +25,7 @@ impl History {
         self.sets.values().next_back().cloned().unwrap_or_default()
     }
 
-    /// The change that takes away the ids that are held and brings the others.
+    /// The change that deletes those of the ids that are held, and ingests the others.
     pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Change {
         let held = self.held();
         let (delete, ingest): (Vec<&str>, Vec<&str>) =
@@ -65,7 +33,7 @@ impl History {
         change(ingest, delete)
     }
 
-    /// What becomes of the model.
+    /// Applies a change to the model.
     pub fn apply(&mut self, at: Timestamp, change: &Change) {
         let mut held = self.held();
         for entry in &change.ingest {
@@ -78,7 +46,7 @@ impl History {
         self.sets.insert(at, held);
     }
 
-    /// Applies a change to both, and compares the new identifier.
+    /// Applies a change to the model and to the registry, and compares the new identifier.
     pub fn change(
         &mut self,
         registry: &mut Registry,
@@ -92,8 +60,8 @@ impl History {
         assert_eq!(applied.instance.unwrap().identifier, expected);
     }
 
-    /// Compares everything that a registry says of a dataset with the model: each identifier and
-    /// interval, each as-of set, each look-up, each resolve, and `verify`.
+    /// Compares everything that a registry reports on a dataset with the model: each identifier and
+    /// interval, the set at each time, each lookup, each resolve, and `verify`.
     pub fn assert_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
         self.assert_sets_told_by(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
@@ -101,7 +69,7 @@ impl History {
         assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 
-    /// The same without `verify`, which counts the parts that were cited as well.
+    /// The same without `verify`, which also counts the subsets that were cited.
     pub fn assert_sets_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
         let mut rows = Vec::new();
         registry
@@ -173,11 +141,11 @@ impl History {
     }
 }
 
-/// Two dozen ids that provoke: of any script, sharing prefixes, case twins, spaces, like numbers,
-/// and a third of them with a checkpoint behind, which is otherwise one in 1,024.
+/// Two dozen difficult ids: in several scripts, with common prefixes, differing only in case, with
+/// spaces, or like numbers. A checkpoint follows a third of them; otherwise it is one in 1,024.
 pub static POOL: LazyLock<Vec<String>> = LazyLock::new(|| {
     let with_checkpoint = |prefix: &str| {
-        (0..).map(|n| format!("{prefix}{n}")).find(|text| stands_after(text)).unwrap()
+        (0..).map(|n| format!("{prefix}{n}")).find(|text| is_checkpoint(text)).unwrap()
     };
     let plain = [
         "A",

@@ -1,9 +1,9 @@
-//! The rule as anyone would write it down: sort all ids, hash them one after the other.
+//! The identifier computed in the simplest way: sort all ids, and hash them one after the other.
 
 use accession::Identifier;
 use md5::{Digest, Md5};
 
-/// The identifier of a set, recomputed over the whole of it.
+/// The identifier of a set, computed from all of its ids.
 pub fn naive<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Identifier {
     let mut granule_ids: Vec<&str> = granule_ids.into_iter().collect();
     granule_ids.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));

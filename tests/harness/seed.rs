@@ -1,8 +1,8 @@
-//! The example of seed 001, as it stands in `fixtures/seed/`.
+//! The example of seed 001, which is stored in `fixtures/seed/`.
 
 use std::path::PathBuf;
 
-/// A row of `fixtures/seed/steps.tsv`: the chain after each granule as the seed prints it.
+/// The text of a file in `fixtures/seed/`.
 pub fn fixture(file: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/seed").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

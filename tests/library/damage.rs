@@ -242,7 +242,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named() {
         let findings = Sandbox::new().after(&sql);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(findings[0].code, Code::Checkpoint);
-        assert!(accession::chain::stands_after(findings[0].granule.as_deref().unwrap()));
+        assert!(accession::chain::is_checkpoint(findings[0].granule.as_deref().unwrap()));
     }
     let findings = Sandbox::new()
         .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16) FROM dataset");

@@ -125,7 +125,7 @@ fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
     let imported = import(&mut registry, "large", &events).unwrap();
     let behind =
-        granule_ids.iter().rev().skip(10).position(|id| accession::chain::stands_after(id));
+        granule_ids.iter().rev().skip(10).position(|id| accession::chain::is_checkpoint(id));
     assert_eq!(imported.work.steps as usize, behind.unwrap() + 9 + 2);
     assert!(registry.verify(&name("large")).unwrap().ok);
 }

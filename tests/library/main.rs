@@ -2,8 +2,13 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
-#[path = "../harness/mod.rs"]
-mod harness;
+#[path = "../harness"]
+mod harness {
+    pub mod history;
+    pub mod oracle;
+    pub mod seed;
+    pub mod values;
+}
 
 #[path = "../../fuzz/src/lib.rs"]
 mod laws;

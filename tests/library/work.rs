@@ -1,6 +1,6 @@
 //! The work, not the time: what a change hashes, reads and sets.
 
-use accession::chain::stands_after;
+use accession::chain::is_checkpoint;
 use accession::{Registry, Stamp, Work};
 
 use crate::harness::history::{change, name, now, second};
@@ -18,7 +18,7 @@ fn even_numbers() -> Registry {
     let all = change(granule_ids.iter().map(String::as_str), []);
     let stamp = Stamp { at: Some(second(0)), now: now() };
     let work = registry.change(&name("even"), all, stamp).unwrap().work;
-    let checkpoints = granule_ids.iter().filter(|id| stands_after(id)).count() as u64;
+    let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
     assert_eq!(work, Work { steps: GRANULES as u64, rows: GRANULES as u64, checkpoints });
     assert!((70..130).contains(&checkpoints), "one in 1,024: {checkpoints}");
     registry
@@ -27,10 +27,10 @@ fn even_numbers() -> Registry {
 /// How many held granules stand behind the last checkpoint before `n`, of those that `is_held`;
 /// and how many of them have a checkpoint behind them.
 fn behind_checkpoint_before(n: usize, is_held: impl Fn(usize) -> bool) -> (u64, u64) {
-    let checkpoint = (0..n).rev().find(|&m| is_held(m) && stands_after(&granule_id(m)));
+    let checkpoint = (0..n).rev().find(|&m| is_held(m) && is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
     let held: Vec<usize> = (rest..4 * GRANULES).filter(|&m| is_held(m)).collect();
-    let checkpoints = held.iter().filter(|&&m| stands_after(&granule_id(m))).count();
+    let checkpoints = held.iter().filter(|&&m| is_checkpoint(&granule_id(m))).count();
     (held.len() as u64, checkpoints as u64)
 }
 
@@ -44,7 +44,7 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
     for (day, n) in [1, 288, 5_000].into_iter().enumerate() {
         let from = 2 * GRANULES + 10_000 * day;
         let ids: Vec<String> = (from..from + n).map(granule_id).collect();
-        let checkpoints = ids.iter().filter(|id| stands_after(id)).count() as u64;
+        let checkpoints = ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
         let stamp = Stamp { at: Some(second(1 + day as i64)), now: now() };
         let append = change(ids.iter().map(String::as_str), []);
         let work = registry.change(&name("even"), append, stamp).unwrap().work;

@@ -1,10 +1,13 @@
-//! The rules of the source tree, held by tests instead of by memory.
+//! The rules of the source tree, checked by tests.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
+mod circles;
 mod file_sizes;
 mod layering;
+mod modules;
 mod schema_rules;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
@@ -12,15 +15,15 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file below some folders, and its text.
-fn rust_files(folders: &[&str]) -> Vec<(PathBuf, String)> {
-    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
+/// Every Rust file in some directories and those below them, with its text.
+fn rust_files(directories: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut directories: Vec<PathBuf> = directories.iter().map(|path| root().join(path)).collect();
     let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 files.push((path.strip_prefix(root()).unwrap().to_owned(), text));

@@ -1,20 +1,20 @@
-//! What holds for every table, and that every look-up goes by a key.
+//! The rules for every table, and that every statement finds its rows by a key.
 
 use accession::{Registry, Timestamp};
 use rusqlite::Connection;
 
 use crate::{root, rust_files};
 
-/// A new registry, seen as the sqlite3 shell sees it.
+/// A new registry, opened as the sqlite3 shell would open it.
 fn schema() -> (tempfile::TempDir, Connection) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
     drop(Registry::create(&path).unwrap());
     let connection = Connection::open(path).unwrap();
-    (folder, connection)
+    (directory, connection)
 }
 
-fn texts(connection: &Connection, sql: &str) -> Vec<String> {
+fn strings(connection: &Connection, sql: &str) -> Vec<String> {
     let mut statement = connection.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| row.get(0)).unwrap();
     rows.map(Result::unwrap).collect()
@@ -22,8 +22,8 @@ fn texts(connection: &Connection, sql: &str) -> Vec<String> {
 
 #[test]
 fn every_table_is_strict_and_has_a_key() {
-    let (_folder, connection) = schema();
-    let tables = texts(&connection, "SELECT sql FROM sqlite_schema WHERE type = 'table'");
+    let (_directory, connection) = schema();
+    let tables = strings(&connection, "SELECT sql FROM sqlite_schema WHERE type = 'table'");
     assert!(tables.len() >= 4);
     for sql in tables {
         assert!(
@@ -35,28 +35,36 @@ fn every_table_is_strict_and_has_a_key() {
 }
 
 #[test]
-fn there_is_no_trigger_and_nothing_virtual() {
-    let (_folder, connection) = schema();
+fn there_are_no_triggers_and_no_virtual_tables() {
+    let (_directory, connection) = schema();
     let hidden = "
         SELECT name FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%'";
-    assert!(texts(&connection, hidden).is_empty());
+    assert!(strings(&connection, hidden).is_empty());
 }
 
 #[test]
-fn every_migration_begins_with_why() {
-    for entry in std::fs::read_dir(root().join("migrations/sqlite")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        assert!(text.starts_with("-- "), "{text}");
+fn every_migration_begins_with_its_reason() {
+    let mut paths = vec![root().join("migrations")];
+    let mut migrations = 0;
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            let sql = std::fs::read_to_string(&path).unwrap();
+            assert!(sql.starts_with("-- "), "{}", path.display());
+            migrations += 1;
+        }
     }
+    assert!(migrations >= 5, "only {migrations} migrations were found");
 }
 
-/// The statements of the store: the text of each `const` that holds SQL.
+/// The statements of the store: the string of each `const` that holds SQL.
 fn statements() -> Vec<String> {
     let mut statements = Vec::new();
     for (_, text) in
         rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store"))
     {
-        // What a macro `select_…!` puts before the rest of a query.
+        // What a macro `select_…!` inserts before the rest of a query.
         let select = text.split("macro_rules! select_").nth(1).map(|rest| {
             let start = rest.find("SELECT").unwrap();
             rest[start..start + rest[start..].find('"').unwrap()].to_owned()
@@ -79,11 +87,11 @@ fn statements() -> Vec<String> {
 }
 
 #[test]
-fn every_statement_of_the_store_goes_by_a_key() {
-    let (_folder, connection) = schema();
+fn every_statement_of_the_store_uses_a_key() {
+    let (_directory, connection) = schema();
     let statements = statements();
     assert!(statements.len() > 20, "{}", statements.len());
-    // The events of an import are all read, and sorted on disk.
+    // All events of an import are read, and they are sorted on disk.
     let staging = "CREATE TEMP TABLE staged_event
         (granule_id, at, is_ingest, producer_granule, source, line)";
     connection.execute(staging, []).unwrap();
@@ -91,7 +99,7 @@ fn every_statement_of_the_store_goes_by_a_key() {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> =
             statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
-        // The datasets of an archive are few, and listed all; so are the objects of a schema.
+        // An archive has few datasets and a schema few objects, and all of them are listed.
         let scans = plan.iter().find(|step| {
             step.contains("SCAN")
                 && ![
@@ -104,8 +112,8 @@ fn every_statement_of_the_store_goes_by_a_key() {
                 .any(|fine| step.starts_with(fine))
         });
         assert_eq!(scans, None, "{sql}: {plan:?}");
-        // By dataset name an identifier's few intervals are sorted; granules only for an export,
-        // which is in order of time.
+        // The few intervals of an identifier are sorted by dataset name. Granules are sorted only
+        // for an export, which is in order of time.
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = sql.contains("ORDER BY dataset.name") || sql.contains("UNION ALL");
         assert!(!sorts || may_sort, "{sql}: {plan:?}");
@@ -113,8 +121,8 @@ fn every_statement_of_the_store_goes_by_a_key() {
 }
 
 #[test]
-fn the_views_write_the_instants_that_the_program_reads() {
-    let (_folder, connection) = schema();
+fn the_views_show_instants_that_the_program_can_read() {
+    let (_directory, connection) = schema();
     connection.execute("INSERT INTO dataset (id, name) VALUES (1, 'D')", []).unwrap();
     let instants = [
         "0000-01-01T00:00:00Z",
@@ -129,9 +137,9 @@ fn the_views_write_the_instants_that_the_program_reads() {
         let insert = "INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, ?1, ?2)";
         connection.execute(insert, (n.to_string(), timestamp.as_micros())).unwrap();
     }
-    let shown = texts(&connection, "SELECT Ingested FROM Granules ORDER BY LocalgranuleID");
-    let read = |texts: &[String]| -> Vec<Timestamp> {
-        texts.iter().map(|text| text.parse().unwrap()).collect()
+    let shown = strings(&connection, "SELECT Ingested FROM Granules ORDER BY LocalgranuleID");
+    let read = |shown: &[String]| -> Vec<Timestamp> {
+        shown.iter().map(|text| text.parse().unwrap()).collect()
     };
     assert_eq!(read(&shown), read(&instants.map(str::to_owned)));
     assert_eq!(shown[2], instants[2], "no needless fraction");

@@ -1,4 +1,4 @@
-//! Everything that a registry says, as lines that can be compared.
+//! Everything that a registry reports, as lines that can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,14 +7,14 @@ use accession::{Access, DatasetName, Instance, Registry, Selection};
 
 use crate::harness::oracle::naive;
 
-/// What a registry answers to every question: what it is about, and the answer.
+/// What a registry reports on every subject: the subject, and the value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
     facts: Vec<(&'static str, String)>,
 }
 
 impl Answers {
-    /// Asks a registry everything.
+    /// Reads everything that a registry reports.
     pub fn of(registry: &mut Registry) -> accession::Result<Self> {
         let mut answers = Answers::default();
         let listed = registry.datasets()?;
@@ -81,7 +81,7 @@ impl Answers {
         self.facts.push((about, format!("{answer:?}")));
     }
 
-    /// The answers that do not depend on when a change was entered.
+    /// The answers that do not depend on when a change was recorded.
     pub fn timeless(self) -> Self {
         self.without("recorded")
     }
@@ -91,7 +91,7 @@ impl Answers {
         self
     }
 
-    /// What the answers differ in: by subject, where only the answers do.
+    /// The subjects on which the answers differ.
     pub fn differing(&self, other: &Answers) -> BTreeSet<&'static str> {
         let subjects = |answers: &Answers| {
             let mut by_subject: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
@@ -116,38 +116,38 @@ pub fn history(registry: &mut Registry, name: &DatasetName) -> accession::Result
     Ok(instances)
 }
 
-/// The ids of the granules that are meant.
+/// The ids of the selected granules.
 pub fn granule_ids(
     registry: &mut Registry,
     selection: &Selection,
 ) -> accession::Result<BTreeSet<String>> {
     let mut granule_ids = BTreeSet::new();
     registry.granules(selection, |granule| {
-        assert!(granule_ids.insert(granule.granule_id.to_string()), "{granule:?} is told twice");
+        assert!(granule_ids.insert(granule.granule_id.to_string()), "{granule:?} is listed twice");
         Ok(())
     })?;
     Ok(granule_ids)
 }
 
 /// Asserts that a registry file is sound and agrees with itself: its pages, each identifier, each
-/// count; and that each identifier is the naive one of the granules told for it.
-pub fn assert_sound(registry: &mut Registry, story: &str) {
-    registry.check_file().unwrap_or_else(|error| panic!("{story}: {error:?}"));
+/// count; and that each identifier is the naive one of the granules listed for it.
+pub fn assert_sound(registry: &mut Registry, context: &str) {
+    registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
     for listed in registry.datasets().unwrap() {
         let name = listed.dataset.name;
         let verification = registry.verify(&name).unwrap();
-        assert_eq!(verification.mismatches, [], "{story}");
+        assert_eq!(verification.mismatches, [], "{context}");
         let Some(latest) = listed.latest else { continue };
         let selection = Selection::Dataset { name, at: None };
         let held = granule_ids(registry, &selection).unwrap();
-        assert_eq!(naive(held.iter().map(String::as_str)), latest.identifier, "{story}");
+        assert_eq!(naive(held.iter().map(String::as_str)), latest.identifier, "{context}");
     }
 }
 
-/// Opens a registry as the next command would, asserts that it is sound, and asks it everything.
-pub fn examine(path: &Path, story: &str) -> Answers {
+/// Opens a registry as the next command would, asserts that it is sound, and reads all answers.
+pub fn examine(path: &Path, context: &str) -> Answers {
     let mut registry = Registry::open(path, Access::Write)
-        .unwrap_or_else(|error| panic!("{story}: cannot open the registry: {error:?}"));
-    assert_sound(&mut registry, story);
+        .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
+    assert_sound(&mut registry, context);
     Answers::of(&mut registry).unwrap().timeless()
 }

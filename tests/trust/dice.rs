@@ -1,8 +1,8 @@
-//! Random numbers that come again with the same seed.
+//! Random numbers that are the same for the same seed.
 
 use std::ops::Range;
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a few lines, and good enough to choose faults.
+/// SplitMix64 (Steele, Lea, Flood 2014), which is short and good enough to choose faults.
 #[derive(Clone)]
 pub struct Dice {
     state: u64,
@@ -13,7 +13,7 @@ impl Dice {
         Dice { state: seed }
     }
 
-    /// Dice of their own, for another thread.
+    /// Independent dice for another thread.
     pub fn split(&mut self) -> Self {
         Dice { state: self.number() }
     }
@@ -25,12 +25,12 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number of a range that is not empty.
+    /// A number in a range, which must not be empty.
     pub fn within(&mut self, range: Range<usize>) -> usize {
         range.start + (self.number() % range.len() as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True with a probability of one in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.number().is_multiple_of(times)
     }

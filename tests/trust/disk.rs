@@ -3,7 +3,7 @@
 //! Built from the journal of `interpose.c`. A file's writes since its last sync are each kept,
 //! dropped, or torn at the borders of sectors of 512 bytes; of a torn one, each sector is new, old,
 //! or rubbish. Its length may lag or run ahead. A name that was made or taken away since the
-//! folder's last sync is there or is not, each by itself. What SQLite asks of a disk
+//! directory's last sync is there or is not, each by itself. What SQLite asks of a disk
 //! (sqlite.org/atomiccommit.html, sqlite.org/psow.html) is kept to: a sync is true, and a write
 //! does not damage bytes outside of it.
 
@@ -31,13 +31,13 @@ enum Operation {
     Unlink(String),
 }
 
-/// The files of one folder, with all that is not synced yet.
+/// The files of one directory, with all that is not synced yet.
 #[derive(Default)]
 pub struct Disk {
     files: Vec<File>,
     names: BTreeMap<String, usize>,
     lasting_names: BTreeMap<String, usize>,
-    /// Names since the last sync of the folder, and what they stood for from then on.
+    /// Names since the last sync of the directory, and what they stood for from then on.
     pending_names: Vec<(String, Option<usize>)>,
 }
 
@@ -95,12 +95,12 @@ pub fn records(journal: &[u8]) -> Vec<Record> {
 }
 
 impl Disk {
-    /// Does what a record says, if it is about a file that lies in the folder itself.
-    pub fn apply(&mut self, record: &Record, folder: &Path) {
+    /// Does what a record says, if it is about a file that lies in the directory itself.
+    pub fn apply(&mut self, record: &Record, directory: &Path) {
         let name = |path: &str| {
             let path = Path::new(path);
             let file = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (path.parent() == Some(folder)).then_some(file)
+            (path.parent() == Some(directory)).then_some(file)
         };
         match &record.operation {
             Operation::Create(path) => {
@@ -119,7 +119,7 @@ impl Disk {
                     self.file(&name).pending.push(Pending::Cut(*size));
                 }
             }
-            Operation::Sync(path) if Path::new(path) == folder => {
+            Operation::Sync(path) if Path::new(path) == directory => {
                 self.lasting_names = self.names.clone();
                 self.pending_names.clear();
             }

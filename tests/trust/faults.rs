@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use crate::interposed::{Errno, Fault, Interposed, Mode};
 use crate::rounds::is_long;
-use crate::scene::{Deed, Place, Scene};
+use crate::scene::{Action, Place, Scene};
 
 const DISKS: [(Mode, Errno); 6] = [
     (Mode::Once, Errno::Eio),
@@ -37,7 +37,7 @@ struct Counts {
     ends: BTreeMap<(Mode, Errno, String), u64>,
     /// Errors of commands whose change is there nevertheless, by the call that failed.
     there_without_word: BTreeMap<String, u64>,
-    drafts: usize,
+    temporary_files: usize,
 }
 
 /// How a command ended: with success, or with the kind of its error and the whole of it.
@@ -51,18 +51,18 @@ fn whatever_call_fails_the_command_is_honest_and_the_change_whole_or_not_at_all(
     let start = Instant::now();
     let scene = Scene::new();
     let (counts, next) = (Mutex::new(Counts::default()), AtomicUsize::new(0));
-    let runs: Vec<(&Deed, Mode, Errno)> = scene
-        .deeds
+    let runs: Vec<(&Action, Mode, Errno)> = scene
+        .actions
         .iter()
-        .flat_map(|deed| DISKS.map(|(mode, errno)| (deed, mode, errno)))
+        .flat_map(|action| DISKS.map(|(mode, errno)| (action, mode, errno)))
         .collect();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some(&(deed, mode, errno)) =
+                while let Some(&(action, mode, errno)) =
                     runs.get(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    fail_each_call(&scene, deed, mode, errno, &counts);
+                    fail_each_call(&scene, action, mode, errno, &counts);
                 }
             });
         }
@@ -70,34 +70,40 @@ fn whatever_call_fails_the_command_is_honest_and_the_change_whole_or_not_at_all(
     counts.into_inner().unwrap().report(start);
 }
 
-fn fail_each_call(scene: &Scene, deed: &Deed, mode: Mode, errno: Errno, counts: &Mutex<Counts>) {
+fn fail_each_call(
+    scene: &Scene,
+    action: &Action,
+    mode: Mode,
+    errno: Errno,
+    counts: &Mutex<Counts>,
+) {
     // The quick run fails every call once, and some of them on the other disks. Of the many calls
     // of a pull of a manifest most are about a temporary file.
-    let step = match (DISKS[0] == (mode, errno), deed.name) {
+    let step = match (DISKS[0] == (mode, errno), action.name) {
         _ if is_long() => 1,
         (true, "mirror pull of a manifest") => 3,
         (true, _) => 1,
         (false, _) => 5,
     };
     let run = |nth: u64| {
-        let place = scene.place(deed.creates);
-        let disk = Interposed::failing(&place.folder, Fault { mode, errno, nth });
+        let place = scene.place(action.creates);
+        let disk = Interposed::failing(&place.directory, Fault { mode, errno, nth });
         let mut command = disk.command(&place.temporary());
-        let output = place.with_deed(&mut command, deed).output().unwrap();
+        let output = place.with_action(&mut command, action).output().unwrap();
         let (hits, calls) = disk.hits();
-        let story =
-            format!("{}, {mode:?} {errno:?} at call {nth}: {hits:?}: {output:?}", deed.name);
-        (place, output, hits, calls, story)
+        let context =
+            format!("{}, {mode:?} {errno:?} at call {nth}: {hits:?}: {output:?}", action.name);
+        (place, output, hits, calls, context)
     };
     let (.., least, _) = run(0);
-    assert!(least > 20, "{}: only {least} calls", deed.name);
+    assert!(least > 20, "{}: only {least} calls", action.name);
     let mut nth = 1;
     loop {
-        let (place, output, hits, _, story) = run(nth);
+        let (place, output, hits, _, context) = run(nth);
         if !hits.is_empty() {
-            judge(deed, &place, (&output, &hits), &story, (mode, errno), counts);
+            judge(action, &place, (&output, &hits), &context, (mode, errno), counts);
         } else if nth > least {
-            assert!(output.status.success(), "{story}: nothing failed");
+            assert!(output.status.success(), "{context}: nothing failed");
             return;
         }
         nth += step;
@@ -106,44 +112,44 @@ fn fail_each_call(scene: &Scene, deed: &Deed, mode: Mode, errno: Errno, counts: 
 
 /// The registry after a fault.
 fn judge(
-    deed: &Deed,
+    action: &Action,
     place: &Place,
     (output, hits): (&Output, &[String]),
-    story: &str,
+    context: &str,
     (mode, errno): (Mode, Errno),
     counts: &Mutex<Counts>,
 ) {
-    let end = end_of(output, story);
-    let drafts = place.assert_tidy(story);
-    assert!(drafts == 0 || deed.creates, "{story}: a draft was left");
-    let told = place.examine(story);
-    let is_there = told.as_ref() == Some(&deed.after);
-    assert!(is_there || told == deed.before, "{story}: a part of the change");
+    let end = end_of(output, context);
+    let temporary_files = place.assert_tidy(context);
+    assert!(temporary_files == 0 || action.creates, "{context}: a temporary file was left");
+    let found = place.examine(context);
+    let is_there = found.as_ref() == Some(&action.after);
+    assert!(is_there || found == action.before, "{context}: a part of the change");
     let ids = ids_of(&output.stdout);
     match &end {
         End::Done => {
-            assert!(is_there, "{story}: acknowledged, and not there");
-            let is_issuing = deed.name == "payment-id new";
-            assert_eq!(ids.len(), if is_issuing { 20 } else { 0 }, "{story}");
+            assert!(is_there, "{context}: acknowledged, and not there");
+            let is_issuing = action.name == "payment-id new";
+            assert_eq!(ids.len(), if is_issuing { 20 } else { 0 }, "{context}");
         }
         End::Trouble { kind, message } => {
-            assert!(HONEST.contains(&kind.as_str()), "{story}: no true word");
-            assert_ne!(mode, Mode::Short, "{story}: to write a part at a time is no error");
+            assert!(HONEST.contains(&kind.as_str()), "{context}: no true word");
+            assert_ne!(mode, Mode::Short, "{context}: to write a part at a time is no error");
             let says_nothing_changed = message.contains("nothing was changed");
-            let was_changed = is_there && deed.before.as_ref() != Some(&deed.after);
-            assert!(!(was_changed && says_nothing_changed), "{story}: it was changed");
+            let was_changed = is_there && action.before.as_ref() != Some(&action.after);
+            assert!(!(was_changed && says_nothing_changed), "{context}: it was changed");
         }
     }
-    again(deed, place, is_there, &ids, story);
+    again(action, place, is_there, &ids, context);
     let mut counts = counts.lock().unwrap();
-    *counts.points.entry((deed.name, mode, errno)).or_default() += 1;
-    counts.drafts += drafts;
+    *counts.points.entry((action.name, mode, errno)).or_default() += 1;
+    counts.temporary_files += temporary_files;
     let end = match end {
         End::Done => "done".to_owned(),
         End::Trouble { kind, .. } => {
-            let was_changed = is_there && deed.before.as_ref() != Some(&deed.after);
+            let was_changed = is_there && action.before.as_ref() != Some(&action.after);
             if was_changed {
-                let call = format!("{}: {}", deed.name, call_of(&hits[0]));
+                let call = format!("{}: {}", action.name, call_of(&hits[0]));
                 *counts.there_without_word.entry(call).or_default() += 1;
             }
             kind
@@ -152,7 +158,7 @@ fn judge(
     *counts.ends.entry((mode, errno, end)).or_default() += 1;
 }
 
-/// A call that failed, without the folder: `S accession.db-wal`.
+/// A call that failed, without the directory: `S accession.db-wal`.
 fn call_of(hit: &str) -> String {
     let (what, path) = hit.split_once(' ').unwrap();
     let file = path.rsplit('/').next().unwrap();
@@ -163,31 +169,35 @@ fn call_of(hit: &str) -> String {
 }
 
 /// The same command again, on a disk that is whole.
-fn again(deed: &Deed, place: &Place, was_there: bool, before: &[String], story: &str) {
+fn again(action: &Action, place: &Place, was_there: bool, before: &[String], context: &str) {
     let mut command = crate::victim::program_in(&place.temporary());
-    let output = place.with_deed(&mut command, deed).output().unwrap();
-    let end = end_of(&output, story);
-    assert!(was_there || matches!(end, End::Done), "{story}: and then {output:?}");
-    assert_eq!(place.examine(story).as_ref(), Some(&deed.after), "{story}: and then {output:?}");
+    let output = place.with_action(&mut command, action).output().unwrap();
+    let end = end_of(&output, context);
+    assert!(was_there || matches!(end, End::Done), "{context}: and then {output:?}");
+    assert_eq!(
+        place.examine(context).as_ref(),
+        Some(&action.after),
+        "{context}: and then {output:?}"
+    );
     for id in ids_of(&output.stdout) {
-        assert!(!before.contains(&id), "{story}: {id} was issued twice");
+        assert!(!before.contains(&id), "{context}: {id} was issued twice");
     }
 }
 
-fn end_of(output: &Output, story: &str) -> End {
+fn end_of(output: &Output, context: &str) -> End {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(!stderr.contains("panicked"), "{story}");
+    assert!(!stderr.contains("panicked"), "{context}");
     match output.status.code() {
         Some(0) => End::Done,
         Some(2) => {
             let report: serde_json::Value = serde_json::from_str(stderr.trim())
-                .unwrap_or_else(|error| panic!("{story}: {error}"));
+                .unwrap_or_else(|error| panic!("{context}: {error}"));
             let field = |field: &str| report["error"][field].as_str().unwrap().to_owned();
             let (kind, message) = (field("kind"), field("message"));
-            assert!(!message.is_empty(), "{story}");
+            assert!(!message.is_empty(), "{context}");
             End::Trouble { kind, message }
         }
-        _ => panic!("{story}: neither done nor trouble"),
+        _ => panic!("{context}: neither done nor trouble"),
     }
 }
 
@@ -203,18 +213,18 @@ fn ids_of(stdout: &[u8]) -> Vec<String> {
 
 impl Counts {
     fn report(&self, start: Instant) {
-        for ((deed, mode, errno), points) in &self.points {
-            println!("faults: {deed}: {mode:?} {errno:?}: {points}");
-            assert!(*points > 1, "{deed}: so few calls were made to fail");
+        for ((action, mode, errno), points) in &self.points {
+            println!("faults: {action}: {mode:?} {errno:?}: {points}");
+            assert!(*points > 1, "{action}: so few calls were made to fail");
         }
         for ((mode, errno, end), count) in &self.ends {
             println!("faults: {mode:?} {errno:?}: {end}: {count}");
         }
         let points: u64 = self.points.values().sum();
         println!(
-            "faults: {points} in {:.1?}; files of drafts that were left: {}",
+            "faults: {points} in {:.1?}; temporary files that were left: {}",
             start.elapsed(),
-            self.drafts
+            self.temporary_files
         );
         for (call, count) in &self.there_without_word {
             println!("faults: an error, though the change is there: {call}: {count}");

@@ -6,18 +6,18 @@
 
 use std::process::{Command, Output};
 
-use crate::harness::console::program;
+use crate::harness::program::program;
 use crate::rounds::is_long;
-use crate::scene::{Deed, Place, Scene};
+use crate::scene::{Action, Place, Scene};
 
-/// Runs a script of the shell; `$0` is the program, `$1` the registry's folder, and the deed's
+/// Runs a script of the shell; `$0` is the program, `$1` the registry's directory, and the action's
 /// arguments are the rest.
-fn run_script(script: &str, wrapper: &[&str], place: &Place, deed: &Deed) -> Output {
+fn run_script(script: &str, wrapper: &[&str], place: &Place, action: &Action) -> Output {
     let words: Vec<&str> = wrapper.iter().copied().chain(["sh", "-c", script, program()]).collect();
     Command::new(words[0])
         .args(&words[1..])
-        .arg(&place.folder)
-        .args(&deed.arguments)
+        .arg(&place.directory)
+        .args(&action.arguments)
         .env("TMPDIR", place.temporary())
         .env("SQLITE_TMPDIR", place.temporary())
         .output()
@@ -26,18 +26,18 @@ fn run_script(script: &str, wrapper: &[&str], place: &Place, deed: &Deed) -> Out
 
 /// Whether the command was done; if not, it must have said why. The change is there whole or not
 /// at all, and is there if it was done.
-fn is_done(place: &Place, deed: &Deed, output: &Output, kinds: &[&str], story: &str) -> bool {
-    let told = place.examine(story);
-    let is_there = told.as_ref() == Some(&deed.after);
-    assert!(is_there || told == deed.before, "{story}: a part of the change");
+fn is_done(place: &Place, action: &Action, output: &Output, kinds: &[&str], context: &str) -> bool {
+    let found = place.examine(context);
+    let is_there = found.as_ref() == Some(&action.after);
+    assert!(is_there || found == action.before, "{context}: a part of the change");
     if output.status.success() {
-        assert!(is_there, "{story}: acknowledged, and not there");
+        assert!(is_there, "{context}: acknowledged, and not there");
         return true;
     }
-    assert_eq!(output.status.code(), Some(2), "{story}");
+    assert_eq!(output.status.code(), Some(2), "{context}");
     let report: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     let kind = report["error"]["kind"].as_str().unwrap();
-    assert!(kinds.contains(&kind), "{story}");
+    assert!(kinds.contains(&kind), "{context}");
     false
 }
 
@@ -51,22 +51,22 @@ fn a_command_whose_files_may_not_grow_says_so_and_changes_nothing_or_all() {
         exec "$0" --json --registry "$folder/accession.db" "$@""#;
     let scene = Scene::new();
     let (mut done, mut refused) = (0, 0);
-    for deed in &scene.deeds {
+    for action in &scene.actions {
         let mut blocks = 0;
         loop {
-            let place = scene.place(deed.creates);
+            let place = scene.place(action.creates);
             let script = LIMITED.replace("$BLOCKS", &blocks.to_string());
-            let output = run_script(&script, &[], &place, deed);
-            let story = format!("{} within {blocks} blocks: {output:?}", deed.name);
-            if is_done(&place, deed, &output, &["full", "io", "database"], &story) {
+            let output = run_script(&script, &[], &place, action);
+            let context = format!("{} within {blocks} blocks: {output:?}", action.name);
+            if is_done(&place, action, &output, &["full", "io", "database"], &context) {
                 break;
             }
             refused += 1;
             blocks += if is_long() { 1 } else { 9 };
-            assert!(blocks < 4_000, "{story}: never enough");
+            assert!(blocks < 4_000, "{context}: never enough");
         }
         done += 1;
-        assert!(blocks > 0, "{}: the limit limits nothing", deed.name);
+        assert!(blocks > 0, "{}: the limit limits nothing", action.name);
     }
     println!("file-size limit: {refused} refused, and then {done} done");
     assert!(refused > 3 * done);
@@ -107,25 +107,25 @@ fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
     };
     let scene = Scene::new();
     let (mut done, mut refused) = (0, 0);
-    for deed in &scene.deeds {
-        let mut kilobytes = match deed.creates {
+    for action in &scene.actions {
+        let mut kilobytes = match action.creates {
             true => 4,
             // Whole, and with its -shm file, which no command does without.
             false => std::fs::metadata(scene.place(false).registry()).unwrap().len() / 1_024 + 4,
         };
         loop {
-            let place = scene.place(deed.creates);
+            let place = scene.place(action.creates);
             let script = ON_A_SMALL_DISK.replace("$KILOBYTES", &kilobytes.to_string());
-            let output = run_script(&script, wrapper, &place, deed);
-            let story = format!("{} within {kilobytes} kB: {output:?}", deed.name);
-            assert!(!matches!(output.status.code(), Some(8 | 9)), "{story}");
+            let output = run_script(&script, wrapper, &place, action);
+            let context = format!("{} within {kilobytes} kB: {output:?}", action.name);
+            assert!(!matches!(output.status.code(), Some(8 | 9)), "{context}");
             let kinds = ["full", "io", "database", "cannot-open"];
-            if is_done(&place, deed, &output, &kinds, &story) {
+            if is_done(&place, action, &output, &kinds, &context) {
                 break;
             }
             refused += 1;
             kilobytes += 4;
-            assert!(kilobytes < 4_000, "{story}: never enough");
+            assert!(kilobytes < 4_000, "{context}: never enough");
         }
         done += 1;
     }
@@ -146,14 +146,17 @@ fn a_disk_that_can_only_be_read_is_read_and_nothing_else() {
         return;
     };
     let scene = Scene::new();
-    for deed in scene.deeds.iter().filter(|deed| !deed.creates) {
+    for action in scene.actions.iter().filter(|action| !action.creates) {
         let place = scene.place(false);
         let before = std::fs::read(place.registry()).unwrap();
-        let output = run_script(ON_A_READ_ONLY_DISK, wrapper, &place, deed);
-        let story = format!("{}: {output:?}", deed.name);
+        let output = run_script(ON_A_READ_ONLY_DISK, wrapper, &place, action);
+        let context = format!("{}: {output:?}", action.name);
         // An import and a pull of a manifest may fail before: they need temporary files.
-        assert!(!is_done(&place, deed, &output, &["read-only", "io", "cannot-open"], &story));
-        assert_eq!(std::fs::read(place.registry()).unwrap(), before, "{story}");
+        assert!(!is_done(&place, action, &output, &["read-only", "io", "cannot-open"], &context));
+        assert_eq!(std::fs::read(place.registry()).unwrap(), before, "{context}");
     }
-    println!("read-only disk: {} refused", scene.deeds.iter().filter(|deed| !deed.creates).count());
+    println!(
+        "read-only disk: {} refused",
+        scene.actions.iter().filter(|action| !action.creates).count()
+    );
 }

@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 
 use crate::victim::program_in;
 
-/// A disk that does what it is told.
+/// A disk that fails on request.
 pub struct Interposed {
     report: PathBuf,
     library: &'static Path,
     variables: Vec<(&'static str, String)>,
 }
 
-/// What goes wrong at the `nth` call that changes a file; 0: nothing.
+/// The fault at the `nth` call that changes a file; if that is 0, no call fails.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub mode: Mode,
@@ -21,7 +21,7 @@ pub struct Fault {
     pub nth: u64,
 }
 
-/// How, as `interpose.c` explains.
+/// The kind of fault; see `interpose.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Once,
@@ -30,7 +30,7 @@ pub enum Mode {
     Fill,
 }
 
-/// What the call then says, with the numbers of Linux.
+/// The error number of the call that fails, as on Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Errno {
     Eio = 5,
@@ -38,9 +38,9 @@ pub enum Errno {
 }
 
 impl Interposed {
-    /// Fails as told; the calls that failed are reported to a file beside the folder.
-    pub fn failing(folder: &Path, fault: Fault) -> Self {
-        let report = folder.with_extension("report");
+    /// Makes calls fail as `fault` says; they are listed in a file beside the directory.
+    pub fn failing(directory: &Path, fault: Fault) -> Self {
+        let report = directory.with_extension("report");
         let mode = match fault.mode {
             Mode::Once => "once",
             Mode::From => "from",
@@ -53,22 +53,26 @@ impl Interposed {
             ("INTERPOSE_ERRNO", (fault.errno as i32).to_string()),
             ("INTERPOSE_REPORT", report.to_str().unwrap().to_owned()),
         ];
-        Interposed::over(folder, report, variables)
+        Interposed::over(directory, report, variables)
     }
 
-    /// Fails nothing, and writes a journal.
-    pub fn keeping(folder: &Path, journal: &Path) -> Self {
+    /// Makes no call fail, and writes a journal.
+    pub fn keeping(directory: &Path, journal: &Path) -> Self {
         let variables = vec![("INTERPOSE_JOURNAL", journal.to_str().unwrap().to_owned())];
-        Interposed::over(folder, folder.with_extension("report"), variables)
+        Interposed::over(directory, directory.with_extension("report"), variables)
     }
 
-    fn over(folder: &Path, report: PathBuf, mut variables: Vec<(&'static str, String)>) -> Self {
-        assert_eq!(folder, folder.canonicalize().unwrap(), "the folder is named without links");
-        variables.push(("INTERPOSE_FOLDER", folder.to_str().unwrap().to_owned()));
+    fn over(directory: &Path, report: PathBuf, mut variables: Vec<(&'static str, String)>) -> Self {
+        assert_eq!(
+            directory,
+            directory.canonicalize().unwrap(),
+            "the directory is named without links"
+        );
+        variables.push(("INTERPOSE_FOLDER", directory.to_str().unwrap().to_owned()));
         Interposed { report, library: library(), variables }
     }
 
-    /// The program; its temporary files lie in the folder too.
+    /// The program; its temporary files are in the directory too.
     pub fn command(&self, temporary: &Path) -> Command {
         let mut command = program_in(temporary);
         command.env("LD_PRELOAD", self.library);
@@ -78,8 +82,7 @@ impl Interposed {
         command
     }
 
-    /// The calls that were made to fail: each as what it was, and the path. And how many there
-    /// were in all.
+    /// The calls that were made to fail, each with its operation and path, and the number of all calls.
     pub fn hits(&self) -> (Vec<String>, u64) {
         let report = std::fs::read_to_string(&self.report).unwrap();
         let mut hits: Vec<String> = report.lines().map(str::to_owned).collect();
@@ -92,8 +95,8 @@ impl Interposed {
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, library) = LIBRARY.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let library = folder.path().join("interpose.so");
+        let directory = tempfile::tempdir().unwrap();
+        let library = directory.path().join("interpose.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trust/interpose.c");
         let output = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-U_FORTIFY_SOURCE"])
@@ -102,7 +105,7 @@ fn library() -> &'static Path {
             .output()
             .expect("a C compiler, which the bundled SQLite needs too");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        (folder, library)
+        (directory, library)
     });
     library
 }

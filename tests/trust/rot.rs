@@ -1,5 +1,5 @@
 //! Bits that flip on the disk, and files that were cut: nothing panics, nothing hangs, and what
-//! is told wrong is found by `verify`.
+//! is reported wrong is found by `verify`.
 //!
 //! A registry with all that one can hold is damaged in one place and asked everything. Either
 //! nothing is different, or some call says an error, or `verify` with `check_file` finds it: by
@@ -18,9 +18,13 @@ use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Wanted, 
 
 use crate::answers::Answers;
 use crate::dice::Dice;
-use crate::harness::history::{change, id, name, now, second};
-use crate::rounds::{dice, folder_in_memory, rounds};
+use crate::harness::values::{change, id, name, now, second};
+use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
+
+/// How long a check of one damaged copy may take before it counts as hanging. An ordinary check takes
+/// milliseconds, so this does not depend on how fast the machine is.
+const HANG: Duration = Duration::from_secs(600);
 
 /// What is seen of a damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +55,7 @@ struct Original {
 
 /// The damaged copies, one after the other in one place.
 struct Copies {
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     path: PathBuf,
 }
 
@@ -63,7 +67,7 @@ impl Original {
         let mut registry = Registry::create(&copies.path).unwrap();
         for (dataset, from, to) in [("ONE", 0, 300), ("TWO", 100, 400), ("THREE", 150, 180)] {
             let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id);
-            for (step, (comes, goes)) in [
+            for (step, (ingest, delete)) in [
                 (ids(from..to - 10), ids(0..0)),
                 (ids(to - 10..to - 5), ids(from + 3..from + 9)),
                 (ids(from + 5..from + 7), ids(from + 20..from + 21)),
@@ -72,7 +76,7 @@ impl Original {
             .into_iter()
             .enumerate()
             {
-                let mut change = change(comes, goes);
+                let mut change = change(ingest, delete);
                 change.note = (step % 2 == 1).then(|| format!("what happened in step {step}"));
                 if step == 1 {
                     change.ingest.iter_mut().for_each(|entry: &mut Entry| {
@@ -186,9 +190,9 @@ impl Original {
 
 impl Copies {
     fn new() -> Self {
-        let folder = folder_in_memory();
-        let path = folder.path().join("accession.db");
-        Copies { _folder: folder, path }
+        let directory = directory_in_memory();
+        let path = directory.path().join("accession.db");
+        Copies { _directory: directory, path }
     }
 
     fn beside(&self, end: &str) -> PathBuf {
@@ -221,11 +225,11 @@ fn count(
     std::thread::spawn(move || {
         let (original, copies) = (Original::new(), Copies::new());
         for _ in 0..times {
-            let story = damage(&original, &copies, &mut dice);
+            let context = damage(&original, &copies, &mut dice);
             // Before it is asked, too: one that hangs is known by its damage.
-            let _ = sender.send((story.clone(), None));
+            let _ = sender.send((context.clone(), None));
             let seen = catch_unwind(AssertUnwindSafe(|| original.seen(&copies.path)));
-            let _ = sender.send((story, Some(seen)));
+            let _ = sender.send((context, Some(seen)));
         }
     });
     let counts = collect(&receiver);
@@ -244,9 +248,9 @@ type Told = (String, Option<Result<Seen, Box<dyn Any + Send>>>);
 fn collect(receiver: &Receiver<Told>) -> BTreeMap<Seen, u64> {
     let (mut counts, mut under_way) = (BTreeMap::new(), String::new());
     loop {
-        match receiver.recv_timeout(Duration::from_secs(60)) {
-            Ok((story, None)) => under_way = story,
-            Ok((story, Some(Err(_)))) => panic!("{story}: a panic"),
+        match receiver.recv_timeout(HANG) {
+            Ok((context, None)) => under_way = context,
+            Ok((context, Some(Err(_)))) => panic!("{context}: a panic"),
             Ok((_, Some(Ok(seen)))) => *counts.entry(seen).or_insert(0) += 1,
             Err(RecvTimeoutError::Timeout) => panic!("{under_way}: it hangs"),
             Err(RecvTimeoutError::Disconnected) => return counts,
@@ -271,7 +275,7 @@ fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
         format!("bit {bit} of byte {byte} flipped")
     });
     let silent: Vec<&Seen> = counts.keys().filter(|seen| matches!(seen, Seen::Silent(_))).collect();
-    assert!(silent.is_empty(), "told wrong, and verify says ok: {silent:?}");
+    assert!(silent.is_empty(), "reported wrong, and verify says ok: {silent:?}");
     assert!(counts.len() > 3, "damage of one kind only");
 }
 
@@ -290,7 +294,7 @@ fn a_file_that_was_cut_says_so() {
 }
 
 #[test]
-fn a_wal_file_of_rubbish_is_passed_over() {
+fn a_wal_file_of_random_bytes_is_ignored() {
     let counts = count("rubbish beside it", rounds(100), |original, copies, dice| {
         copies.write(&original.bytes);
         let size = dice.within(1..40_000);
@@ -309,7 +313,7 @@ fn a_wal_file_of_rubbish_is_passed_over() {
 }
 
 /// A flaw of SQLite's -wal file, counted here: what follows a damaged place in it is taken for the
-/// rest of an interrupted change, and passed over. The file lasts only while somebody has the
+/// rest of an interrupted change, and skipped. The file lasts only while somebody has the
 /// registry open, or after a crash.
 #[test]
 fn a_flipped_bit_of_a_wal_file_leads_back_to_an_earlier_change_and_to_nothing_else() {

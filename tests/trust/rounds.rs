@@ -1,30 +1,30 @@
-//! How long the tests run, with which seed, and where: the one place that reads the environment.
+//! The length of the tests, their seed and their directories. Only this file reads the environment.
 
 use std::process::Command;
 use std::sync::LazyLock;
 
 use crate::dice::Dice;
 
-/// So many rounds, or as many times that as `TRUST` says.
+/// This many rounds, multiplied by `TRUST` if it is set.
 pub fn rounds(quick: u64) -> u64 {
     quick * number("TRUST").unwrap_or(1)
 }
 
-/// Whether the long run was asked for.
+/// Whether `TRUST` asks for the long run.
 pub fn is_long() -> bool {
     number("TRUST").is_some_and(|factor| factor > 1)
 }
 
-/// The dice of a test, which says what it was thrown with.
+/// The dice of a test; prints their seed.
 pub fn dice(test: &str) -> Dice {
     let seed = number("TRUST_SEED").unwrap_or(1);
     println!("{test}: TRUST_SEED={seed}");
     Dice::of(seed)
 }
 
-/// A folder in memory, where the system has one with some room: what most of these tests find does
-/// not depend on how long a sync takes.
-pub fn folder_in_memory() -> tempfile::TempDir {
+/// A directory in memory if the system has one with enough space, since most of these tests do not
+/// depend on real syncs.
+pub fn directory_in_memory() -> tempfile::TempDir {
     static HAS_ROOM: LazyLock<bool> = LazyLock::new(|| {
         const KILOBYTES: u64 = 500_000;
         let output = Command::new("df").args(["--output=avail", "/dev/shm"]).output();
@@ -37,5 +37,5 @@ pub fn folder_in_memory() -> tempfile::TempDir {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text:?} is no number")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text:?} is not a number")))
 }

@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use accession::chain::stands_after;
+use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, examine};
-use crate::harness::history::{change, name, now, second};
-use crate::rounds::folder_in_memory;
+use crate::harness::values::{change, name, now, second};
+use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
 
 /// The registry as it is before the command, the files that commands read, and the commands.
 pub struct Scene {
-    folder: tempfile::TempDir,
-    pub deeds: Vec<Deed>,
+    directory: tempfile::TempDir,
+    pub actions: Vec<Action>,
 }
 
 /// A command that changes the registry.
-pub struct Deed {
+pub struct Action {
     pub name: &'static str,
     pub arguments: Vec<String>,
     /// Whether it makes the registry.
@@ -30,17 +30,19 @@ pub struct Deed {
     pub after: Answers,
 }
 
-/// A copy of the registry in a folder of its own.
+/// A copy of the registry in a directory of its own.
 pub struct Place {
     _outside: tempfile::TempDir,
-    pub folder: PathBuf,
+    pub directory: PathBuf,
 }
 
 /// The n-th id in canonical order; behind every fortieth a checkpoint stands, otherwise one in 1,024.
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
-            21 => (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| stands_after(id)).unwrap(),
+            21 => {
+                (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| is_checkpoint(id)).unwrap()
+            }
             _ => format!("granule.{n:05}"),
         };
         (0..400).map(id).collect()
@@ -55,8 +57,8 @@ fn lines(numbers: impl Iterator<Item = usize>) -> String {
 impl Scene {
     /// 350 granules, of whose numbers every eighth is free; a mirror that lags; a payment worker.
     pub fn new() -> Self {
-        let folder = folder_in_memory();
-        let mut scene = Scene { folder, deeds: Vec::new() };
+        let directory = directory_in_memory();
+        let mut scene = Scene { directory, actions: Vec::new() };
         std::fs::create_dir(scene.path("template")).unwrap();
         let registry = scene.path("template/accession.db");
         scene.make_registry(&registry);
@@ -67,7 +69,7 @@ impl Scene {
 
         let file = |file: &str| scene.path(file).to_str().unwrap().to_owned();
         let (own, mirror) = (format!("--at {}", second(100)), format!("--at {}", second(50)));
-        let deeds = [
+        let actions = [
             ("ingest", format!("ingest OWN {own} --note night --from {}", file("ingest.txt"))),
             ("delete", format!("delete OWN {own} --from {}", file("delete.txt"))),
             (
@@ -95,13 +97,13 @@ impl Scene {
             ),
             ("creation by import", format!("import NEW --create {}", file("new.tsv"))),
         ];
-        let deeds = deeds.map(|(name, arguments)| scene.deed(name, &arguments));
-        scene.deeds.extend(deeds);
+        let actions = actions.map(|(name, arguments)| scene.action(name, &arguments));
+        scene.actions.extend(actions);
         scene
     }
 
     pub fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
+        self.directory.path().join(file)
     }
 
     fn make_registry(&self, path: &Path) {
@@ -145,13 +147,13 @@ impl Scene {
     }
 
     fn program(&self, registry: &Path, arguments: &str) -> Output {
-        let mut command = program_in(self.folder.path());
+        let mut command = program_in(self.directory.path());
         command.arg("--registry").arg(registry).args(arguments.split_whitespace());
         command.output().unwrap()
     }
 
     /// What a command does where nothing goes wrong.
-    fn deed(&self, name: &'static str, arguments: &str) -> Deed {
+    fn action(&self, name: &'static str, arguments: &str) -> Action {
         let creates = arguments.contains("--create");
         let place = self.place(creates);
         let before = (!creates).then(|| examine(&place.registry(), name));
@@ -161,53 +163,54 @@ impl Scene {
         let is_told = !arguments.starts_with("payment-id");
         assert_eq!(before.as_ref() != Some(&after), is_told, "{name} changes something");
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Deed { name, arguments, creates, before, after }
+        Action { name, arguments, creates, before, after }
     }
 
-    /// A copy to work on, or an empty folder.
+    /// A copy to work on, or an empty directory.
     pub fn place(&self, is_empty: bool) -> Place {
-        let outside = folder_in_memory();
-        let folder = outside.path().canonicalize().unwrap().join("watched");
-        std::fs::create_dir_all(folder.join("tmp")).unwrap();
+        let outside = directory_in_memory();
+        let directory = outside.path().canonicalize().unwrap().join("watched");
+        std::fs::create_dir_all(directory.join("tmp")).unwrap();
         if !is_empty {
-            std::fs::copy(self.path("template/accession.db"), folder.join("accession.db")).unwrap();
+            std::fs::copy(self.path("template/accession.db"), directory.join("accession.db"))
+                .unwrap();
         }
-        Place { _outside: outside, folder }
+        Place { _outside: outside, directory }
     }
 }
 
 impl Place {
     pub fn registry(&self) -> PathBuf {
-        self.folder.join("accession.db")
+        self.directory.join("accession.db")
     }
 
     pub fn temporary(&self) -> PathBuf {
-        self.folder.join("tmp")
+        self.directory.join("tmp")
     }
 
-    /// Gives a deed to the program.
-    pub fn with_deed<'a>(&self, command: &'a mut Command, deed: &Deed) -> &'a mut Command {
-        command.arg("--json").arg("--registry").arg(self.registry()).args(&deed.arguments)
+    /// Gives a action to the program.
+    pub fn with_action<'a>(&self, command: &'a mut Command, action: &Action) -> &'a mut Command {
+        command.arg("--json").arg("--registry").arg(self.registry()).args(&action.arguments)
     }
 
     /// What the registry says, if there is one; it must be sound.
-    pub fn examine(&self, story: &str) -> Option<Answers> {
-        self.registry().exists().then(|| examine(&self.registry(), story))
+    pub fn examine(&self, context: &str) -> Option<Answers> {
+        self.registry().exists().then(|| examine(&self.registry(), context))
     }
 
     /// Asserts that nothing lies here but the registry and what SQLite keeps beside it; of a
     /// creation that failed, the draft may lie here too if it could not be removed.
-    pub fn assert_tidy(&self, story: &str) -> usize {
-        let mut drafts = 0;
-        for entry in std::fs::read_dir(&self.folder).unwrap() {
+    pub fn assert_tidy(&self, context: &str) -> usize {
+        let mut temporary_files = 0;
+        for entry in std::fs::read_dir(&self.directory).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();
             match file.as_str() {
                 "accession.db" | "accession.db-wal" | "accession.db-shm" | "tmp" => {}
-                draft if draft.starts_with(".accession-") => drafts += 1,
-                other => panic!("{story}: {other} was left"),
+                draft if draft.starts_with(".accession-") => temporary_files += 1,
+                other => panic!("{context}: {other} was left"),
             }
         }
-        drafts
+        temporary_files
     }
 
     /// Opens the registry to read from it, and keeps it open.

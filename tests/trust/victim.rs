@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use accession::{Access, Registry, Stamp};
 
 use crate::dice::Dice;
-use crate::harness::console::program;
-use crate::harness::history::{change, name, now, second};
+use crate::harness::program::program;
+use crate::harness::values::{change, name, now, second};
 use crate::ledger::{Entry, Found, Ledger};
 
 /// The commands that are killed.
@@ -46,13 +46,13 @@ pub struct Plan {
 
 /// An archive whose history the mirrors follow.
 pub struct Primary {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     entries: Vec<Entry>,
 }
 
 /// A registry, and what it must hold.
 pub struct Victim<'primary> {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     primary: &'primary Primary,
     /// A reader that has the registry open all the time.
     reader: Option<Registry>,
@@ -60,7 +60,7 @@ pub struct Victim<'primary> {
     mirror: Ledger,
     payment_ids: HashSet<String>,
     created: usize,
-    drafts: BTreeSet<String>,
+    temporary_files: BTreeSet<String>,
 }
 
 const PAYMENT_IDS: usize = 20;
@@ -68,8 +68,8 @@ const PAYMENT_IDS: usize = 20;
 impl Primary {
     /// Two dozen changes of 300 granules, as a registry and as a manifest.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut registry = Registry::create(&folder.path().join("primary.db")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let mut registry = Registry::create(&directory.path().join("primary.db")).unwrap();
         let mut ledger = Ledger::of("PRIMARY");
         let mut dice = Dice::of(7);
         let mut held = BTreeSet::new();
@@ -84,7 +84,7 @@ impl Primary {
             ledger.entries.push(Entry::of(at, held.clone()));
         }
         drop(registry);
-        let primary = Primary { folder, entries: ledger.entries };
+        let primary = Primary { directory, entries: ledger.entries };
         let output = Command::new(program())
             .args(["--registry", primary.path("primary.db").to_str().unwrap(), "export", "PRIMARY"])
             .output()
@@ -95,18 +95,22 @@ impl Primary {
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        self.folder.path().join(file)
+        self.directory.path().join(file)
     }
 }
 
 impl<'primary> Victim<'primary> {
-    /// A new one in a folder; with a reader that stays, the -wal file lasts from one command to
+    /// A new one in a directory; with a reader that stays, the -wal file lasts from one command to
     /// the next.
-    pub fn new(primary: &'primary Primary, folder: tempfile::TempDir, with_reader: bool) -> Self {
+    pub fn new(
+        primary: &'primary Primary,
+        directory: tempfile::TempDir,
+        with_reader: bool,
+    ) -> Self {
         for sub in ["register", "input", "tmp"] {
-            std::fs::create_dir(folder.path().join(sub)).unwrap();
+            std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
-        let path = folder.path().join("register/accession.db");
+        let path = directory.path().join("register/accession.db");
         let mut registry = Registry::create(&path).unwrap();
         let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
         let mut dice = Dice::of(3);
@@ -120,14 +124,14 @@ impl<'primary> Victim<'primary> {
         drop(registry);
         let reader = with_reader.then(|| Registry::open(&path, Access::Read).unwrap());
         Victim {
-            folder,
+            directory,
             primary,
             reader,
             own,
             mirror,
             payment_ids: HashSet::new(),
             created: 0,
-            drafts: BTreeSet::new(),
+            temporary_files: BTreeSet::new(),
         }
     }
 
@@ -199,13 +203,13 @@ impl<'primary> Victim<'primary> {
     }
 
     fn input(&self, file: &str, text: &str) -> String {
-        let path = self.folder.path().join("input").join(file);
+        let path = self.directory.path().join("input").join(file);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
     fn register(&self, file: &str) -> PathBuf {
-        self.folder.path().join("register").join(file)
+        self.directory.path().join("register").join(file)
     }
 
     fn registry_of(&self, kind: Kind) -> PathBuf {
@@ -216,7 +220,7 @@ impl<'primary> Victim<'primary> {
     }
 
     pub fn command(&self, plan: &Plan) -> Command {
-        let mut command = program_in(&self.folder.path().join("tmp"));
+        let mut command = program_in(&self.directory.path().join("tmp"));
         command.arg("--registry").arg(self.registry_of(plan.kind)).args(&plan.arguments);
         command
     }
@@ -228,47 +232,47 @@ impl<'primary> Victim<'primary> {
     }
 
     /// Compares the registry with what it must hold; says whether the plan's change is there.
-    pub fn settle(&mut self, plan: &Plan, output: &Output, story: &str) -> Found {
+    pub fn settle(&mut self, plan: &Plan, output: &Output, context: &str) -> Found {
         if plan.kind == Kind::Create {
-            return self.settle_created(plan, story);
+            return self.settle_created(plan, context);
         }
         let open = |path: &Path| Registry::open(path, Access::Write);
         let mut registry = open(&self.register("accession.db"))
-            .unwrap_or_else(|error| panic!("{story}: cannot open the registry: {error:?}"));
-        registry.check_file().unwrap_or_else(|error| panic!("{story}: {error:?}"));
+            .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
+        registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
         let (own, mirror): (&[Entry], &[Entry]) = match plan.kind {
             Kind::Pull | Kind::PullManifest => (&[], &plan.adds),
             _ => (&plan.adds, &[]),
         };
         let found = [
-            self.own.settle(&mut registry, own, story),
-            self.mirror.settle(&mut registry, mirror, story),
+            self.own.settle(&mut registry, own, context),
+            self.mirror.settle(&mut registry, mirror, context),
         ];
         if plan.kind == Kind::Payment {
             let printed = String::from_utf8(output.stdout.clone()).unwrap();
             for id in printed.lines() {
-                assert_eq!(id.len(), 9, "{story}");
-                assert!(self.payment_ids.insert(id.to_owned()), "{story}: {id} came before");
+                assert_eq!(id.len(), 9, "{context}");
+                assert!(self.payment_ids.insert(id.to_owned()), "{context}: {id} came before");
             }
             let all = printed.lines().count() == PAYMENT_IDS;
-            assert!(all || printed.is_empty(), "{story}: some of the ids");
+            assert!(all || printed.is_empty(), "{context}: some of the ids");
             return if all { Found::After } else { Found::Before };
         }
         found[usize::from(own.is_empty())]
     }
 
     /// A new registry is there whole or not at all; if not, the same command makes it now.
-    fn settle_created(&mut self, plan: &Plan, story: &str) -> Found {
+    fn settle_created(&mut self, plan: &Plan, context: &str) -> Found {
         let path = self.registry_of(plan.kind);
         let found = if path.exists() { Found::After } else { Found::Before };
         if found == Found::Before {
             let output = self.command(plan).output().unwrap();
-            assert!(output.status.success(), "{story}: and then {output:?}");
+            assert!(output.status.success(), "{context}: and then {output:?}");
         }
         let mut registry = Registry::open(&path, Access::Write)
-            .unwrap_or_else(|error| panic!("{story}: cannot open the registry: {error:?}"));
+            .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
         let mut ledger = Ledger::of("NEW");
-        assert_eq!(ledger.settle(&mut registry, &plan.adds, story), Found::After);
+        assert_eq!(ledger.settle(&mut registry, &plan.adds, context), Found::After);
         drop(registry);
         assert!(std::fs::remove_file(path).is_ok());
         found
@@ -276,31 +280,32 @@ impl<'primary> Victim<'primary> {
 
     /// Whether the killed command left its temporary file; nothing else may be left. What an earlier
     /// one left may be gone: the next command that creates a file there removes it.
-    pub fn drafts_left(&mut self, kind: Kind, story: &str) -> bool {
-        let entries = std::fs::read_dir(self.folder.path().join("register")).unwrap();
-        let mut drafts = BTreeSet::new();
+    pub fn temporary_files_left(&mut self, kind: Kind, context: &str) -> bool {
+        let entries = std::fs::read_dir(self.directory.path().join("register")).unwrap();
+        let mut temporary_files = BTreeSet::new();
         for entry in entries {
             let file = entry.unwrap().file_name().into_string().unwrap();
             match file.strip_prefix(".accession-").and_then(|rest| rest.split_once('.')) {
                 Some((draft, "lock" | "new" | "new-journal" | "new-wal" | "new-shm")) => {
-                    drafts.insert(draft.to_owned());
+                    temporary_files.insert(draft.to_owned());
                 }
                 _ => assert!(
                     ["accession.db", "accession.db-wal", "accession.db-shm"]
                         .contains(&file.as_str()),
-                    "{story}: {file} was left"
+                    "{context}: {file} was left"
                 ),
             }
         }
-        let more = drafts.difference(&self.drafts).count();
-        self.drafts = drafts;
-        assert!(more == 0 || (more == 1 && kind == Kind::Create), "{story}: {:?}", self.drafts);
+        let more = temporary_files.difference(&self.temporary_files).count();
+        self.temporary_files = temporary_files;
+        let left = &self.temporary_files;
+        assert!(more == 0 || (more == 1 && kind == Kind::Create), "{context}: {left:?}");
         more > 0
     }
 
     /// What the library finds sound, the program does too.
     pub fn assert_program_verifies(&self) {
-        let mut command = program_in(&self.folder.path().join("tmp"));
+        let mut command = program_in(&self.directory.path().join("tmp"));
         let output =
             command.arg("--registry").arg(self.register("accession.db")).arg("verify").output();
         assert!(output.unwrap().status.success());

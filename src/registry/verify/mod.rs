@@ -115,7 +115,7 @@ impl Registry {
                 checkpoints.compare(granule_id, chain);
                 Ok::<_, Error>(())
             };
-            let mut hashing = Hashing::of(scope, Sweep::over(instances.len()), compare);
+            let mut hashing = Hashing::new(scope, Sweep::over(instances.len()), compare);
             read.each_period(key, Begin::Start, None, |period| {
                 progress.advance()?;
                 match rows.held(period) {

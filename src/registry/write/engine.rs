@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::stamp::Stamp;
-use crate::chain::{Hashing, Sweep, stands_after};
+use crate::chain::{Hashing, Sweep, is_checkpoint};
 use crate::model::{
     Checkpoint, DatasetName, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
 };
@@ -510,7 +510,7 @@ fn sweep(
             let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(name))?;
             checkpoints.add(Checkpoint { granule_id, chain, granules })
         };
-        let mut hashing = Hashing::of(scope, Sweep::resume(times.len(), chain), leave_checkpoint);
+        let mut hashing = Hashing::new(scope, Sweep::resume(times.len(), chain), leave_checkpoint);
         transaction.each_period(*dataset, begin, last, |period| {
             rows += 1;
             progress.advance()?;
@@ -519,7 +519,7 @@ fn sweep(
             let (granule_id, span) = span(name, times, period)?;
             if !span.is_empty() && span.end == times.len() {
                 held += 1;
-                if stands_after(granule_id) {
+                if is_checkpoint(granule_id) {
                     counts.borrow_mut().push_back(before.map(|before: u64| before + held));
                 }
             }
