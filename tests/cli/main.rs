@@ -6,6 +6,7 @@
 mod harness;
 
 mod contract;
+mod documents;
 mod files;
 mod help;
 mod hostile;
