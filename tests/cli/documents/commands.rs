@@ -141,7 +141,7 @@ fn benchmarks_and_tests_that_are_named_exist() {
                 let name = pair[1];
                 match pair[0] {
                     "--bench" => {
-                        assert!(manifest.contains(&format!("name = \"{name}\"")), "{place}")
+                        assert!(manifest.contains(&format!("name = \"{name}\"")), "{place}");
                     }
                     "--test" => {
                         let tests = root().join("tests");
