@@ -282,16 +282,23 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The block in braces that follows each `beginning`, in all of `src`.
+/// The block in braces, or the list in brackets of a constant, that follows each `beginning` in
+/// all of `src`.
 fn blocks_after(beginning: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     for file in sources(&root().join("src")) {
         let text = std::fs::read_to_string(file).unwrap();
         for rest in text.split(beginning).skip(1) {
-            let Some(open) = rest.find('{') else { continue };
+            let rest = if beginning.starts_with("const") {
+                rest.split_once('=').map_or("", |(_, value)| value)
+            } else {
+                rest
+            };
+            let Some(open) = rest.find(['{', '[']) else { continue };
             let mut depth = 0;
             let end = rest[open..].find(|character| {
-                depth += i32::from(character == '{') - i32::from(character == '}');
+                depth += i32::from(matches!(character, '{' | '['));
+                depth -= i32::from(matches!(character, '}' | ']'));
                 depth == 0
             });
             blocks.push(rest[open..open + end.unwrap()].to_owned());
@@ -309,6 +316,9 @@ fn the_reference_names_every_kind_of_error() {
             !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
         };
         kinds.extend(strings.filter(is_kind).map(str::to_owned));
+    }
+    for list in blocks_after("const KINDS") {
+        kinds.extend(list.split('"').skip(1).step_by(2).map(str::to_owned));
     }
     assert!(kinds.len() > 20, "{kinds:?}");
     let documented: BTreeSet<String> =

@@ -76,6 +76,8 @@ impl Document {
     /// What is between backticks in the prose.
     pub fn inline_code(&self) -> Vec<String> {
         let prose = self.prose().join("\n");
+        let backticks = prose.matches('`').count();
+        assert!(backticks.is_multiple_of(2), "{}: a backtick is not closed", self.path.display());
         prose.split('`').skip(1).step_by(2).map(|code| code.replace('\n', " ")).collect()
     }
 
