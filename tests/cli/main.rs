@@ -9,6 +9,7 @@ mod harness {
 }
 
 mod contract;
+mod documents;
 mod files;
 mod help;
 mod hostile;

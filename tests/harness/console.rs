@@ -15,14 +15,14 @@ pub use super::program::program;
 pub fn assert_transcript(file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
     let printed = replay(&shown);
-    if printed == shown {
+    let (masked_shown, masked_printed) = (masked(&shown), masked(&printed));
+    if masked_printed == masked_shown {
         return;
     }
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
         std::fs::write(file, printed).unwrap();
         return;
     }
-    let (masked_shown, masked_printed) = (masked(&shown), masked(&printed));
     for (number, (shown, printed)) in masked_shown.lines().zip(masked_printed.lines()).enumerate() {
         assert_eq!(printed, shown, "{}:{}: printed, shown", file.display(), number + 1);
     }
@@ -92,9 +92,8 @@ impl Sandbox {
 
     /// What a command prints: stdout, stderr, and its status if that is not 0.
     pub fn run(&self, command: &str) -> String {
-        let command = command.replace("cargo run --release --quiet -- ", "accession ");
         let mut shell = Command::new("sh");
-        let output = self.set_up(shell.args(["-c", &command])).output().unwrap();
+        let output = self.set_up(shell.args(["-c", command])).output().unwrap();
         let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
         printed.push_str(&String::from_utf8_lossy(&output.stderr));
         if !printed.is_empty() && !printed.ends_with('\n') {

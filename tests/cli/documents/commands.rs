@@ -1,0 +1,169 @@
+//! Commands in documents are run, or at least exist with the options that they are shown with.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use super::{document, documents, root};
+use crate::harness::console::{assert_transcript, commands_in, program};
+
+#[test]
+fn every_command_in_every_document_prints_what_is_shown() {
+    let mut replayed = 0;
+    std::thread::scope(|scope| {
+        for document in documents() {
+            if !document.code_in("console").is_empty() {
+                replayed += 1;
+                scope.spawn(move || assert_transcript(&root().join(&document.path)));
+            }
+        }
+    });
+    assert!(replayed >= 5, "only {replayed} documents have commands");
+}
+
+/// A block in another language would escape these tests.
+#[test]
+fn code_blocks_are_console_sessions_or_text_that_is_not_run() {
+    for document in documents() {
+        let opened = document.text.lines().filter(|line| line.starts_with("```")).step_by(2);
+        for line in opened {
+            let language = &line[3..];
+            assert!(
+                matches!(language, "console" | "sh" | "json" | "rust" | "text"),
+                "{}: a block of {language:?}",
+                document.path.display()
+            );
+        }
+        for line in document.code_in("text").iter().chain(&document.code_in("json")) {
+            let is_command = line.starts_with("$ ") || line.starts_with("accession ");
+            assert!(!is_command, "{}: not run: {line}", document.path.display());
+        }
+    }
+}
+
+/// The help of every command, by its words: `mirror pull`.
+pub fn helps() -> HashMap<String, String> {
+    fn collect(path: &[&str], helps: &mut HashMap<String, String>) {
+        let output = Command::new(program()).args(path).arg("--help").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        for command in commands_in(&help) {
+            collect(&[path, &[command]].concat(), helps);
+        }
+        helps.insert(path.join(" "), help);
+    }
+    let mut helps = HashMap::new();
+    collect(&[], &mut helps);
+    helps
+}
+
+/// The commands that do something themselves, and only group no others.
+pub fn leaf_commands(helps: &HashMap<String, String>) -> Vec<&str> {
+    let mut leaves: Vec<&str> = helps
+        .iter()
+        .filter(|(_, help)| commands_in(help).is_empty())
+        .map(|(name, _)| &**name)
+        .collect();
+    leaves.sort_unstable();
+    leaves
+}
+
+/// The command that a line of words is about, and the words after it.
+pub fn command_of<'a>(
+    words: &'a [&'a str],
+    helps: &HashMap<String, String>,
+) -> (String, Vec<&'a str>) {
+    let mut command = String::new();
+    let mut options = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let longer = format!("{command} {word}").trim_start().to_owned();
+        if helps.contains_key(&longer) {
+            command = longer;
+        } else if *word == "--registry" {
+            rest.next();
+        } else {
+            options.push(*word);
+        }
+    }
+    (command, options)
+}
+
+/// The words of every call of the program in a line of the shell or a piece of inline code.
+fn calls(line: &str) -> Vec<Vec<&str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let begins = words.iter().enumerate().filter(|(_, word)| **word == "accession");
+    begins
+        .map(|(at, _)| {
+            let is_end = |word: &&&str| {
+                matches!(**word, "|" | "||" | "&&" | ";" | "<" | ">" | ">>" | "\\")
+                    || word.ends_with(';')
+            };
+            words[at + 1..].iter().take_while(|word| !is_end(word)).copied().collect()
+        })
+        .collect()
+}
+
+#[test]
+fn commands_that_are_shown_and_not_run_exist_with_their_options() {
+    let helps = helps();
+    let mut checked = 0;
+    for document in documents() {
+        let inline = document.inline_code().into_iter();
+        let inline = inline.filter(|code| code.starts_with("accession "));
+        let blocks = document.code_in("sh").into_iter().map(str::to_owned);
+        for line in inline.chain(blocks) {
+            for words in calls(&line) {
+                let (command, options) = command_of(&words, &helps);
+                let place = format!("{}: {line}", document.path.display());
+                let is_option_of_all = words.first().is_none_or(|word| word.starts_with("--"));
+                assert!(!command.is_empty() || is_option_of_all, "{place}: no such command");
+                for option in options.iter().filter(|option| option.starts_with("--")) {
+                    let name = option.split('=').next().unwrap();
+                    assert!(helps[&command].contains(name), "{place}: no option {name}");
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "only {checked} commands were found");
+}
+
+#[test]
+fn benchmarks_and_tests_that_are_named_exist() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    for document in documents() {
+        let inline = document.inline_code().into_iter();
+        let blocks = document.code_in("sh").into_iter().map(str::to_owned);
+        for line in inline.chain(blocks).filter(|line| line.starts_with("cargo ")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let place = format!("{}: {line}", document.path.display());
+            for pair in words.windows(2) {
+                let name = pair[1];
+                match pair[0] {
+                    "--bench" => {
+                        assert!(manifest.contains(&format!("name = \"{name}\"")), "{place}");
+                    }
+                    "--test" => {
+                        let tests = root().join("tests");
+                        let exists = tests.join(name).join("main.rs").exists()
+                            || tests.join(format!("{name}.rs")).exists();
+                        assert!(exists, "{place}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_is_in_the_reference() {
+    let reference = document(Path::new("docs/reference/commands.md"));
+    let helps = helps();
+    let leaves = leaf_commands(&helps);
+    assert!(leaves.len() > 15, "{leaves:?}");
+    for command in leaves {
+        let cell = format!("| `accession {command}");
+        assert!(reference.text.contains(&cell), "{command} is not in docs/reference/commands.md");
+    }
+}

@@ -1,0 +1,351 @@
+//! `docs/reference/json.md` names every field of every row that commands print, and no other; every
+//! kind of error, and every code of a finding.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::commands::{command_of, helps, leaf_commands};
+use super::{Document, document, root};
+use crate::harness::console::Sandbox;
+
+/// Kinds that only the command line has: the library does not know of arguments.
+const KINDS_OF_THE_COMMAND_LINE: [&str; 1] = ["usage"];
+
+/// A registry with all that rows can say, and every command with `--json`.
+const SCENARIO: &[&str] = &[
+    "accession dataset add US --doi 10.9999/US --title FOO --creator 'Tilmes, Curt' --publisher P \
+     --dataset-version 2 --year 2001 --url https://example.org --archive US --licence CC-BY-4.0",
+    "accession dataset add BARE",
+    "accession ingest US --at 2001-01-02 --note first A.1 A.2",
+    "accession ingest US --at 2001-01-02T12:00:00Z B.1",
+    "accession delete US --at 2001-02-03 A.2",
+    "printf 'C.1\\n' > new.txt; accession change US --at 2001-02-04 --ingest new.txt",
+    "accession ingest THEM --create --at 2001-03-01 --uniquify A___1 A.9",
+    "accession import LOG fixtures/input/changes.tsv --create",
+    "accession dataset edit US --title FOO2",
+    "accession dataset list",
+    "accession dataset show US",
+    "accession history US",
+    "accession lookup US --at 2001-01-02",
+    "accession granules US --at 2001-01-02",
+    "accession granules THEM",
+    "accession granules THEM --producer A.9",
+    "accession cite US --at 2001-01-05 --select 'A.*' --format tuple > tuple.json",
+    "accession cite US --at 2001-01-05 --format tuple",
+    "accession resolve 1284dfe7d26bf312523d9fb945b96af0",
+    "accession resolve 00000000000000000000000000000000",
+    "accession compare US US@2001-01-02",
+    "accession check '{ doi:10.9999/US, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }' \
+     '{ doi:10.9999/US, 2001-01-05, DI:1284dfe7d26bf312523d9fb945b96af0 }' 'DI:0dfa911f3d2cd780c1429b41df6b883, as held at 2001-01-05'",
+    "accession check DI:0dfa911f3d2cd780c1429b41df6b883e '{ doi:10.9999/OTHER, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }'",
+    "accession export US > us.jsonl; accession mirror compare THEM us.jsonl",
+    "accession mirror pull THEM us.jsonl",
+    "accession verify",
+    "accession backup copy.db",
+    "accession granule-id new A --collection A___1",
+    "accession granule-id explain A_12345678 --collection A___1",
+    "accession granule-id risk --ingests 10",
+    "accession payment-id new --worker 1",
+    "accession payment-id decode 2KNQ8300Z --epoch 2020-01-01",
+];
+
+/// Commands that are refused: by the library, and for their arguments.
+const REFUSED: &[&str] = &["accession ingest US A.1", "accession ingest US --at noon D"];
+
+/// A field of a row, as its table has it.
+#[derive(Debug)]
+struct Field {
+    name: String,
+    form: String,
+}
+
+/// The rows that the page describes: each a section with a table of fields.
+struct Reference {
+    rows: BTreeMap<String, Vec<Field>>,
+    /// What a command prints: `rows of [instance](#instance)`.
+    printed: BTreeMap<String, String>,
+    seen: RefCell<BTreeSet<(String, String)>>,
+}
+
+/// The cells of every table row of a section that begins with inline code.
+fn table<'a>(lines: &[&'a str]) -> Vec<(String, &'a str)> {
+    let rows = lines.iter().filter_map(|line| line.strip_prefix("| `"));
+    rows.map(|row| {
+        let (code, rest) = row.split_once("` | ").unwrap();
+        (code.to_owned(), rest.split(" |").next().unwrap())
+    })
+    .collect()
+}
+
+/// The lines of each section of a page, by heading.
+fn sections(page: &Document) -> Vec<(String, Vec<&str>)> {
+    let mut sections: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in page.prose() {
+        if line.starts_with('#') {
+            sections.push((line.trim_start_matches('#').trim().to_owned(), Vec::new()));
+        } else if let Some((_, lines)) = sections.last_mut() {
+            lines.push(line);
+        }
+    }
+    sections
+}
+
+fn page() -> Document {
+    document(Path::new("docs/reference/json.md"))
+}
+
+fn section(title: &str) -> Vec<(String, String)> {
+    let page = page();
+    let sections = sections(&page);
+    let (_, lines) = sections.iter().find(|(heading, _)| heading == title).unwrap();
+    table(lines).into_iter().map(|(code, cell)| (code, cell.to_owned())).collect()
+}
+
+/// The section that a link in a form names.
+fn linked(form: &str) -> Option<&str> {
+    let (_, rest) = form.split_once("](#")?;
+    rest.split(')').next()
+}
+
+impl Reference {
+    fn read() -> Self {
+        let page = page();
+        let sections = sections(&page);
+        let mut rows: BTreeMap<String, Vec<Field>> = BTreeMap::new();
+        for (heading, lines) in &sections {
+            let is_of_fields = lines.iter().any(|line| line.starts_with("| field | type |"));
+            if !is_of_fields {
+                continue;
+            }
+            let mut fields = Vec::new();
+            for line in lines.iter().filter_map(|line| line.strip_prefix("All fields of [")) {
+                let base = line.split(']').next().unwrap();
+                let base = rows.get(base).unwrap_or_else(|| panic!("{base} comes after {heading}"));
+                fields.extend(
+                    base.iter().map(|it| Field { name: it.name.clone(), form: it.form.clone() }),
+                );
+            }
+            for (name, form) in table(lines) {
+                fields.push(Field { name, form: form.to_owned() });
+            }
+            rows.insert(heading.clone(), fields);
+        }
+        let printed = section("What each command prints").into_iter();
+        let printed =
+            printed.map(|(call, form)| (call["accession ".len()..].to_owned(), form)).collect();
+        Reference { rows, printed, seen: RefCell::default() }
+    }
+
+    /// Checks a value against the form that the page gives it.
+    fn check(&self, form: &str, value: &Value) -> Result<(), String> {
+        let results: Vec<_> = form.split(" or ").map(|one| self.check_one(one, value)).collect();
+        if results.iter().any(Result::is_ok) {
+            return Ok(());
+        }
+        results.into_iter().next_back().unwrap()
+    }
+
+    fn check_one(&self, form: &str, value: &Value) -> Result<(), String> {
+        let fits = match form {
+            "null" => value.is_null(),
+            "string" => value.is_string(),
+            "integer" => value.is_u64(),
+            "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            _ => {
+                if let Some(of) = form.strip_prefix("list of ") {
+                    let Some(items) = value.as_array() else {
+                        return Err(format!("{value} is not a list"));
+                    };
+                    return items.iter().try_for_each(|item| self.check_one(of, item));
+                }
+                let title = linked(form).unwrap_or_else(|| panic!("what is the type {form:?}?"));
+                return self.check_row(title, value);
+            }
+        };
+        if fits { Ok(()) } else { Err(format!("{value} is not: {form}")) }
+    }
+
+    fn check_row(&self, title: &str, value: &Value) -> Result<(), String> {
+        let Some(row) = value.as_object() else { return Err(format!("{value} is not a row")) };
+        let by_anchor = |(heading, _): &(&String, _)| heading.replace(' ', "-") == title;
+        let Some((heading, fields)) = self.rows.iter().find(by_anchor) else {
+            panic!("json.md has no section {title}");
+        };
+        for name in row.keys() {
+            if !fields.iter().any(|field| field.name == *name) {
+                return Err(format!("{heading}: the field {name} is not documented: {value}"));
+            }
+        }
+        for Field { name, form } in fields {
+            let (form, is_optional) = match form.strip_prefix("optional ") {
+                Some(form) => (form, true),
+                None => (form.as_str(), false),
+            };
+            match row.get(name) {
+                Some(value) => {
+                    self.check(form, value).map_err(|why| format!("{heading}.{name}: {why}"))?;
+                    self.seen.borrow_mut().insert((heading.clone(), name.clone()));
+                }
+                None if is_optional => {}
+                None => return Err(format!("{heading}: there is no {name}: {value}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a command prints on stdout and on stderr, and the call itself.
+fn run(sandbox: &Sandbox, command: &str) -> (Vec<String>, Vec<String>) {
+    let with_json = match command.rsplit_once("accession ") {
+        Some((before, call)) => format!("{before}accession --json {call}"),
+        None => panic!("{command}"),
+    };
+    let printed = sandbox.run(&format!("( {with_json} ) 2> stderr.json"));
+    let errors = std::fs::read_to_string(sandbox.path().join("stderr.json")).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with("? ")).map(str::to_owned).collect()
+    };
+    (lines(&printed), lines(&errors))
+}
+
+#[test]
+fn the_reference_names_every_field_that_commands_print_and_no_other() {
+    let (reference, helps, sandbox) = (Reference::read(), helps(), Sandbox::new());
+    let mut called = BTreeSet::new();
+    let check_line = |form: &str, command: &str, line: &str| {
+        let value: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{command}: {error}: {line}"));
+        reference.check(form, &value).unwrap_or_else(|why| panic!("{command}: {why}"));
+    };
+    let run_and_check = |command: &str| {
+        let call = command.rsplit_once("accession ").unwrap().1;
+        let words: Vec<&str> = call.split_whitespace().collect();
+        let (name, _) = command_of(&words, &helps);
+        let form = &reference.printed[&name];
+        let (rows, errors) = run(&sandbox, command);
+        let (is_one, form) = match (form.strip_prefix("one "), form.strip_prefix("rows of ")) {
+            (Some(form), _) => (true, form),
+            (None, Some(form)) => (false, form),
+            (None, None) => panic!("{name} prints no JSON: {form}"),
+        };
+        assert!(!is_one || rows.len() <= 1, "{command}: {} rows", rows.len());
+        let is_refused = errors.iter().any(|line| line.starts_with("{\"error\""));
+        assert_eq!(is_refused, REFUSED.contains(&command), "{command}: {errors:?}");
+        for row in &rows {
+            check_line(form, command, row);
+        }
+        for line in &errors {
+            check_line("[error](#error) or [warning](#warning)", command, line);
+        }
+        name
+    };
+    for command in SCENARIO.iter().chain(REFUSED) {
+        called.insert(run_and_check(command));
+    }
+    // A registry that disagrees with itself, so that there are findings.
+    let damaged = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    damaged.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
+    drop(damaged);
+    run_and_check("accession verify US");
+
+    let seen = reference.seen.borrow();
+    for (heading, fields) in &reference.rows {
+        for field in fields {
+            let key = (heading.clone(), field.name.clone());
+            assert!(seen.contains(&key), "no command printed {}.{}", key.0, key.1);
+        }
+    }
+    for command in leaf_commands(&helps) {
+        let Some(form) = reference.printed.get(command) else {
+            panic!("{command} is not in the table of what commands print");
+        };
+        let prints_json = form.starts_with("one ") || form.starts_with("rows of ");
+        assert_eq!(called.contains(command), prints_json, "{command}: {form}");
+    }
+}
+
+/// Every Rust file in a directory of the repository.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The block in braces, or the list in brackets of a constant, that follows each `beginning` in
+/// all of `src`.
+fn blocks_after(beginning: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    for file in sources(&root().join("src")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        for rest in text.split(beginning).skip(1) {
+            let rest = if beginning.starts_with("const") {
+                rest.split_once('=').map_or("", |(_, value)| value)
+            } else {
+                rest
+            };
+            let Some(open) = rest.find(['{', '[']) else { continue };
+            let mut depth = 0;
+            let end = rest[open..].find(|character| {
+                depth += i32::from(matches!(character, '{' | '['));
+                depth -= i32::from(matches!(character, '}' | ']'));
+                depth == 0
+            });
+            blocks.push(rest[open..open + end.unwrap()].to_owned());
+        }
+    }
+    blocks
+}
+
+#[test]
+fn the_reference_names_every_kind_of_error() {
+    let mut kinds: BTreeSet<String> = KINDS_OF_THE_COMMAND_LINE.map(str::to_owned).into();
+    for block in blocks_after("fn kind(&self)") {
+        let strings = block.split('"').skip(1).step_by(2);
+        let is_kind = |text: &&str| {
+            !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+        };
+        kinds.extend(strings.filter(is_kind).map(str::to_owned));
+    }
+    for list in blocks_after("const KINDS") {
+        kinds.extend(list.split('"').skip(1).step_by(2).map(str::to_owned));
+    }
+    assert!(kinds.len() > 20, "{kinds:?}");
+    let documented: BTreeSet<String> =
+        section("Error kinds").into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(documented, kinds, "left: documented, right: in the source");
+}
+
+#[test]
+fn the_reference_names_every_code_of_a_finding() {
+    let mut codes = BTreeSet::new();
+    for block in blocks_after("pub enum Code ") {
+        for line in block.lines().map(str::trim) {
+            let Some(variant) = line.strip_suffix(',').filter(|_| !line.starts_with('/')) else {
+                continue;
+            };
+            let mut code = String::new();
+            for (at, letter) in variant.char_indices() {
+                if letter.is_uppercase() && at > 0 {
+                    code.push('-');
+                }
+                code.extend(letter.to_lowercase());
+            }
+            codes.insert(code);
+        }
+    }
+    assert!(codes.len() > 5, "{codes:?}");
+    let documented: BTreeSet<String> =
+        section("Finding codes").into_iter().map(|(code, _)| code).collect();
+    assert_eq!(documented, codes, "left: documented, right: in the source");
+}

@@ -1,0 +1,114 @@
+//! Links lead to files and headings that exist; files that are named exist too.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Document, document, documents, root};
+
+/// What links point to: Markdown's, and those of HTML in Markdown.
+fn targets(document: &Document) -> Vec<String> {
+    let prose = document.prose().join("\n");
+    let mut targets = Vec::new();
+    for (before, after) in [("](", ')'), ("src=\"", '"'), ("srcset=\"", '"'), ("href=\"", '"')] {
+        for rest in prose.split(before).skip(1) {
+            targets.push(rest.split(after).next().unwrap().to_owned());
+        }
+    }
+    targets
+}
+
+/// `path` without its `..`, as seen from the directory of `document`.
+fn resolved(document: &Document, path: &str) -> PathBuf {
+    let mut resolved = document.path.parent().unwrap().to_owned();
+    for component in Path::new(path).components() {
+        match component {
+            Component::ParentDir => assert!(resolved.pop(), "{path} leaves the repository"),
+            component => resolved.push(component),
+        }
+    }
+    resolved
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading_that_exist() {
+    let mut checked = 0;
+    for from in documents() {
+        for target in targets(&from) {
+            let place = format!("{}: {target}", from.path.display());
+            if target.contains("://") {
+                assert!(target.starts_with("https://"), "{place}: not https");
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let to = if path.is_empty() { from.path.clone() } else { resolved(&from, path) };
+            assert!(root().join(&to).exists(), "{place}: there is no {}", to.display());
+            if !anchor.is_empty() {
+                let anchors = document(&to).anchors();
+                assert!(anchors.iter().any(|it| it == anchor), "{place}: there is no such heading");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "only {checked} links were found");
+}
+
+#[test]
+fn the_table_of_contents_has_every_document() {
+    let contents = document(Path::new("docs/README.md"));
+    let linked: Vec<PathBuf> = targets(&contents)
+        .iter()
+        .filter(|target| !target.contains("://"))
+        .map(|target| resolved(&contents, target.split('#').next().unwrap()))
+        .collect();
+    for document in documents() {
+        let is_in_docs = document.path.starts_with("docs") && document.path != contents.path;
+        assert!(
+            !is_in_docs || linked.contains(&document.path),
+            "{} is not linked",
+            document.path.display()
+        );
+    }
+}
+
+/// Paths of the layout that `docs/about/design.md` describes and that this tree does not have yet.
+/// One that exists has to leave this list.
+const PLANNED: &[&str] = &[
+    "src/registry/snapshot/",
+    "src/registry/write/",
+    "src/registry/write/engine.rs",
+    "src/store/sqlite/",
+];
+
+#[test]
+fn every_path_that_is_named_exists() {
+    let directories = ["src/", "tests/", "benches/", "fixtures/", "migrations/", "fuzz/", "docs/"];
+    let mut checked = 0;
+    for document in documents() {
+        for code in document.inline_code() {
+            let is_path = directories.iter().any(|directory| code.starts_with(directory));
+            if !is_path || code.contains(' ') || code.contains("schema-N") {
+                continue;
+            }
+            let exists = root().join(&code).exists();
+            let place = format!("{}: {code}", document.path.display());
+            assert!(exists || PLANNED.contains(&code.as_str()), "{place} does not exist");
+            checked += 1;
+        }
+    }
+    assert!(checked > 15, "only {checked} paths were found");
+    for path in PLANNED {
+        assert!(!root().join(path).exists(), "{path} exists: remove it from PLANNED");
+    }
+}
+
+#[test]
+fn the_picture_shows_the_identifiers_of_the_fixtures() {
+    let picture = std::fs::read_to_string(root().join("docs/history.svg")).unwrap();
+    let fixtures = std::fs::read_to_string(root().join("fixtures/seed/identifiers.tsv")).unwrap();
+    let mut shown = 0;
+    for row in fixtures.lines().filter(|row| row.starts_with("US\t")) {
+        let identifier = row.split('\t').next_back().unwrap();
+        assert!(picture.contains(&identifier[..8]), "{identifier} is not in the picture");
+        shown += 1;
+    }
+    assert_eq!(shown, 5);
+}
