@@ -56,7 +56,7 @@ fn dataset() -> DatasetName {
 
 fn stamp() -> Stamp {
     let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    Stamp { at: None, now }
+    Stamp::now(now)
 }
 
 fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
@@ -81,7 +81,7 @@ fn median(work: impl FnMut()) -> f64 {
 /// In a process of its own: seconds to read both lists, to compare, to pull; peak megabytes.
 fn child(folder: &Path) {
     let now = stamp().now;
-    let mut mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
+    let mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
     let mut other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
@@ -90,7 +90,7 @@ fn child(folder: &Path) {
         }
     });
     let path = folder.join("primary.db");
-    let mut primary = Primary::open(&path, &dataset(), None, now).unwrap();
+    let primary = Primary::open(&path, &dataset(), None, now).unwrap();
     let compared = median(|| {
         let found = compare(&mut mirror, &dataset(), &mut primary, None, |_| Ok(())).unwrap();
         assert_eq!((found.status, found.missing, found.unexpected), (Status::Diverged, 2, 1));

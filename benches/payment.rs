@@ -97,7 +97,7 @@ fn main() {
     println!("| `snowflaked`, the true clock | {:.1} | {:.1} |", snowflaked(1), snowflaked(2));
 
     let folder = tempfile::tempdir().unwrap();
-    let mut registry = Registry::create(&folder.path().join("accession.db")).unwrap();
+    let registry = Registry::create(&folder.path().join("accession.db")).unwrap();
     let mut lease = |count: u64, rounds: i64, later: i64| {
         let begin = Instant::now();
         let mut ids = 0;

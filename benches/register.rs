@@ -57,17 +57,17 @@ fn delete(granule_id: &str) -> Change {
 
 /// A registry of so many granules, brought in changes of 100,000.
 fn registry(folder: &Path, granules: usize) -> Registry {
-    let mut registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
+    let registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
     for from in (0..granules).step_by(100_000) {
         let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
-        registry.change(&dataset(), batch, Stamp { at: None, now: now() }).unwrap();
+        registry.change(&dataset(), &batch, &Stamp::now(now())).unwrap();
     }
     registry
 }
 
-fn apply(registry: &mut Registry, change: Change) -> (f64, u64) {
+fn apply(registry: &Registry, change: Change) -> (f64, u64) {
     let begin = Instant::now();
-    let applied = registry.change(&dataset(), change, Stamp { at: None, now: now() }).unwrap();
+    let applied = registry.change(&dataset(), &change, &Stamp::now(now())).unwrap();
     (begin.elapsed().as_secs_f64(), applied.work.steps)
 }
 
@@ -104,7 +104,7 @@ fn naive_chain(granule_ids: &[String]) -> f64 {
 }
 
 fn rewind_beside_the_bare_chain(folder: &Path) {
-    let mut registry = registry(folder, MILLION);
+    let registry = registry(folder, MILLION);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     // Before all others: a change there hashes the whole dataset again.
     let first = "granule.!";
@@ -112,11 +112,11 @@ fn rewind_beside_the_bare_chain(folder: &Path) {
     for _ in 0..ROUNDS {
         bare.push(bare_chain(&granule_ids));
         naive.push(naive_chain(&granule_ids));
-        let (seconds, steps) = apply(&mut registry, ingest([first.to_owned()].into_iter()));
+        let (seconds, steps) = apply(&registry, ingest([first.to_owned()].into_iter()));
         assert_eq!(steps as usize, MILLION + 1);
         change.push(seconds);
         bare.push(bare_chain(&granule_ids));
-        let (seconds, steps) = apply(&mut registry, delete(first));
+        let (seconds, steps) = apply(&registry, delete(first));
         assert_eq!(steps as usize, MILLION);
         change.push(seconds);
     }
@@ -191,8 +191,8 @@ fn append(folder: &Path) {
 
 /// A change at the start, the list of granules, and `verify`, in a process of its own.
 fn peak_memory_child(path: &Path) {
-    let mut registry = Registry::open(path, Access::Write).unwrap();
-    apply(&mut registry, ingest(["granule.!".to_owned()].into_iter()));
+    let registry = Registry::open(path, Access::Write).unwrap();
+    apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
     let mut granules = 0;
     registry
@@ -233,9 +233,9 @@ fn lookup(folder: &Path) {
     const INSTANCES: i64 = 100_000;
     // A history as no archive makes in an afternoon, so its rows are put there directly.
     let path = folder.join("history.db");
-    let mut registry = Registry::create(&path).unwrap();
-    let stamp = Stamp { at: Some(Timestamp::from_micros(0).unwrap()), now: now() };
-    registry.change(&dataset(), ingest([granule_id(0)].into_iter()), stamp).unwrap();
+    let registry = Registry::create(&path).unwrap();
+    let stamp = Stamp::at(Timestamp::from_micros(0).unwrap(), now());
+    registry.change(&dataset(), &ingest([granule_id(0)].into_iter()), &stamp).unwrap();
     drop(registry);
     let rows = rusqlite::Connection::open(&path).unwrap();
     rows.execute(
@@ -248,14 +248,14 @@ fn lookup(folder: &Path) {
     .unwrap();
     drop(rows);
 
-    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, Access::Read).unwrap();
     let mut seconds = Vec::new();
     for n in 0..10_000 {
         let hour = n * 7_919 % INSTANCES;
         let at = Timestamp::from_micros(hour * 3_600_000_000 + 1).unwrap();
         let selection = Selection::Dataset { name: dataset(), at: Some(Moment::Instant(at)) };
         let begin = Instant::now();
-        let selected = registry.select(&selection).unwrap();
+        let selected = registry.snapshot().unwrap().select(&selection).unwrap();
         seconds.push(begin.elapsed().as_secs_f64());
         assert_eq!(selected.instance.timestamp.as_micros(), hour * 3_600_000_000);
     }

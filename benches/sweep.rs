@@ -131,7 +131,7 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
     Event { at, kind, granule_id, producer_granule: None, location: None }
 }
 
-fn import_events(registry: &mut Registry, name: &str, events: impl Iterator<Item = Event>) {
+fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {
     let mut import = registry.begin_import().unwrap();
     events.for_each(|event| import.add(event).unwrap());
     let options = ImportOptions { create: true, dry_run: false };
@@ -158,12 +158,12 @@ fn change(ingest: &[String], delete: &[String]) -> Change {
 }
 
 fn campaign() {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let days: Vec<_> = (0..=365).map(campaign_day).collect();
     let replay = seconds(|| {
         for (n, (ingest, delete)) in days.iter().enumerate() {
-            let stamp = Stamp { at: Some(day(n)), now: now() };
-            registry.change(&dataset("campaign"), change(ingest, delete), stamp).unwrap();
+            let stamp = Stamp::at(day(n), now());
+            registry.change(&dataset("campaign"), &change(ingest, delete), &stamp).unwrap();
         }
     });
     let mut identifiers = 0;
@@ -198,11 +198,11 @@ fn appends() {
     let ratio = median(
         (0..5)
             .map(|_| {
-                let mut registry = Registry::in_memory().unwrap();
+                let registry = Registry::in_memory().unwrap();
                 let replay = seconds(|| {
                     for (n, ingest) in days.iter().enumerate() {
-                        let stamp = Stamp { at: Some(day(n)), now: now() };
-                        registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+                        let stamp = Stamp::at(day(n), now());
+                        registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
                     }
                 });
                 replay / seconds(|| assert!(registry.verify(&dataset("replay")).unwrap().ok))
@@ -241,7 +241,7 @@ fn import() {
         return note("the import", "not measured");
     };
 
-    let mut registry = Registry::create(&folder.path().join("replay.db")).unwrap();
+    let registry = Registry::create(&folder.path().join("replay.db")).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
     for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;
@@ -249,8 +249,8 @@ fn import() {
     }
     let replay = seconds(|| {
         for (n, ingest) in by_day.iter().enumerate() {
-            let stamp = Stamp { at: Some(day(n)), now: now() };
-            registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+            let stamp = Stamp::at(day(n), now());
+            registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
         }
     });
     note(
@@ -267,8 +267,8 @@ fn import() {
 fn import_child(folder: &Path, stride: usize) {
     let path = folder.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());
-    let mut registry = Registry::open(&path, Access::Write).unwrap();
-    let taken = seconds(|| import_events(&mut registry, "import", million(stride)));
+    let registry = Registry::open(&path, Access::Write).unwrap();
+    let taken = seconds(|| import_events(&registry, "import", million(stride)));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = peak.map_or("0", |peak| peak.trim().trim_end_matches(" kB"));

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use accession::chain::stands_after;
 use accession::{
-    Change, DatasetName, GranuleId, Identifier, Moment, Registry, Selection, Stamp, Timestamp,
+    Change, DatasetName, GranuleId, Identifier, Instance, Moment, Registry, Selected, Selection,
+    Set, Stamp, Timestamp,
 };
 
 use super::oracle::naive;
@@ -39,16 +40,56 @@ pub fn id(text: &str) -> GranuleId {
     text.parse().unwrap()
 }
 
-/// A change from some ids to ingest and some to delete.
+/// The ids that a change ingests and deletes: a [`Change`] itself does not show them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub ingest: Vec<String>,
+    pub delete: Vec<String>,
+}
+
+/// A plan to ingest some ids and to delete others.
+pub fn plan<'a>(
+    ingest: impl IntoIterator<Item = &'a str>,
+    delete: impl IntoIterator<Item = &'a str>,
+) -> Plan {
+    Plan {
+        ingest: ingest.into_iter().map(str::to_owned).collect(),
+        delete: delete.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// A change that ingests some ids and deletes others, and adds the dataset if there is none.
 pub fn change<'a>(
     ingest: impl IntoIterator<Item = &'a str>,
     delete: impl IntoIterator<Item = &'a str>,
 ) -> Change {
-    Change {
-        ingest: ingest.into_iter().map(|text| id(text).into()).collect(),
-        delete: delete.into_iter().map(|text| id(text).into()).collect(),
-        create: true,
-        ..Change::default()
+    plan(ingest, delete).change()
+}
+
+/// What is selected, and the ids of its granules in the order in which they are listed.
+pub fn held(registry: &Registry, selection: &Selection) -> (Selected, Vec<String>) {
+    let snapshot = registry.snapshot().unwrap();
+    let selected = snapshot.select(selection).unwrap();
+    let granules = snapshot.granules(&selected.set).unwrap();
+    drop(snapshot);
+    let granule_ids = granules.map(|granule| granule.unwrap().granule_id.to_string()).collect();
+    (selected, granule_ids)
+}
+
+/// The whole history of a dataset.
+pub fn instances(registry: &Registry, dataset: &DatasetName) -> Vec<Instance> {
+    let history = registry.snapshot().unwrap().history(dataset).unwrap();
+    history.map(Result::unwrap).collect()
+}
+
+impl Plan {
+    /// The change, which adds the dataset if there is none.
+    pub fn change(&self) -> Change {
+        let mut change = Change::new();
+        change.create_dataset();
+        self.ingest.iter().for_each(|text| change.ingest(id(text)).unwrap());
+        self.delete.iter().for_each(|text| change.delete(id(text)).unwrap());
+        change
     }
 }
 
@@ -58,21 +99,21 @@ impl History {
     }
 
     /// The change that takes away the ids that are held and brings the others.
-    pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Change {
+    pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Plan {
         let held = self.held();
         let (delete, ingest): (Vec<&str>, Vec<&str>) =
             granule_ids.iter().partition(|granule_id| held.contains(**granule_id));
-        change(ingest, delete)
+        plan(ingest, delete)
     }
 
     /// What becomes of the model.
-    pub fn apply(&mut self, at: Timestamp, change: &Change) {
+    pub fn apply(&mut self, at: Timestamp, plan: &Plan) {
         let mut held = self.held();
-        for entry in &change.ingest {
-            assert!(held.insert(entry.granule_id.to_string()), "the model ingests what it holds");
+        for granule_id in &plan.ingest {
+            assert!(held.insert(granule_id.clone()), "the model ingests what it holds");
         }
-        for entry in &change.delete {
-            assert!(held.remove(entry.granule_id.as_str()), "the model deletes what it lacks");
+        for granule_id in &plan.delete {
+            assert!(held.remove(granule_id), "the model deletes what it lacks");
         }
         assert!(self.sets.keys().next_back().is_none_or(|last| *last < at));
         self.sets.insert(at, held);
@@ -81,20 +122,22 @@ impl History {
     /// Applies a change to both, and compares the new identifier.
     pub fn change(
         &mut self,
-        registry: &mut Registry,
+        registry: &Registry,
         dataset: &DatasetName,
         at: Timestamp,
-        change: Change,
+        plan: &Plan,
     ) {
-        self.apply(at, &change);
-        let applied = registry.change(dataset, change, Stamp { at: Some(at), now: now() }).unwrap();
+        self.apply(at, plan);
+        let stamp = Stamp::at(at, now());
+        let applied = registry.change(dataset, &plan.change(), &stamp).unwrap();
         let expected = naive(self.held().iter().map(String::as_str));
-        assert_eq!(applied.instance.unwrap().identifier, expected);
+        assert_eq!(applied.instance.as_ref().unwrap().identifier, expected);
+        assert_eq!(applied.in_force, applied.instance);
     }
 
     /// Compares everything that a registry says of a dataset with the model: each identifier and
     /// interval, each as-of set, each look-up, each resolve, and `verify`.
-    pub fn assert_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
+    pub fn assert_told_by(&self, registry: &Registry, dataset: &DatasetName) {
         self.assert_sets_told_by(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
         assert_eq!(verification.mismatches, []);
@@ -102,14 +145,8 @@ impl History {
     }
 
     /// The same without `verify`, which counts the parts that were cited as well.
-    pub fn assert_sets_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
-        let mut rows = Vec::new();
-        registry
-            .history(dataset, |instance| {
-                rows.push(instance);
-                Ok(())
-            })
-            .unwrap();
+    pub fn assert_sets_told_by(&self, registry: &Registry, dataset: &DatasetName) {
+        let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());
         let times: Vec<Timestamp> = self.sets.keys().copied().collect();
         let empty = BTreeSet::new();
@@ -131,44 +168,33 @@ impl History {
             });
             for at in [at_start, at_end] {
                 let selection = Selection::Dataset { name: dataset.clone(), at: Some(at) };
-                let mut granules = Vec::new();
-                let selected = registry
-                    .granules(&selection, |granule| {
-                        granules.push(granule.granule_id.to_string());
-                        Ok(())
-                    })
-                    .unwrap();
-                assert_eq!(selected.instance, *row);
-                assert!(granules.iter().eq(held.iter()), "{at}: the as-of set, in canonical order");
+                let (selected, granule_ids) = self::held(registry, &selection);
+                assert_eq!(selected.set, Set::Instance(row.clone()));
+                assert!(granule_ids.iter().eq(held), "{at}: the as-of set, in canonical order");
             }
             before = held;
         }
         for (identifier, times) in intervals {
-            let mut found = Vec::new();
-            registry
-                .resolve(identifier, Some(dataset), None, |resolved| {
-                    if resolved.selection.is_none() {
-                        found.push(resolved.instance.timestamp);
-                    }
-                    Ok(())
-                })
-                .unwrap();
+            let snapshot = registry.snapshot().unwrap();
+            let resolution = snapshot.resolve(identifier, Some(dataset), None).unwrap();
+            drop(snapshot);
+            let found: Vec<Timestamp> = resolution
+                .rows
+                .iter()
+                .filter(|row| row.set.subset().is_none())
+                .map(|row| row.set.instance().timestamp)
+                .collect();
             assert_eq!(found, times);
             let by_identifier =
                 Selection::Identifier { identifier, dataset: Some(dataset.clone()) };
-            let mut granules = BTreeSet::new();
-            registry
-                .granules(&by_identifier, |granule| {
-                    granules.insert(granule.granule_id.to_string());
-                    Ok(())
-                })
-                .unwrap();
-            assert_eq!(granules, self.sets[&times[0]]);
+            let (_, granule_ids) = held(registry, &by_identifier);
+            assert!(granule_ids.iter().eq(&self.sets[&times[0]]));
         }
         if let Some(first) = times.first() {
             let before = Moment::Instant(Timestamp::from_micros(first.as_micros() - 1).unwrap());
             let selection = Selection::Dataset { name: dataset.clone(), at: Some(before) };
-            assert_eq!(registry.select(&selection).unwrap_err().kind(), "before-history");
+            let refused = registry.snapshot().unwrap().select(&selection).unwrap_err();
+            assert_eq!(refused.kind(), "before-history");
         }
     }
 }

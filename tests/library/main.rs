@@ -11,9 +11,6 @@ mod laws;
 mod all_small_histories;
 mod as_of;
 mod backup;
-mod check;
-mod citation_formats;
-mod cited_parts;
 mod damage;
 mod fuzz_corpus;
 mod hostile_registries;
@@ -26,3 +23,6 @@ mod refusals;
 mod seed;
 mod unique_granule;
 mod work;
+
+// With the module `citation`: mod check; mod citation_formats; mod cited_parts;
+// and in fuzz/src/citations.rs and fuzz_corpus.rs the targets `pasted` and `record`.
