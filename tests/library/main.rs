@@ -15,12 +15,18 @@ mod damage;
 mod fuzz_corpus;
 mod hostile_registries;
 mod import;
+mod large_change;
+mod lost_rows;
 mod mirror_laws;
+mod monitor;
 mod old_registers;
+mod pages;
 mod payment;
 mod random_histories;
 mod refusals;
+mod replaced;
 mod seed;
+mod stored;
 mod unique_granule;
 mod work;
 
