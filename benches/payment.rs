@@ -98,7 +98,7 @@ fn main() {
 
     let folder = tempfile::tempdir().unwrap();
     let registry = Registry::create(&folder.path().join("accession.db")).unwrap();
-    let mut lease = |count: u64, rounds: i64, later: i64| {
+    let lease = |count: u64, rounds: i64, later: i64| {
         let begin = Instant::now();
         let mut ids = 0;
         for round in 0..rounds {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use accession::chain::{Chain, Lanes, Sweep};
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, ImportOptions, Registry, Stamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp,
     Timestamp,
 };
 use md5::{Digest, Md5};
@@ -132,10 +132,10 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
 }
 
 fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {
-    let mut import = registry.begin_import().unwrap();
+    let mut import = Import::new();
     events.for_each(|event| import.add(event).unwrap());
-    let options = ImportOptions { create: true, dry_run: false };
-    import.apply(&dataset(name), options, now()).unwrap();
+    import.create_dataset();
+    registry.import(&dataset(name), &import, &Stamp::now(now())).unwrap();
 }
 
 /// 200,000 granules, each deleted and replaced once, in order, over 365 days.
@@ -151,10 +151,12 @@ fn campaign_day(n: usize) -> (Vec<String>, Vec<String>) {
 }
 
 fn change(ingest: &[String], delete: &[String]) -> Change {
-    let entries = |texts: &[String]| {
-        texts.iter().map(|text| GranuleId::new(text.as_str()).unwrap().into()).collect()
-    };
-    Change { ingest: entries(ingest), delete: entries(delete), create: true, ..Change::default() }
+    let granule_id = |text: &String| GranuleId::new(text.as_str()).unwrap();
+    let mut change = Change::new();
+    change.create_dataset();
+    ingest.iter().for_each(|text| change.ingest(granule_id(text)).unwrap());
+    delete.iter().for_each(|text| change.delete(granule_id(text)).unwrap());
+    change
 }
 
 fn campaign() {
