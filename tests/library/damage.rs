@@ -165,7 +165,7 @@ fn rows_of_a_dataset_that_is_not_there_are_found() {
     assert_eq!(error.kind(), "damaged");
     let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     for what in [
-        "3011 rows of granule belong to a dataset that is not there",
+        "3011 rows of granule belong to a dataset that is missing",
         "4 rows of instance belong to a dataset",
         "3 rows of named_granule belong to a saved_selection",
     ] {
@@ -248,7 +248,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named() {
         assert!(accession::chain::stands_after(findings[0].granule.as_deref().unwrap()));
     }
     let findings = Sandbox::new()
-        .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16) FROM dataset");
+        .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16), NULL FROM dataset");
     assert_eq!(granules(&findings, Code::Checkpoint), ["granule.00001"]);
 }
 
