@@ -102,3 +102,16 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
     assert_eq!(instance.recorded, now());
     assert!(registry.verify(&name("dataset")).unwrap().ok);
 }
+
+#[test]
+fn a_change_is_never_recorded_before_it_takes_effect() {
+    let registry = Registry::in_memory().unwrap();
+    let noon: accession::Timestamp = "2001-01-02T12:00:00Z".parse().unwrap();
+    registry.change(&name("dataset"), &change(["A"], []), &Stamp::now(noon)).unwrap();
+    // The clock was set back by an hour.
+    let behind = Stamp::now("2001-01-02T11:00:00Z".parse().unwrap());
+    let applied = registry.change(&name("dataset"), &change(["B"], []), &behind).unwrap();
+    let instance = applied.instance.unwrap();
+    assert_eq!(instance.timestamp, noon.next().unwrap());
+    assert_eq!(instance.recorded, instance.timestamp);
+}

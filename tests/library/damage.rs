@@ -308,6 +308,8 @@ fn a_record_that_differs_from_its_second_copy_is_named() {
         change.create_dataset();
         let (granule_id, producer_granule) = (id("the.pattern.1"), Some(id("the-producer")));
         change.ingest(Entry { granule_id, producer_granule, location: None }).unwrap();
+        // Not selected: a subset that is everything is not stored.
+        change.ingest(id("other")).unwrap();
         change.note(Some("the-note".to_owned()));
         registry.change(&name("D"), &change, &Stamp::at(second(0), now())).unwrap();
         let edit = DatasetEdit {

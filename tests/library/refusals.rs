@@ -3,6 +3,7 @@
 use accession::{Change, Entry, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{change, id, name, now};
+use crate::harness::oracle::naive;
 
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
@@ -166,4 +167,19 @@ fn a_name_is_taken_once() {
     let registry = registry();
     let again = accession::Dataset::named(name("dataset"));
     assert_eq!(registry.add_dataset(&again).unwrap_err().kind(), "dataset-exists");
+}
+
+#[test]
+fn a_change_that_leads_to_another_identifier_than_expected_is_refused() {
+    let registry = registry();
+    let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
+    let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
+    let expecting = |expected: [&str; 3]| {
+        let mut change = change(["C"], []);
+        change.expect(naive(expected));
+        registry.change(&name("dataset"), &change, &stamp)
+    };
+    assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind(), "not-as-expected");
+    assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
+    assert_eq!(expecting(["A", "B", "C"]).unwrap().instance.unwrap().granules, 3);
 }
