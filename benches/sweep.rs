@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use accession::chain::{Chain, Lanes, Sweep};
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp,
-    Timestamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp, Timestamp,
 };
 use md5::{Digest, Md5};
 

@@ -53,7 +53,8 @@ fn a_backup_made_while_others_write_is_one_state() {
             let registry = Registry::open(path, Access::Read).unwrap();
             let backed_up = registry.back_up(&target).unwrap();
             let copy = Registry::open(&target, Access::Read).unwrap();
-            let latest = copy.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest.unwrap();
+            let latest =
+                copy.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest.unwrap();
             assert_eq!(backed_up.identifiers, latest.granules - 50_000 + 1);
             assert_eq!(backed_up.bytes, std::fs::metadata(&target).unwrap().len());
             assert!(backed_up.identifiers >= before);

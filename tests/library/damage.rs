@@ -46,10 +46,9 @@ impl Sandbox {
         let at = Some(Moment::Instant(second(2)));
         let mut named = Named::new();
         [1, 2, 3].iter().for_each(|&n| named.add(id(&granule_id(n))).unwrap());
-        for wanted in [
-            Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]),
-            Wanted::Named(named),
-        ] {
+        for wanted in
+            [Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]), Wanted::Named(named)]
+        {
             registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
         }
     }
@@ -247,8 +246,9 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named() {
         assert_eq!(findings[0].code, Code::Checkpoint);
         assert!(accession::chain::stands_after(findings[0].granule.as_deref().unwrap()));
     }
-    let findings = Sandbox::new()
-        .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16), NULL FROM dataset");
+    let findings = Sandbox::new().after(
+        "INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16), NULL FROM dataset",
+    );
     assert_eq!(granules(&findings, Code::Checkpoint), ["granule.00001"]);
 }
 

@@ -188,7 +188,8 @@ fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
             change.note(Some("x".repeat(bytes)));
             change
         };
-        let too_long = registry.change(&name("dataset"), &with_note(1_048_577), &stamp).unwrap_err();
+        let too_long =
+            registry.change(&name("dataset"), &with_note(1_048_577), &stamp).unwrap_err();
         assert_eq!(too_long.kind(), "too-long");
         registry.change(&name("dataset"), &with_note(1_000_000), &stamp).unwrap();
         let listed = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();

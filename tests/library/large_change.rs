@@ -30,8 +30,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     let registry = Registry::in_memory().unwrap();
     let all: Vec<String> = (0..GRANULES).map(granule_id).collect();
     let change = ingest_all();
-    let applied =
-        registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
+    let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
     let instance = applied.instance.unwrap();
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
     assert_eq!((instance.granules, applied.work.steps), (GRANULES as u64, GRANULES as u64));
@@ -42,8 +41,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
 
     let mut delete = Change::new();
     shuffled().for_each(|number| delete.delete(id(&granule_id(number))).unwrap());
-    let deleted =
-        registry.change(&name("large"), &delete, &Stamp::at(second(2), now())).unwrap();
+    let deleted = registry.change(&name("large"), &delete, &Stamp::at(second(2), now())).unwrap();
     assert_eq!(deleted.instance.unwrap().identifier, Identifier::EMPTY);
 }
 

@@ -77,8 +77,7 @@ fn a_comparison_with_a_mirror_ends_with_an_error_on_whichever_side_the_row_is_lo
         assert_eq!(status.status, mirror::Status::Identical, "by their identifiers");
         assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
         let (options, stamp) = (PullOptions::default(), Stamp::at(second(2), now()));
-        let pulled =
-            mirror::pull(&here.registry, &name("dataset"), &primary, options, &stamp);
+        let pulled = mirror::pull(&here.registry, &name("dataset"), &primary, options, &stamp);
         assert_eq!(pulled.unwrap_err().kind(), "inconsistent");
     }
     assert_eq!((rows(&damaged), rows(&whole)), before);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 
 use accession::mirror::{
-    self, MirrorDifference, Primary, PullOptions, Run, Status, UnknownMirror, compare, manifest, pull,
+    self, MirrorDifference, Primary, PullOptions, Run, Status, UnknownMirror, compare, manifest,
+    pull,
 };
 use accession::{Identifier, Import, Imported, Moment, Registry, Stamp};
 use proptest::prelude::*;

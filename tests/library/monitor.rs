@@ -83,9 +83,10 @@ fn verify_all(registry: &Registry) -> Result<()> {
     registry.verify(&name("dataset")).map(|verification| assert!(verification.ok))
 }
 
+type Job = fn(&Registry) -> Result<()>;
+
 #[test]
 fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
-    type Job = fn(&Registry) -> Result<()>;
     let jobs: [(Job, &str); 5] = [
         (change_all, "entering"),
         (change_all, "hashing"),
@@ -110,8 +111,7 @@ fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
 #[test]
 fn a_monitor_that_stops_nothing_is_told_of_each_part_of_the_work() {
     let (registry, _) = registry();
-    let jobs: [(fn(&Registry) -> Result<()>, &str, u64); 2] =
-        [(change_all, "entering", 1), (verify_all, "verifying", 2)];
+    let jobs: [(Job, &str, u64); 2] = [(change_all, "entering", 1), (verify_all, "verifying", 2)];
     for (job, what, times) in jobs {
         let limit = Limit::of(what, u64::MAX);
         job(&registry.with_monitor(limit.clone())).unwrap();

@@ -1,11 +1,9 @@
 //! Granules and histories are read page by page, while others go on changing the registry.
 
-use accession::{
-    Event, EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp,
-};
+use accession::{Event, EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
-use crate::harness::history::{id, instances, name, now, plan, second};
+use crate::harness::history::{Plan, id, instances, name, now, plan, second};
 use crate::harness::oracle::naive;
 use crate::stored::{Stored, change, even, granule_id, latest};
 
@@ -85,9 +83,9 @@ fn a_history_ends_with_the_latest_instance_that_was_known_when_it_was_asked_for(
         stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap().newest_first();
     let expected: Vec<Timestamp> = (0..INSTANCES).map(second).collect();
     let mut at = INSTANCES;
-    for (mut history, is_reversed) in [(oldest_first, false), (newest_first, true)] {
+    for (history, is_reversed) in [(oldest_first, false), (newest_first, true)] {
         let mut read = Vec::new();
-        while let Some(instance) = history.next() {
+        for instance in history {
             read.push(instance.unwrap());
             if read.len() % 500 == 1 {
                 let granule_id = granule_id(2 * at as usize);
@@ -114,8 +112,7 @@ fn since_and_until_bound_a_history_in_both_orders() {
             let history = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
             history.since(second(since)).until(second(until))
         };
-        let expected: Vec<Timestamp> =
-            (since..=until.min(INSTANCES - 1)).map(second).collect();
+        let expected: Vec<Timestamp> = (since..=until.min(INSTANCES - 1)).map(second).collect();
         let read: Vec<Timestamp> = history().map(|it| it.unwrap().timestamp).collect();
         assert_eq!(read, expected, "{since} {until}");
         let mut read: Vec<Timestamp> =
@@ -129,7 +126,7 @@ fn since_and_until_bound_a_history_in_both_orders() {
 fn threads_that_share_a_registry_read_and_write_at_once() {
     let in_file = Stored::with(100);
     let in_memory = Registry::in_memory().unwrap();
-    change(&in_memory, 0, &crate::harness::history::Plan { ingest: even(100), delete: vec![] });
+    change(&in_memory, 0, &Plan { ingest: even(100), delete: vec![] });
     for registry in [in_file.registry.clone(), in_memory] {
         let check = || {
             let granules = {
@@ -170,10 +167,13 @@ fn truncates_log(connection: &Connection) -> bool {
 #[test]
 fn no_read_transaction_is_open_between_two_pages_nor_after_a_list_is_dropped() {
     let stored = long_history();
-    stored.change(INSTANCES, &crate::harness::history::Plan {
-        ingest: (INSTANCES as usize..GRANULES).map(|n| granule_id(2 * n)).collect(),
-        delete: vec![],
-    });
+    stored.change(
+        INSTANCES,
+        &Plan {
+            ingest: (INSTANCES as usize..GRANULES).map(|n| granule_id(2 * n)).collect(),
+            delete: vec![],
+        },
+    );
     let connection = stored.connection();
     connection.busy_timeout(std::time::Duration::ZERO).unwrap();
     let mut number = 1;

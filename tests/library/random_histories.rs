@@ -18,8 +18,10 @@ enum Step {
     DryRun(BTreeSet<usize>),
     /// A change that is refused half-way: it deletes what is not held, after bringing something.
     Refused(usize),
-    /// Brings some, passing over those held.
+    /// Ingests some, skipping those held.
     SkipExisting(BTreeSet<usize>),
+    /// Deletes some, skipping those not held.
+    SkipMissing(BTreeSet<usize>),
     /// Closes the file and opens it again.
     Reopen,
 }
@@ -38,6 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => some_ids().prop_map(Step::DryRun),
         1 => (0..POOL.len()).prop_map(Step::Refused),
         2 => some_ids().prop_map(Step::SkipExisting),
+        2 => some_ids().prop_map(Step::SkipMissing),
         1 => Just(Step::Reopen),
     ];
     prop::collection::vec(step, 1..14)
@@ -123,6 +126,21 @@ fn take(
             assert_eq!(applied.instance.is_some(), !new.is_empty());
             if !new.is_empty() {
                 history.apply(at, &plan(new, []));
+            }
+        }
+        Step::SkipMissing(ids) => {
+            let texts = texts(ids);
+            let mut all = Change::new();
+            all.create_dataset();
+            all.skip_missing();
+            texts.iter().chain(&texts).for_each(|text| all.delete(id(text)).unwrap());
+            let old: Vec<&str> = texts.iter().copied().filter(|id| held.contains(*id)).collect();
+            let applied = registry.change(dataset, &all, &stamp).unwrap();
+            assert_eq!(applied.skipped.repeated, texts.len() as u64);
+            assert_eq!(applied.skipped.missing, (texts.len() - old.len()) as u64);
+            assert_eq!(applied.instance.is_some(), !old.is_empty());
+            if !old.is_empty() {
+                history.apply(at, &plan([], old));
             }
         }
         Step::Reopen => {}

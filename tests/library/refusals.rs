@@ -100,8 +100,8 @@ fn refused_changes_say_why_and_change_nothing() {
         let registry = registry();
         let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
         let stamp = Stamp::at(at.parse().unwrap(), now());
-        let made = listed(entries)
-            .and_then(|change| registry.change(&name("dataset"), &change, &stamp));
+        let made =
+            listed(entries).and_then(|change| registry.change(&name("dataset"), &change, &stamp));
         let error = made.unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (kind, message));
         assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);

@@ -1,10 +1,10 @@
 //! A registry file that is removed, or replaced by another, while it is open.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use accession::{Registry, Stamp};
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, name, now, plan, second};
 use crate::stored::{Stored, latest};
 
 /// More than a page.
@@ -20,11 +20,11 @@ const DEEDS: [(&str, Deed); 3] = [
 ];
 
 /// A registry, and another one beside it that nobody has open.
-fn stored() -> (Stored, std::path::PathBuf) {
+fn stored() -> (Stored, PathBuf) {
     let stored = Stored::with(GRANULES);
     let other = stored.directory().join("other.db");
     let registry = Registry::create(&other).unwrap();
-    crate::stored::change(&registry, 5, &crate::harness::history::plan(["other"], []));
+    crate::stored::change(&registry, 5, &plan(["other"], []));
     (stored, other)
 }
 

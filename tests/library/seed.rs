@@ -37,7 +37,11 @@ fn every_instance_has_the_identifier_of_the_rule() {
     let registry = us_and_them();
     for row in table("identifiers.tsv") {
         let [archive, timestamp, _, rule] = row.as_slice() else { panic!("{row:?}") };
-        let selected = registry.snapshot().unwrap().select(&at(&format!("{archive}.FOOL2.002"), timestamp)).unwrap();
+        let selected = registry
+            .snapshot()
+            .unwrap()
+            .select(&at(&format!("{archive}.FOOL2.002"), timestamp))
+            .unwrap();
         assert_eq!(selected.set.identifier().to_string(), *rule, "{archive} {timestamp}");
         assert_eq!(selected.others, []);
     }

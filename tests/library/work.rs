@@ -82,8 +82,9 @@ fn deleting_everything_hashes_nothing() {
     let registry = even_numbers();
     let ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let stamp = Stamp::at(second(1), now());
-    let applied =
-        registry.change(&name("even"), &change([], ids.iter().map(String::as_str)), &stamp).unwrap();
+    let applied = registry
+        .change(&name("even"), &change([], ids.iter().map(String::as_str)), &stamp)
+        .unwrap();
     // The rows are read all the same, to count what the history counts.
     assert_eq!(applied.work, Work { rows: GRANULES as u64, ..Work::default() });
     assert_eq!(applied.instance.unwrap().identifier, accession::Identifier::EMPTY);
