@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{Primary, PullOptions, Status, compare, pull};
+use accession::mirror::{Primary, PullOptions, Run, Status, compare, pull};
 use accession::{Access, Change, DatasetName, GranuleId, Registry, Selection, Stamp, Timestamp};
 
 const MILLION: usize = 1_000_000;
@@ -54,15 +54,15 @@ fn dataset() -> DatasetName {
     "mirrored".parse().unwrap()
 }
 
-fn stamp() -> Stamp {
-    let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    Stamp { at: None, now }
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
 }
 
 fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
-    let ingest = granule_ids.map(|text| GranuleId::new(text).unwrap().into()).collect();
-    let change = Change { ingest, create: true, ..Change::default() };
-    Registry::create(path).unwrap().change(&dataset(), change, stamp()).unwrap();
+    let mut change = Change::new();
+    change.create_dataset();
+    granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
+    Registry::create(path).unwrap().change(&dataset(), &change, &Stamp::now(now())).unwrap();
 }
 
 fn median(work: impl FnMut()) -> f64 {
@@ -80,24 +80,28 @@ fn median(work: impl FnMut()) -> f64 {
 
 /// In a process of its own: seconds to read both lists, to compare, to pull; peak megabytes.
 fn child(folder: &Path) {
-    let now = stamp().now;
-    let mut mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
-    let mut other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();
+    let mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
+    let other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
-        for registry in [&mut mirror, &mut other] {
-            registry.granules(&all, |_| Ok(())).unwrap();
+        for registry in [&mirror, &other] {
+            let snapshot = registry.snapshot().unwrap();
+            let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
+            drop(snapshot);
+            granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
         }
     });
     let path = folder.join("primary.db");
-    let mut primary = Primary::open(&path, &dataset(), None, now).unwrap();
+    let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
-        let found = compare(&mut mirror, &dataset(), &mut primary, None, |_| Ok(())).unwrap();
-        assert_eq!((found.status, found.missing, found.unexpected), (Status::Diverged, 2, 1));
+        let (found, differences) = compare(&mirror, &dataset(), &primary, None).unwrap();
+        let counts = differences.finish().unwrap();
+        let differ = (found.status, counts.only_right, counts.only_left);
+        assert_eq!(differ, (Status::Diverged, 2, 1));
     });
-    let options = PullOptions { primary_at: None, stamp: stamp(), create: false, dry_run: true };
+    let options = PullOptions { run: Run::Rehearse, ..PullOptions::default() };
     let pulled = median(|| {
-        pull(&mut mirror, &dataset(), &mut primary, options).unwrap();
+        pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();
     });
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -98,8 +98,8 @@ fn main() {
     println!("| `snowflaked`, the true clock | {:.1} | {:.1} |", snowflaked(1), snowflaked(2));
 
     let folder = tempfile::tempdir().unwrap();
-    let mut registry = Registry::create(&folder.path().join("accession.db")).unwrap();
-    let mut lease = |count: u64, rounds: i64, later: i64| {
+    let registry = Registry::create(&folder.path().join("accession.db")).unwrap();
+    let lease = |count: u64, rounds: i64, later: i64| {
         let begin = Instant::now();
         let mut ids = 0;
         for round in 0..rounds {

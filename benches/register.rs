@@ -47,27 +47,31 @@ fn now() -> Timestamp {
 }
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
-    let ingest = granule_ids.map(|text| GranuleId::new(text).unwrap().into()).collect();
-    Change { ingest, create: true, ..Change::default() }
+    let mut change = Change::new();
+    change.create_dataset();
+    granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
+    change
 }
 
 fn delete(granule_id: &str) -> Change {
-    Change { delete: vec![granule_id.parse::<GranuleId>().unwrap().into()], ..Change::default() }
+    let mut change = Change::new();
+    change.delete(granule_id.parse::<GranuleId>().unwrap()).unwrap();
+    change
 }
 
 /// A registry of so many granules, brought in changes of 100,000.
 fn registry(folder: &Path, granules: usize) -> Registry {
-    let mut registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
+    let registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
     for from in (0..granules).step_by(100_000) {
         let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
-        registry.change(&dataset(), batch, Stamp { at: None, now: now() }).unwrap();
+        registry.change(&dataset(), &batch, &Stamp::now(now())).unwrap();
     }
     registry
 }
 
-fn apply(registry: &mut Registry, change: Change) -> (f64, u64) {
+fn apply(registry: &Registry, change: Change) -> (f64, u64) {
     let begin = Instant::now();
-    let applied = registry.change(&dataset(), change, Stamp { at: None, now: now() }).unwrap();
+    let applied = registry.change(&dataset(), &change, &Stamp::now(now())).unwrap();
     (begin.elapsed().as_secs_f64(), applied.work.steps)
 }
 
@@ -104,7 +108,7 @@ fn naive_chain(granule_ids: &[String]) -> f64 {
 }
 
 fn rewind_beside_the_bare_chain(folder: &Path) {
-    let mut registry = registry(folder, MILLION);
+    let registry = registry(folder, MILLION);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     // Before all others: a change there hashes the whole dataset again.
     let first = "granule.!";
@@ -112,11 +116,11 @@ fn rewind_beside_the_bare_chain(folder: &Path) {
     for _ in 0..ROUNDS {
         bare.push(bare_chain(&granule_ids));
         naive.push(naive_chain(&granule_ids));
-        let (seconds, steps) = apply(&mut registry, ingest([first.to_owned()].into_iter()));
+        let (seconds, steps) = apply(&registry, ingest([first.to_owned()].into_iter()));
         assert_eq!(steps as usize, MILLION + 1);
         change.push(seconds);
         bare.push(bare_chain(&granule_ids));
-        let (seconds, steps) = apply(&mut registry, delete(first));
+        let (seconds, steps) = apply(&registry, delete(first));
         assert_eq!(steps as usize, MILLION);
         change.push(seconds);
     }
@@ -136,7 +140,7 @@ fn rewind_beside_the_bare_chain(folder: &Path) {
             &format!("{:.1} times the time", peer / change),
         );
     }
-    let bytes = std::fs::metadata(registry.path()).unwrap().len() as f64 / MILLION as f64;
+    let bytes = std::fs::metadata(registry.path().unwrap()).unwrap().len() as f64 / MILLION as f64;
     let more = bytes - LENGTH as f64;
     row("the file, bytes a granule", &format!("the id's length + {more:.1}"), "+ 30", more <= 30.0);
 }
@@ -159,8 +163,8 @@ fn peer(folder: &Path) -> Option<f64> {
 }
 
 fn append(folder: &Path) {
-    let mut large = Registry::open(&folder.join(format!("{MILLION}.db")), Access::Write).unwrap();
-    let mut small = registry(folder, MILLION / 10);
+    let large = Registry::open(&folder.join(format!("{MILLION}.db")), Access::Write).unwrap();
+    let small = registry(folder, MILLION / 10);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     let (mut bare, mut to_large, mut to_small) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..30 * ROUNDS {
@@ -168,7 +172,7 @@ fn append(folder: &Path) {
             bare.push(bare_chain(&granule_ids));
         }
         let day = || (0..288).map(|n| format!("{}z", granule_id(10 * MILLION + 288 * round + n)));
-        for (registry, seconds) in [(&mut large, &mut to_large), (&mut small, &mut to_small)] {
+        for (registry, seconds) in [(&large, &mut to_large), (&small, &mut to_small)] {
             let (taken, steps) = apply(registry, ingest(day()));
             assert_eq!(steps, 288);
             seconds.push(taken);
@@ -191,16 +195,13 @@ fn append(folder: &Path) {
 
 /// A change at the start, the list of granules, and `verify`, in a process of its own.
 fn peak_memory_child(path: &Path) {
-    let mut registry = Registry::open(path, Access::Write).unwrap();
-    apply(&mut registry, ingest(["granule.!".to_owned()].into_iter()));
+    let registry = Registry::open(path, Access::Write).unwrap();
+    apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
-    let mut granules = 0;
-    registry
-        .granules(&all, |_| {
-            granules += 1;
-            Ok(())
-        })
-        .unwrap();
+    let snapshot = registry.snapshot().unwrap();
+    let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
+    drop(snapshot);
+    granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
     assert!(registry.verify(&dataset()).unwrap().ok);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -209,7 +210,7 @@ fn peak_memory_child(path: &Path) {
 
 fn peak_memory(folder: &Path) {
     let peak = |granules: usize| -> Option<f64> {
-        let path = registry(folder, granules).path().to_owned();
+        let path = registry(folder, granules).path()?.to_owned();
         let output = Command::new(std::env::current_exe().ok()?)
             .arg("--peak-memory-of")
             .arg(path)
@@ -233,31 +234,31 @@ fn lookup(folder: &Path) {
     const INSTANCES: i64 = 100_000;
     // A history as no archive makes in an afternoon, so its rows are put there directly.
     let path = folder.join("history.db");
-    let mut registry = Registry::create(&path).unwrap();
-    let stamp = Stamp { at: Some(Timestamp::from_micros(0).unwrap()), now: now() };
-    registry.change(&dataset(), ingest([granule_id(0)].into_iter()), stamp).unwrap();
+    let registry = Registry::create(&path).unwrap();
+    let stamp = Stamp::at(Timestamp::from_micros(0).unwrap(), now());
+    registry.change(&dataset(), &ingest([granule_id(0)].into_iter()), &stamp).unwrap();
     drop(registry);
     let rows = rusqlite::Connection::open(&path).unwrap();
     rows.execute(
         "INSERT INTO instance
          WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?1 - 1)
-         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL
+         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL, NULL
          FROM number, dataset",
         [INSTANCES],
     )
     .unwrap();
     drop(rows);
 
-    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, Access::Read).unwrap();
     let mut seconds = Vec::new();
     for n in 0..10_000 {
         let hour = n * 7_919 % INSTANCES;
         let at = Timestamp::from_micros(hour * 3_600_000_000 + 1).unwrap();
         let selection = Selection::Dataset { name: dataset(), at: Some(Moment::Instant(at)) };
         let begin = Instant::now();
-        let selected = registry.select(&selection).unwrap();
+        let selected = registry.snapshot().unwrap().select(&selection).unwrap();
         seconds.push(begin.elapsed().as_secs_f64());
-        assert_eq!(selected.instance.timestamp.as_micros(), hour * 3_600_000_000);
+        assert_eq!(selected.instance().timestamp.as_micros(), hour * 3_600_000_000);
     }
     let taken = median(seconds);
     row(

@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use accession::chain::{Chain, Lanes, Sweep};
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, ImportOptions, Registry, Stamp,
-    Timestamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp, Timestamp,
 };
 use md5::{Digest, Md5};
 
@@ -134,11 +133,11 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
     Event { at, kind, granule_id, producer_granule: None, location: None }
 }
 
-fn import_events(registry: &mut Registry, name: &str, events: impl Iterator<Item = Event>) {
-    let mut import = registry.begin_import().unwrap();
+fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {
+    let mut import = Import::new();
     events.for_each(|event| import.add(event).unwrap());
-    let options = ImportOptions { create: true, dry_run: false };
-    import.apply(&dataset(name), options, now()).unwrap();
+    import.create_dataset();
+    registry.import(&dataset(name), &import, &Stamp::now(now())).unwrap();
 }
 
 /// 200,000 granules, each deleted and replaced once, in order, over 365 days.
@@ -154,19 +153,21 @@ fn campaign_day(n: usize) -> (Vec<String>, Vec<String>) {
 }
 
 fn change(ingest: &[String], delete: &[String]) -> Change {
-    let entries = |texts: &[String]| {
-        texts.iter().map(|text| GranuleId::new(text.as_str()).unwrap().into()).collect()
-    };
-    Change { ingest: entries(ingest), delete: entries(delete), create: true, ..Change::default() }
+    let granule_id = |text: &String| GranuleId::new(text.as_str()).unwrap();
+    let mut change = Change::new();
+    change.create_dataset();
+    ingest.iter().for_each(|text| change.ingest(granule_id(text)).unwrap());
+    delete.iter().for_each(|text| change.delete(granule_id(text)).unwrap());
+    change
 }
 
 fn campaign() {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let days: Vec<_> = (0..=365).map(campaign_day).collect();
     let replay = seconds(|| {
         for (n, (ingest, delete)) in days.iter().enumerate() {
-            let stamp = Stamp { at: Some(day(n)), now: now() };
-            registry.change(&dataset("campaign"), change(ingest, delete), stamp).unwrap();
+            let stamp = Stamp::at(day(n), now());
+            registry.change(&dataset("campaign"), &change(ingest, delete), &stamp).unwrap();
         }
     });
     let mut identifiers = 0;
@@ -201,11 +202,11 @@ fn appends() {
     let ratio = median(
         (0..5)
             .map(|_| {
-                let mut registry = Registry::in_memory().unwrap();
+                let registry = Registry::in_memory().unwrap();
                 let replay = seconds(|| {
                     for (n, ingest) in days.iter().enumerate() {
-                        let stamp = Stamp { at: Some(day(n)), now: now() };
-                        registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+                        let stamp = Stamp::at(day(n), now());
+                        registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
                     }
                 });
                 replay / seconds(|| assert!(registry.verify(&dataset("replay")).unwrap().ok))
@@ -244,7 +245,7 @@ fn import() {
         return note("the import", "not measured");
     };
 
-    let mut registry = Registry::create(&directory.path().join("replay.db")).unwrap();
+    let registry = Registry::create(&directory.path().join("replay.db")).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
     for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;
@@ -252,8 +253,8 @@ fn import() {
     }
     let replay = seconds(|| {
         for (n, ingest) in by_day.iter().enumerate() {
-            let stamp = Stamp { at: Some(day(n)), now: now() };
-            registry.change(&dataset("replay"), change(ingest, &[]), stamp).unwrap();
+            let stamp = Stamp::at(day(n), now());
+            registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
         }
     });
     note(
@@ -270,8 +271,8 @@ fn import() {
 fn import_child(directory: &Path, stride: usize) {
     let path = directory.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());
-    let mut registry = Registry::open(&path, Access::Write).unwrap();
-    let taken = seconds(|| import_events(&mut registry, "import", million(stride)));
+    let registry = Registry::open(&path, Access::Write).unwrap();
+    let taken = seconds(|| import_events(&registry, "import", million(stride)));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = peak.map_or("0", |peak| peak.trim().trim_end_matches(" kB"));

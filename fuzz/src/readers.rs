@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use accession::chain::Chain;
 use accession::input::{self, InputFormat, OldPaymentIds, Options};
 use accession::mirror::manifest;
-use accession::{DatasetName, Event, ImportOptions, Registry, SourceLocation, Timestamp};
+use accession::{DatasetName, Event, Import, Registry, SourceLocation, Stamp, Timestamp};
 
 pub fn lines(bytes: &[u8]) {
     read(bytes, bytes, Some(InputFormat::Lines));
@@ -125,10 +125,11 @@ fn import(file: &[u8], options: &Options, lines: u64) {
     }
     let (dataset, now): (DatasetName, Timestamp) =
         ("dataset".parse().unwrap(), "9999-12-31T00:00:00Z".parse().unwrap());
-    let mut registry = Registry::in_memory().unwrap();
-    let mut import = registry.begin_import().unwrap();
-    events.into_iter().for_each(|event| import.add(event).unwrap());
-    match import.apply(&dataset, ImportOptions { create: true, dry_run: false }, now) {
+    let registry = Registry::in_memory().unwrap();
+    let mut import = Import::new();
+    import.create_dataset();
+    let added = events.into_iter().try_for_each(|event| import.add(event));
+    match added.and_then(|()| registry.import(&dataset, &import, &Stamp::now(now))) {
         Ok(imported) if imported.instances.is_empty() => {}
         Ok(_) => assert!(registry.verify(&dataset).unwrap().ok),
         Err(accession::Error::Change(_)) => {}
@@ -163,14 +164,15 @@ fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = input::unzipped(Cursor::new(bytes.to_vec()), "file").ok()?;
     let reader = manifest::Reader::open(file, "file").ok()?;
     let dataset = reader.dataset().clone();
-    let mut registry = Registry::in_memory().unwrap();
-    let mut import = registry.begin_import().unwrap();
+    let registry = Registry::in_memory().unwrap();
+    let mut import = Import::new();
     reader.read_into(&mut import, |_| {}).ok()?;
-    let options = ImportOptions { create: true, dry_run: false };
-    import.apply(&dataset.name, options, "9999-12-31T00:00:00Z".parse().unwrap()).ok()?;
-    registry.dataset(&dataset.name).ok()?;
+    import.create_dataset();
+    let stamp = Stamp::now("9999-12-31T00:00:00Z".parse().unwrap());
+    registry.import(&dataset.name, &import, &stamp).ok()?;
+    registry.snapshot().ok()?.dataset(&dataset.name).ok()?;
     assert!(registry.verify(&dataset.name).unwrap().ok);
     let mut written = Vec::new();
-    manifest::write(&mut registry, &dataset.name, &mut written).unwrap();
+    manifest::write(&registry, &dataset.name, &mut written).unwrap();
     Some(written)
 }

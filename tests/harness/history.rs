@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use accession::chain::is_checkpoint;
-use accession::{Change, DatasetName, Identifier, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Change, DatasetName, GranuleId, Identifier, Instance, Moment, Registry, Selected, Selection,
+    Set, Stamp, Timestamp,
+};
 
 use super::oracle::naive;
-pub use super::values::{change, id, name, now, second};
+pub use super::values::{Plan, change, id, name, now, plan, second};
 
 /// The sets of ids that were held, by the time from which each was held.
 #[derive(Debug, Clone, Default)]
@@ -20,27 +23,43 @@ pub fn cases(default: u32) -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
+/// What is selected, and the ids of its granules in the order in which they are listed.
+pub fn held(registry: &Registry, selection: &Selection) -> (Selected, Vec<String>) {
+    let snapshot = registry.snapshot().unwrap();
+    let selected = snapshot.select(selection).unwrap();
+    let granules = snapshot.granules(&selected.set).unwrap();
+    drop(snapshot);
+    let granule_ids = granules.map(|granule| granule.unwrap().granule_id.to_string()).collect();
+    (selected, granule_ids)
+}
+
+/// The whole history of a dataset.
+pub fn instances(registry: &Registry, dataset: &DatasetName) -> Vec<Instance> {
+    let history = registry.snapshot().unwrap().history(dataset).unwrap();
+    history.map(Result::unwrap).collect()
+}
+
 impl History {
     pub fn held(&self) -> BTreeSet<String> {
         self.sets.values().next_back().cloned().unwrap_or_default()
     }
 
-    /// The change that deletes those of the ids that are held, and ingests the others.
-    pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Change {
+    /// The change that takes away the ids that are held and brings the others.
+    pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Plan {
         let held = self.held();
         let (delete, ingest): (Vec<&str>, Vec<&str>) =
             granule_ids.iter().partition(|granule_id| held.contains(**granule_id));
-        change(ingest, delete)
+        plan(ingest, delete)
     }
 
-    /// Applies a change to the model.
-    pub fn apply(&mut self, at: Timestamp, change: &Change) {
+    /// What becomes of the model.
+    pub fn apply(&mut self, at: Timestamp, plan: &Plan) {
         let mut held = self.held();
-        for entry in &change.ingest {
-            assert!(held.insert(entry.granule_id.to_string()), "the model ingests what it holds");
+        for granule_id in &plan.ingest {
+            assert!(held.insert(granule_id.clone()), "the model ingests what it holds");
         }
-        for entry in &change.delete {
-            assert!(held.remove(entry.granule_id.as_str()), "the model deletes what it lacks");
+        for granule_id in &plan.delete {
+            assert!(held.remove(granule_id), "the model deletes what it lacks");
         }
         assert!(self.sets.keys().next_back().is_none_or(|last| *last < at));
         self.sets.insert(at, held);
@@ -49,35 +68,31 @@ impl History {
     /// Applies a change to the model and to the registry, and compares the new identifier.
     pub fn change(
         &mut self,
-        registry: &mut Registry,
+        registry: &Registry,
         dataset: &DatasetName,
         at: Timestamp,
-        change: Change,
+        plan: &Plan,
     ) {
-        self.apply(at, &change);
-        let applied = registry.change(dataset, change, Stamp { at: Some(at), now: now() }).unwrap();
+        self.apply(at, plan);
+        let stamp = Stamp::at(at, now());
+        let applied = registry.change(dataset, &plan.change(), &stamp).unwrap();
         let expected = naive(self.held().iter().map(String::as_str));
-        assert_eq!(applied.instance.unwrap().identifier, expected);
+        assert_eq!(applied.instance.as_ref().unwrap().identifier, expected);
+        assert_eq!(applied.in_force, applied.instance);
     }
 
-    /// Compares everything that a registry reports on a dataset with the model: each identifier and
-    /// interval, the set at each time, each lookup, each resolve, and `verify`.
-    pub fn assert_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
+    /// Compares everything that a registry says of a dataset with the model: each identifier and
+    /// interval, each as-of set, each look-up, each resolve, and `verify`.
+    pub fn assert_told_by(&self, registry: &Registry, dataset: &DatasetName) {
         self.assert_sets_told_by(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
         assert_eq!(verification.mismatches, []);
         assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 
-    /// The same without `verify`, which also counts the subsets that were cited.
-    pub fn assert_sets_told_by(&self, registry: &mut Registry, dataset: &DatasetName) {
-        let mut rows = Vec::new();
-        registry
-            .history(dataset, |instance| {
-                rows.push(instance);
-                Ok(())
-            })
-            .unwrap();
+    /// The same without `verify`, which counts the parts that were cited as well.
+    pub fn assert_sets_told_by(&self, registry: &Registry, dataset: &DatasetName) {
+        let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());
         let times: Vec<Timestamp> = self.sets.keys().copied().collect();
         let empty = BTreeSet::new();
@@ -99,44 +114,33 @@ impl History {
             });
             for at in [at_start, at_end] {
                 let selection = Selection::Dataset { name: dataset.clone(), at: Some(at) };
-                let mut granules = Vec::new();
-                let selected = registry
-                    .granules(&selection, |granule| {
-                        granules.push(granule.granule_id.to_string());
-                        Ok(())
-                    })
-                    .unwrap();
-                assert_eq!(selected.instance, *row);
-                assert!(granules.iter().eq(held.iter()), "{at}: the as-of set, in canonical order");
+                let (selected, granule_ids) = self::held(registry, &selection);
+                assert_eq!(selected.set, Set::Instance(row.clone()));
+                assert!(granule_ids.iter().eq(held), "{at}: the as-of set, in canonical order");
             }
             before = held;
         }
         for (identifier, times) in intervals {
-            let mut found = Vec::new();
-            registry
-                .resolve(identifier, Some(dataset), None, |resolved| {
-                    if resolved.selection.is_none() {
-                        found.push(resolved.instance.timestamp);
-                    }
-                    Ok(())
-                })
-                .unwrap();
+            let snapshot = registry.snapshot().unwrap();
+            let resolution = snapshot.resolve(identifier, Some(dataset), None).unwrap();
+            drop(snapshot);
+            let found: Vec<Timestamp> = resolution
+                .rows
+                .iter()
+                .filter(|row| row.set.subset().is_none())
+                .map(|row| row.set.instance().timestamp)
+                .collect();
             assert_eq!(found, times);
             let by_identifier =
                 Selection::Identifier { identifier, dataset: Some(dataset.clone()) };
-            let mut granules = BTreeSet::new();
-            registry
-                .granules(&by_identifier, |granule| {
-                    granules.insert(granule.granule_id.to_string());
-                    Ok(())
-                })
-                .unwrap();
-            assert_eq!(granules, self.sets[&times[0]]);
+            let (_, granule_ids) = held(registry, &by_identifier);
+            assert!(granule_ids.iter().eq(&self.sets[&times[0]]));
         }
         if let Some(first) = times.first() {
             let before = Moment::Instant(Timestamp::from_micros(first.as_micros() - 1).unwrap());
             let selection = Selection::Dataset { name: dataset.clone(), at: Some(before) };
-            assert_eq!(registry.select(&selection).unwrap_err().kind(), "before-history");
+            let refused = registry.snapshot().unwrap().select(&selection).unwrap_err();
+            assert_eq!(refused.kind(), "before-history");
         }
     }
 }

@@ -20,15 +20,39 @@ pub fn id(text: &str) -> GranuleId {
     text.parse().unwrap()
 }
 
-/// A change that ingests some ids and deletes others, and creates the dataset if necessary.
+/// The ids that a change ingests and deletes: a [`Change`] itself does not show them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub ingest: Vec<String>,
+    pub delete: Vec<String>,
+}
+
+/// A plan to ingest some ids and to delete others.
+pub fn plan<'a>(
+    ingest: impl IntoIterator<Item = &'a str>,
+    delete: impl IntoIterator<Item = &'a str>,
+) -> Plan {
+    Plan {
+        ingest: ingest.into_iter().map(str::to_owned).collect(),
+        delete: delete.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// A change that ingests some ids and deletes others, and adds the dataset if there is none.
 pub fn change<'a>(
     ingest: impl IntoIterator<Item = &'a str>,
     delete: impl IntoIterator<Item = &'a str>,
 ) -> Change {
-    Change {
-        ingest: ingest.into_iter().map(|text| id(text).into()).collect(),
-        delete: delete.into_iter().map(|text| id(text).into()).collect(),
-        create: true,
-        ..Change::default()
+    plan(ingest, delete).change()
+}
+
+impl Plan {
+    /// The change, which adds the dataset if there is none.
+    pub fn change(&self) -> Change {
+        let mut change = Change::new();
+        change.create_dataset();
+        self.ingest.iter().for_each(|text| change.ingest(id(text)).unwrap());
+        self.delete.iter().for_each(|text| change.delete(id(text)).unwrap());
+        change
     }
 }

@@ -22,7 +22,7 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
     let firsts: Vec<u8> = (1..16).collect();
     let check = |first: &u8| {
         for second_mask in 1..16 {
-            let mut registry = Registry::in_memory().unwrap();
+            let registry = Registry::in_memory().unwrap();
             for (third, fourth) in
                 (1..16).flat_map(|third| (1..16).map(move |fourth| (third, fourth)))
             {
@@ -31,9 +31,9 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
                 for (index, mask) in [*first, second_mask, third, fourth].into_iter().enumerate() {
                     let change = history.toggle(&set(mask));
                     // Compares the identifier after each change with the naive one.
-                    history.change(&mut registry, &dataset, second(index as i64), change);
+                    history.change(&registry, &dataset, second(index as i64), &change);
                 }
-                history.assert_told_by(&mut registry, &dataset);
+                history.assert_told_by(&registry, &dataset);
             }
         }
     };
@@ -139,7 +139,7 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
 fn the_seeds_rewind_by_time_fails_where_identifier_md_says() {
     // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: resumes from chain(A, D), no prefix of ABCDE.
     let mut rewind = SeedRewind::default();
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let (dataset, mut history) = (name("A-E"), History::default());
     let mut seeds = Vec::new();
     for (day, granules) in [vec!["A", "D"], vec!["B"], vec!["E"], vec!["C"]].into_iter().enumerate()
@@ -147,8 +147,8 @@ fn the_seeds_rewind_by_time_fails_where_identifier_md_says() {
         let granules: BTreeSet<&'static str> = granules.into_iter().collect();
         seeds.push(rewind.toggle(&granules));
         let change = history.toggle(&granules);
-        history.change(&mut registry, &dataset, second(day as i64), change);
+        history.change(&registry, &dataset, second(day as i64), &change);
     }
     assert_ne!(seeds[3], naive(["A", "B", "C", "D", "E"]));
-    history.assert_told_by(&mut registry, &dataset);
+    history.assert_told_by(&registry, &dataset);
 }

@@ -4,34 +4,34 @@ use accession::{Instance, Registry, Selection, Stamp};
 
 use crate::harness::history::{change, name, now};
 
-fn stamp(at: &str) -> Stamp {
-    Stamp { at: Some(at.parse().unwrap()), now: now() }
+fn stamp(at: &str) -> Stamp<'static> {
+    Stamp::at(at.parse().unwrap(), now())
 }
 
 /// Changes at 06:00, 12:00 and 18:00 of 2001-01-02, and at midnight of 2001-01-05.
 fn registry() -> Registry {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     for (at, granule) in [
         ("2001-01-02T06:00:00Z", "A"),
         ("2001-01-02T12:00:00Z", "B"),
         ("2001-01-02T18:00:00Z", "C"),
         ("2001-01-05T00:00:00Z", "D"),
     ] {
-        registry.change(&name("dataset"), change([granule], []), stamp(at)).unwrap();
+        registry.change(&name("dataset"), &change([granule], []), &stamp(at)).unwrap();
     }
     registry
 }
 
-fn select(registry: &mut Registry, at: &str) -> accession::Result<(u64, Vec<u64>)> {
+fn select(registry: &Registry, at: &str) -> accession::Result<(u64, Vec<u64>)> {
     let selection = Selection::Dataset { name: name("dataset"), at: Some(at.parse().unwrap()) };
-    let selected = registry.select(&selection)?;
+    let selected = registry.snapshot()?.select(&selection)?;
     let granules = |instance: &Instance| instance.granules;
-    Ok((granules(&selected.instance), selected.others.iter().map(granules).collect()))
+    Ok((granules(selected.instance()), selected.others.iter().map(granules).collect()))
 }
 
 #[test]
 fn a_day_means_its_end_and_lists_the_others_in_force() {
-    let mut registry = registry();
+    let registry = registry();
     let cases = [
         ("2001-01-02", (3, vec![1, 2])),
         ("2001-01-03", (3, vec![])),
@@ -46,57 +46,72 @@ fn a_day_means_its_end_and_lists_the_others_in_force() {
         ("2001-01-02T23:59:59.999999Z", (3, vec![])),
     ];
     for (at, expected) in cases {
-        assert_eq!(select(&mut registry, at).unwrap(), expected, "{at}");
+        assert_eq!(select(&registry, at).unwrap(), expected, "{at}");
     }
 }
 
 #[test]
 fn a_day_that_begins_under_one_identifier_and_ends_under_another_lists_both() {
-    let mut registry = registry();
-    registry.change(&name("dataset"), change(["E"], []), stamp("2001-01-05T06:00:00Z")).unwrap();
-    registry.change(&name("dataset"), change(["F"], []), stamp("2001-01-06T06:00:00Z")).unwrap();
-    assert_eq!(select(&mut registry, "2001-01-05").unwrap(), (5, vec![4]));
-    assert_eq!(select(&mut registry, "2001-01-06").unwrap(), (6, vec![5]));
+    let registry = registry();
+    registry.change(&name("dataset"), &change(["E"], []), &stamp("2001-01-05T06:00:00Z")).unwrap();
+    registry.change(&name("dataset"), &change(["F"], []), &stamp("2001-01-06T06:00:00Z")).unwrap();
+    assert_eq!(select(&registry, "2001-01-05").unwrap(), (5, vec![4]));
+    assert_eq!(select(&registry, "2001-01-06").unwrap(), (6, vec![5]));
 }
 
 #[test]
 fn before_the_first_change_there_is_nothing_to_cite() {
-    let mut registry = registry();
+    let registry = registry();
     for at in ["2001-01-01", "2001-01-02T05:59:59.999999Z"] {
-        assert_eq!(select(&mut registry, at).unwrap_err().kind(), "before-history");
+        assert_eq!(select(&registry, at).unwrap_err().kind(), "before-history");
     }
 }
 
 #[test]
 fn a_citation_of_the_morning_agrees_with_its_day() {
-    let mut registry = registry();
-    let morning = select_identifier(&mut registry, "2001-01-02T07:00:00Z");
-    let agreeing = |registry: &mut Registry, at: &str| {
-        let resolution =
-            registry.resolve(morning, None, Some(at.parse().unwrap()), |_| Ok(())).unwrap();
-        assert_eq!(resolution.intervals, 1);
+    let registry = registry();
+    let morning = select_identifier(&registry, "2001-01-02T07:00:00Z");
+    let agreeing = |registry: &Registry, at: &str| {
+        let snapshot = registry.snapshot().unwrap();
+        let resolution = snapshot.resolve(morning, None, Some(at.parse().unwrap())).unwrap();
+        assert_eq!(resolution.rows.len(), 1);
+        assert_eq!(snapshot.count_intervals(morning).unwrap(), 1);
         resolution.agreeing
     };
-    assert_eq!(agreeing(&mut registry, "2001-01-02"), 1);
-    assert_eq!(agreeing(&mut registry, "2001-01-02T11:59:59Z"), 1);
-    assert_eq!(agreeing(&mut registry, "2001-01-02T12:00:00Z"), 0);
-    assert_eq!(agreeing(&mut registry, "2001-01-03"), 0);
-    assert_eq!(agreeing(&mut registry, "2001-01-01"), 0);
+    assert_eq!(agreeing(&registry, "2001-01-02"), 1);
+    assert_eq!(agreeing(&registry, "2001-01-02T11:59:59Z"), 1);
+    assert_eq!(agreeing(&registry, "2001-01-02T12:00:00Z"), 0);
+    assert_eq!(agreeing(&registry, "2001-01-03"), 0);
+    assert_eq!(agreeing(&registry, "2001-01-01"), 0);
 }
 
-fn select_identifier(registry: &mut Registry, at: &str) -> accession::Identifier {
+fn select_identifier(registry: &Registry, at: &str) -> accession::Identifier {
     let selection = Selection::Dataset { name: name("dataset"), at: Some(at.parse().unwrap()) };
-    registry.select(&selection).unwrap().instance.identifier
+    registry.snapshot().unwrap().select(&selection).unwrap().set.identifier()
 }
 
 #[test]
 fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
-    let mut registry = registry();
-    let behind = Stamp { at: None, now: "2001-01-04T23:59:00Z".parse().unwrap() };
-    let applied = registry.change(&name("dataset"), change(["E"], []), behind).unwrap();
+    let registry = registry();
+    let behind = Stamp::now("2001-01-04T23:59:00Z".parse().unwrap());
+    let applied = registry.change(&name("dataset"), &change(["E"], []), &behind).unwrap();
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
     let instance = applied.instance.unwrap();
     assert_eq!(instance.timestamp.to_string(), "2001-01-05T00:00:00.000001Z");
-    assert_eq!(instance.recorded.to_string(), "2001-01-04T23:59:00Z");
+    // What is recorded is never older than what it records.
+    assert_eq!(instance.recorded, now());
     assert!(registry.verify(&name("dataset")).unwrap().ok);
+}
+
+#[test]
+fn a_change_is_never_recorded_before_it_takes_effect() {
+    let registry = Registry::in_memory().unwrap();
+    let noon: accession::Timestamp = "2001-01-02T12:00:00Z".parse().unwrap();
+    registry.change(&name("dataset"), &change(["A"], []), &Stamp::now(noon)).unwrap();
+    // The clock was set back by an hour.
+    let behind = Stamp::now("2001-01-02T11:00:00Z".parse().unwrap());
+    let applied = registry.change(&name("dataset"), &change(["B"], []), &behind).unwrap();
+    let instance = applied.instance.unwrap();
+    assert_eq!(instance.timestamp, noon.next().unwrap());
+    assert_eq!(instance.recorded, instance.timestamp);
 }

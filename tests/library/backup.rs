@@ -10,10 +10,10 @@ use crate::harness::history::{change, name, now, second};
 
 /// A registry with a change of so many granules.
 fn register(path: &Path, granules: usize) -> Registry {
-    let mut registry = Registry::create(path).unwrap();
+    let registry = Registry::create(path).unwrap();
     let ids: Vec<String> = (0..granules).map(|n| format!("granule.{n:06}")).collect();
     let change = change(ids.iter().map(String::as_str), []);
-    registry.change(&name("dataset"), change, Stamp { at: Some(second(0)), now: now() }).unwrap();
+    registry.change(&name("dataset"), &change, &Stamp::at(second(0), now())).unwrap();
     registry
 }
 
@@ -37,23 +37,24 @@ fn a_backup_made_while_others_write_is_one_state() {
         let going_on = going_on;
         let path = &path;
         let writer = scope.spawn(move || {
-            let mut registry = Registry::open(path, Access::Write).unwrap();
+            let registry = Registry::open(path, Access::Write).unwrap();
             let mut writes = 0;
             while is_over.try_recv() == Err(TryRecvError::Empty) {
                 writes += 1;
                 let id = format!("granule.000000.{writes}");
-                let stamp = Stamp { at: Some(second(writes)), now: now() };
-                registry.change(&name("dataset"), change([id.as_str()], []), stamp).unwrap();
+                let stamp = Stamp::at(second(writes), now());
+                registry.change(&name("dataset"), &change([id.as_str()], []), &stamp).unwrap();
             }
             writes
         });
         let mut before = 0;
         for n in 0..5 {
             let target = folder.path().join(format!("backup-{n}.db"));
-            let mut registry = Registry::open(path, Access::Read).unwrap();
+            let registry = Registry::open(path, Access::Read).unwrap();
             let backed_up = registry.back_up(&target).unwrap();
-            let mut copy = Registry::open(&target, Access::Read).unwrap();
-            let latest = copy.dataset(&name("dataset")).unwrap().latest.unwrap();
+            let copy = Registry::open(&target, Access::Read).unwrap();
+            let latest =
+                copy.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest.unwrap();
             assert_eq!(backed_up.identifiers, latest.granules - 50_000 + 1);
             assert_eq!(backed_up.bytes, std::fs::metadata(&target).unwrap().len());
             assert!(backed_up.identifiers >= before);
@@ -77,9 +78,9 @@ fn a_restored_backup_goes_on() {
     let target = folder.path().join("backup.db");
     register(&path, 10).back_up(&target).unwrap();
     std::fs::rename(&target, &path).unwrap();
-    let mut registry = Registry::open(&path, Access::Write).unwrap();
-    let stamp = Stamp { at: Some(second(1)), now: now() };
-    registry.change(&name("dataset"), change(["new"], []), stamp).unwrap();
+    let registry = Registry::open(&path, Access::Write).unwrap();
+    let stamp = Stamp::at(second(1), now());
+    registry.change(&name("dataset"), &change(["new"], []), &stamp).unwrap();
     assert_eq!(registry.verify(&name("dataset")).unwrap().mismatches, []);
 }
 
@@ -89,7 +90,7 @@ fn a_file_that_is_there_is_never_overwritten() {
     let path = folder.path().join("accession.db");
     let target = folder.path().join("backup.db");
     std::fs::write(&target, "precious").unwrap();
-    let mut registry = register(&path, 10);
+    let registry = register(&path, 10);
     assert_eq!(registry.back_up(&target).unwrap_err().kind(), "registry-exists");
     assert_eq!(registry.back_up(&path).unwrap_err().kind(), "registry-exists");
     assert_eq!(std::fs::read(&target).unwrap(), b"precious");
@@ -105,7 +106,7 @@ fn what_does_not_verify_is_no_backup() {
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
     drop(connection);
-    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, Access::Read).unwrap();
     let error = registry.back_up(&folder.path().join("backup.db")).unwrap_err();
     assert_eq!(error.kind(), "inconsistent");
     assert!(error.to_string().contains("dataset: the identifier is 0000"), "{error}");

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use accession::{Access, Code, DatasetEdit, Finding, Moment, Registry, Stamp, Wanted};
+use accession::{
+    Access, Change, Code, DatasetEdit, Edit, Entry, Finding, Moment, Named, Registry, Stamp, Wanted,
+};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, id, name, now, second};
@@ -21,7 +23,7 @@ impl Sandbox {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("accession.db");
-        let mut registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path).unwrap();
         let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id).collect::<Vec<_>>();
         let changes = [
             (ids(0..3_000), vec![]),
@@ -32,27 +34,27 @@ impl Sandbox {
         for (seconds, (ingest, delete)) in changes.iter().enumerate() {
             let change =
                 change(ingest.iter().map(String::as_str), delete.iter().map(String::as_str));
-            let stamp = Stamp { at: Some(second(seconds as i64)), now: now() };
-            registry.change(&name("dataset"), change, stamp).unwrap();
+            let stamp = Stamp::at(second(seconds as i64), now());
+            registry.change(&name("dataset"), &change, &stamp).unwrap();
         }
         Sandbox { _folder: folder, path }
     }
 
     /// Cites two parts of what was held after the third change: by a pattern, and by names.
     fn cite_parts(&self) {
-        let mut registry = Registry::open(&self.path, Access::Write).unwrap();
+        let registry = Registry::open(&self.path, Access::Write).unwrap();
         let at = Some(Moment::Instant(second(2)));
-        let named = [1, 2, 3].map(|n| id(&granule_id(n)).into());
-        for wanted in [
-            Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]),
-            Wanted::Named(named.to_vec()),
-        ] {
-            registry.cite_part(&name("dataset"), at, wanted, now()).unwrap();
+        let mut named = Named::new();
+        [1, 2, 3].iter().for_each(|&n| named.add(id(&granule_id(n))).unwrap());
+        for wanted in
+            [Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]), Wanted::Named(named)]
+        {
+            registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
         }
     }
 
     fn verify(&self) -> Vec<Finding> {
-        let mut registry = Registry::open(&self.path, Access::Read).unwrap();
+        let registry = Registry::open(&self.path, Access::Read).unwrap();
         registry.check_file().unwrap();
         let verification = registry.verify(&name("dataset")).unwrap();
         assert_eq!(verification.ok, verification.mismatches.is_empty());
@@ -140,7 +142,7 @@ fn a_page_that_nothing_uses_is_found() {
     bytes[28..32].copy_from_slice(&(pages + 1).to_be_bytes());
     bytes.resize(bytes.len() + page_bytes, 0);
     std::fs::write(&sandbox.path, bytes).unwrap();
-    let mut registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
     let error = registry.check_file().unwrap_err();
     let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     assert!(text.contains("never used"), "{error}: {text}");
@@ -157,12 +159,12 @@ fn rows_of_a_dataset_that_is_not_there_are_found() {
         )
         .unwrap();
     drop(connection);
-    let mut registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
     let error = registry.check_file().unwrap_err();
     assert_eq!(error.kind(), "damaged");
     let text = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     for what in [
-        "3011 rows of granule belong to a dataset that is not there",
+        "3011 rows of granule belong to a dataset that is missing",
         "4 rows of instance belong to a dataset",
         "3 rows of named_granule belong to a saved_selection",
     ] {
@@ -244,8 +246,9 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named() {
         assert_eq!(findings[0].code, Code::Checkpoint);
         assert!(accession::chain::is_checkpoint(findings[0].granule.as_deref().unwrap()));
     }
-    let findings = Sandbox::new()
-        .after("INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16) FROM dataset");
+    let findings = Sandbox::new().after(
+        "INSERT INTO checkpoint SELECT id, 'granule.00001', zeroblob(16), NULL FROM dataset",
+    );
     assert_eq!(granules(&findings, Code::Checkpoint), ["granule.00001"]);
 }
 
@@ -300,19 +303,23 @@ fn a_record_that_differs_from_its_second_copy_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for marker in ["the-title", "the-note", "Creator, The", "the-producer", "the.pattern*"] {
         let path = folder.path().join(format!("{}.db", marker.replace('*', "")));
-        let mut registry = Registry::create(&path).unwrap();
-        let mut change = change(["the.pattern.1"], []);
-        change.ingest[0].producer_granule = Some(id("the-producer"));
-        change.note = Some("the-note".to_owned());
-        registry.change(&name("D"), change, Stamp { at: Some(second(0)), now: now() }).unwrap();
+        let registry = Registry::create(&path).unwrap();
+        let mut change = Change::new();
+        change.create_dataset();
+        let (granule_id, producer_granule) = (id("the.pattern.1"), Some(id("the-producer")));
+        change.ingest(Entry { granule_id, producer_granule, location: None }).unwrap();
+        // Not selected: a subset that is everything is not stored.
+        change.ingest(id("other")).unwrap();
+        change.note(Some("the-note".to_owned()));
+        registry.change(&name("D"), &change, &Stamp::at(second(0), now())).unwrap();
         let edit = DatasetEdit {
-            title: Some(Some("the-title".to_owned())),
-            creators: Some(vec!["Creator, The".parse().unwrap()]),
+            title: Edit::Set("the-title".to_owned()),
+            creators: Edit::Set(vec!["Creator, The".parse().unwrap()]),
             ..DatasetEdit::default()
         };
-        registry.edit_dataset(&name("D"), edit).unwrap();
+        registry.edit_dataset(&name("D"), &edit).unwrap();
         let wanted = Wanted::Patterns(vec!["the.pattern*".parse().unwrap()]);
-        registry.cite_part(&name("D"), None, wanted, now()).unwrap();
+        registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
         drop(registry);
 
         let mut bytes = std::fs::read(&path).unwrap();
@@ -326,7 +333,7 @@ fn a_record_that_differs_from_its_second_copy_is_named() {
         // The first letter becomes another one.
         bytes[copies[0]] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let mut registry = Registry::open(&path, Access::Read).unwrap();
+        let registry = Registry::open(&path, Access::Read).unwrap();
         assert_eq!(registry.check_file().unwrap_err().kind(), "damaged", "{marker}");
         // The check of one dataset looks at all but the rows that grow with it.
         let found = registry.verify(&name("D")).unwrap().mismatches;

@@ -59,7 +59,7 @@ fn a_registry_of_every_schema_opens_and_verifies() {
     let sandboxes = altered("");
     assert_eq!(sandboxes.len(), migrations().len());
     for (_folder, path) in sandboxes {
-        let mut registry = Registry::open(&path, Access::Read).unwrap();
+        let registry = Registry::open(&path, Access::Read).unwrap();
         registry.check_file().unwrap();
         assert!(registry.verify(&name("dataset")).unwrap().ok);
     }
@@ -76,7 +76,7 @@ fn what_others_keep_in_the_file_is_not_worked_out_to_verify_ours() {
     );
     assert_eq!(sandboxes.len(), migrations().len());
     for (folder, path) in sandboxes {
-        let mut registry = Registry::open(&path, Access::Read).unwrap();
+        let registry = Registry::open(&path, Access::Read).unwrap();
         registry.check_file().unwrap();
         assert!(registry.verify(&name("dataset")).unwrap().ok);
         registry.back_up(&folder.path().join("copy.db")).unwrap();
@@ -157,9 +157,9 @@ fn what_others_keep_in_the_file_is_left_alone_and_never_runs() {
         INSERT INTO theirs (a) VALUES ('x');
         ANALYZE";
     for (_folder, path) in altered(sql) {
-        let mut registry = Registry::open(&path, Access::Write).unwrap();
-        let stamp = Stamp { at: Some(second(1)), now: now() };
-        registry.change(&name("dataset"), change(["B"], ["A"]), stamp).unwrap();
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = Stamp::at(second(1), now());
+        registry.change(&name("dataset"), &change(["B"], ["A"]), &stamp).unwrap();
         registry.check_file().unwrap();
         assert!(registry.verify(&name("dataset")).unwrap().ok);
         drop(registry);
@@ -176,22 +176,25 @@ fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
     for (_folder, path) in altered(long) {
         // An older file cannot be brought up to date with it.
         let error = match Registry::open(&path, Access::Write) {
-            Ok(mut registry) => registry.history(&name("dataset"), |_| Ok(())).unwrap_err(),
+            Ok(registry) => registry.snapshot().unwrap().history(&name("dataset")).err().unwrap(),
             Err(error) => error,
         };
         assert_eq!(error.kind(), "too-long");
     }
     for (_folder, path) in altered("") {
-        let mut registry = Registry::open(&path, Access::Write).unwrap();
-        let stamp = Stamp { at: Some(second(1)), now: now() };
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = Stamp::at(second(1), now());
         let with_note = |bytes| {
-            let note = Some("x".repeat(bytes));
-            accession::Change { note, ..change(["B"], []) }
+            let mut change = change(["B"], []);
+            change.note(Some("x".repeat(bytes)));
+            change
         };
-        let too_long = registry.change(&name("dataset"), with_note(1_048_577), stamp).unwrap_err();
+        let too_long =
+            registry.change(&name("dataset"), &with_note(1_048_577), &stamp).unwrap_err();
         assert_eq!(too_long.kind(), "too-long");
-        registry.change(&name("dataset"), with_note(1_000_000), stamp).unwrap();
-        assert!(registry.dataset(&name("dataset")).unwrap().latest.unwrap().note.is_some());
+        registry.change(&name("dataset"), &with_note(1_000_000), &stamp).unwrap();
+        let listed = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
+        assert!(listed.latest.unwrap().note.is_some());
     }
 }
 
@@ -214,7 +217,7 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
         SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded FROM instance";
     Connection::open(&path).unwrap().execute_batch(row).unwrap();
     hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
-    let mut registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, Access::Read).unwrap();
     let error = registry.check_file().unwrap_err();
     assert_eq!(error.kind(), "damaged");
     let text = std::error::Error::source(&error).unwrap().to_string();

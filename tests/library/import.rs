@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
 use accession::{
-    Event, EventKind, ImportOptions, Imported, Registry, Result, Stamp, Timestamp, Work,
+    Event, EventKind, Expected, Import, Imported, Registry, Result, Stamp, Timestamp, Work,
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, change, id, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
 use crate::harness::oracle::naive;
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
@@ -33,19 +33,20 @@ fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
         for (entries, kind) in
             [(&change.ingest, EventKind::Ingested), (&change.delete, EventKind::Deleted)]
         {
-            events.extend(entries.iter().map(|entry| event(at, kind, entry.granule_id.as_str())));
+            events.extend(entries.iter().map(|granule_id| event(at, kind, granule_id)));
         }
         history.apply(at, &change);
     }
     (history, events)
 }
 
-fn import(registry: &mut Registry, dataset: &str, events: &[Event]) -> Result<Imported> {
-    let mut import = registry.begin_import()?;
+fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Imported> {
+    let mut import = Import::new();
     for event in events {
         import.add(event.clone())?;
     }
-    import.apply(&name(dataset), ImportOptions { create: true, dry_run: false }, now())
+    import.create_dataset();
+    registry.import(&name(dataset), &import, &Stamp::now(now()))
 }
 
 proptest! {
@@ -64,22 +65,22 @@ proptest! {
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
             hasher.hash_one((seed, event.at.as_micros(), event.granule_id.as_str()))
         });
-        let mut registry = Registry::in_memory().unwrap();
+        let registry = Registry::in_memory().unwrap();
 
         let first: Vec<Event> = events.iter().filter(|event| event.at < part).cloned().collect();
-        import(&mut registry, "parts", &first).unwrap();
-        let imported = import(&mut registry, "parts", &events).unwrap();
-        prop_assert_eq!(imported.passed_over, first.len() as u64);
-        history.assert_told_by(&mut registry, &name("parts"));
+        import(&registry, "parts", &first).unwrap();
+        let imported = import(&registry, "parts", &events).unwrap();
+        prop_assert_eq!(imported.skipped.held, first.len() as u64);
+        history.assert_told_by(&registry, &name("parts"));
 
-        import(&mut registry, "whole", &events).unwrap();
-        history.assert_told_by(&mut registry, &name("whole"));
+        import(&registry, "whole", &events).unwrap();
+        history.assert_told_by(&registry, &name("whole"));
 
         // The next change finds the checkpoints where it needs them.
         let mut history = history;
         let next = history.toggle(&BTreeSet::from([POOL[toggles.len() % POOL.len()].as_str()]));
-        history.change(&mut registry, &name("whole"), second(100), next);
-        history.assert_told_by(&mut registry, &name("whole"));
+        history.change(&registry, &name("whole"), second(100), &next);
+        history.assert_told_by(&registry, &name("whole"));
     }
 
     #[test]
@@ -109,21 +110,21 @@ proptest! {
 
 #[test]
 fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
     let all = change(granule_ids.iter().map(String::as_str), []);
-    registry.change(&name("large"), all, Stamp { at: Some(second(0)), now: now() }).unwrap();
+    registry.change(&name("large"), &all, &Stamp::at(second(0), now())).unwrap();
 
     let events = [
         event(second(1), EventKind::Ingested, "granule.99998"),
         event(second(2), EventKind::Ingested, "granule.99999"),
     ];
-    let imported = import(&mut registry, "large", &events).unwrap();
+    let imported = import(&registry, "large", &events).unwrap();
     // The first is held in both new instances, which are one run until the second.
     assert_eq!(imported.work, Work { steps: 2, rows: 2, checkpoints: 0 });
 
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
-    let imported = import(&mut registry, "large", &events).unwrap();
+    let imported = import(&registry, "large", &events).unwrap();
     let behind =
         granule_ids.iter().rev().skip(10).position(|id| accession::chain::is_checkpoint(id));
     assert_eq!(imported.work.steps as usize, behind.unwrap() + 9 + 2);
@@ -132,9 +133,9 @@ fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
 
 #[test]
 fn a_refused_import_leaves_the_registry_as_it_was() {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let mut history = History::default();
-    history.change(&mut registry, &name("dataset"), second(5), change(["A", "C"], []));
+    history.change(&registry, &name("dataset"), second(5), &plan(["A", "C"], []));
     let (comes, goes) = (EventKind::Ingested, EventKind::Deleted);
     let refused = [
         (vec![event(second(6), comes, "B"), event(second(7), comes, "A")], "held"),
@@ -146,26 +147,58 @@ fn a_refused_import_leaves_the_registry_as_it_was() {
         (vec![event(now().next().unwrap(), comes, "B")], "future"),
     ];
     for (events, kind) in refused {
-        let error = import(&mut registry, "dataset", &events).unwrap_err();
+        let error = import(&registry, "dataset", &events).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        history.assert_told_by(&mut registry, &name("dataset"));
+        history.assert_told_by(&registry, &name("dataset"));
     }
-    assert!(registry.dataset(&name("other")).is_err());
+    assert!(registry.snapshot().unwrap().dataset(&name("other")).is_err());
 }
 
 #[test]
-fn an_import_that_is_given_up_leaves_nothing_and_the_next_one_works() {
-    let mut registry = Registry::in_memory().unwrap();
-    let mut given_up = registry.begin_import().unwrap();
-    given_up.add(event(second(1), EventKind::Ingested, "A")).unwrap();
-    let _ = given_up;
+fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
+    let registry = Registry::in_memory().unwrap();
+    let mut dropped = Import::new();
+    dropped.add(event(second(1), EventKind::Ingested, "A")).unwrap();
+    assert_eq!(dropped.counts(), (1, 1));
+    drop(dropped);
     let imported =
-        import(&mut registry, "dataset", &[event(second(2), EventKind::Ingested, "B")]).unwrap();
+        import(&registry, "dataset", &[event(second(2), EventKind::Ingested, "B")]).unwrap();
     assert_eq!(imported.instances.len(), 1);
     assert_eq!(imported.instances[0].granules, 1);
 
-    let given_up = registry.begin_import().unwrap();
-    let _ = given_up;
     let mut history = History::default();
-    history.change(&mut registry, &name("other"), second(3), change(["A"], []));
+    history.change(&registry, &name("other"), second(3), &plan(["A"], []));
+}
+
+#[test]
+fn a_dry_run_of_an_import_returns_the_instances_and_keeps_none() {
+    let registry = Registry::in_memory().unwrap();
+    let mut rehearsed = Import::new();
+    rehearsed.add(event(second(1), EventKind::Ingested, "A")).unwrap();
+    rehearsed.create_dataset();
+    rehearsed.dry_run();
+    let stamp = Stamp::now(now());
+    let imported = registry.import(&name("dataset"), &rehearsed, &stamp).unwrap();
+    assert_eq!(imported.instances[0].identifier, naive(["A"]));
+    assert!(imported.created_dataset);
+    assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
+}
+
+#[test]
+fn an_import_checks_what_is_expected_at_a_time_without_events() {
+    let registry = Registry::in_memory().unwrap();
+    let mut history = History::default();
+    history.change(&registry, &name("dataset"), second(1), &plan(["A"], []));
+    let expecting = |identifier| {
+        let mut import = Import::new();
+        import.add(event(second(3), EventKind::Ingested, "B")).unwrap();
+        let expected = Expected { identifier: Some(identifier), ..Expected::default() };
+        import.expect(second(2), expected);
+        registry.import(&name("dataset"), &import, &Stamp::now(now()))
+    };
+    let refused = expecting(naive(["B"])).unwrap_err();
+    assert_eq!(refused.kind(), "not-as-expected");
+    history.assert_told_by(&registry, &name("dataset"));
+    // Nothing happens at that time, so what is in force is still what the first change led to.
+    assert_eq!(expecting(naive(["A"])).unwrap().instances.len(), 1);
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use accession::mirror::{Primary, PullOptions, Status, compare, manifest, pull};
-use accession::{Difference, Identifier, ImportOptions, Moment, Registry, Stamp};
+use accession::mirror::{
+    self, MirrorDifference, Primary, PullOptions, Run, Status, UnknownMirror, compare, manifest,
+    pull,
+};
+use accession::{Identifier, Import, Imported, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, name, now, second};
+use crate::harness::history::{History, POOL, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 
 type Toggles = Vec<BTreeSet<usize>>;
@@ -20,23 +23,23 @@ fn toggles() -> impl Strategy<Value = Toggles> {
     prop::collection::vec(some, 1..8)
 }
 
-fn build(registry: &mut Registry, dataset: &str, toggles: &Toggles) -> History {
+fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
     let mut history = History::default();
     for (seconds, indices) in toggles.iter().enumerate() {
         let ids = indices.iter().map(|index| POOL[*index].as_str()).collect();
-        let change = history.toggle(&ids);
-        history.change(registry, &name(dataset), second(seconds as i64), change);
+        let plan = history.toggle(&ids);
+        history.change(registry, &name(dataset), second(seconds as i64), &plan);
     }
     history
 }
 
-fn written(registry: &mut Registry, dataset: &str) -> Vec<u8> {
+fn written(registry: &Registry, dataset: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     manifest::write(registry, &name(dataset), &mut bytes).unwrap();
     bytes
 }
 
-fn primary(bytes: Vec<u8>) -> accession::Result<Primary> {
+fn primary(bytes: Vec<u8>) -> mirror::Result<Primary> {
     Primary::from_manifest(Cursor::new(bytes), "us.jsonl", &name("mirror"), None, now())
 }
 
@@ -56,31 +59,37 @@ proptest! {
     ) {
         // A follower holds what its primary once held.
         let ours = if is_follower { theirs[..=up_to % theirs.len()].to_vec() } else { ours };
-        let (mut mirror, mut us) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
-        let here = build(&mut mirror, "mirror", &ours);
-        let there = build(&mut us, "us", &theirs);
-        let mut primary = primary(written(&mut us, "us")).unwrap();
+        let (mirror, us) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+        let here = build(&mirror, "mirror", &ours);
+        let there = build(&us, "us", &theirs);
+        let primary = primary(written(&us, "us")).unwrap();
 
         let at = second((up_to % theirs.len()) as i64);
         for at in [None, Some(Moment::Instant(at))] {
             let index = at.map_or(theirs.len() - 1, |_| up_to % theirs.len());
             let theirs_then = there.sets.values().nth(index).unwrap().clone();
             let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
-            let found = compare(&mut mirror, &name("mirror"), &mut primary, at, |difference| {
-                match difference {
-                    Difference::OnlyLeft(id) => unexpected.insert(id.to_string()),
-                    Difference::OnlyRight(id) => missing.insert(id.to_string()),
+            let (found, mut differences) =
+                compare(&mirror, &name("mirror"), &primary, at).unwrap();
+            let mut listed = Vec::new();
+            for difference in differences.by_ref() {
+                let (set, granule) = match difference.unwrap() {
+                    MirrorDifference::Unexpected(granule) => (&mut unexpected, granule),
+                    MirrorDifference::Missing(granule) => (&mut missing, granule),
                 };
-                Ok(())
-            })
-            .unwrap();
+                listed.push(granule.granule_id.to_string());
+                set.insert(granule.granule_id.to_string());
+            }
+            let counts = differences.counts();
             let held = here.held();
             prop_assert_eq!(&missing, &theirs_then.difference(&held).cloned().collect());
             prop_assert_eq!(&unexpected, &held.difference(&theirs_then).cloned().collect());
-            prop_assert_eq!(found.matched, held.intersection(&theirs_then).count() as u64);
-            prop_assert_eq!(found.missing as usize, missing.len());
-            let first = missing.iter().chain(&unexpected).min();
-            prop_assert_eq!(found.first_difference.map(|id| id.to_string()), first.cloned());
+            prop_assert_eq!(counts.matched, held.intersection(&theirs_then).count() as u64);
+            prop_assert_eq!(counts.only_right as usize, missing.len());
+            prop_assert_eq!(counts.only_left as usize, unexpected.len());
+            prop_assert_eq!(differences.finish().unwrap(), counts);
+            // Each once, in canonical order.
+            prop_assert!(listed.iter().eq(missing.union(&unexpected)));
 
             let ours_now = *identifiers(&here).last().unwrap();
             let (theirs_ever, ours_ever) = (identifiers(&there), identifiers(&here));
@@ -96,38 +105,38 @@ proptest! {
             prop_assert_eq!(found.status, status);
         }
 
-        let stamp = Stamp { at: Some(second(100)), now: now() };
-        let options = PullOptions { primary_at: None, stamp, create: false, dry_run: true };
-        pull(&mut mirror, &name("mirror"), &mut primary, options).unwrap();
-        here.assert_told_by(&mut mirror, &name("mirror"));
-        let options = PullOptions { dry_run: false, ..options };
-        let pulled = pull(&mut mirror, &name("mirror"), &mut primary, options).unwrap();
-        prop_assert_eq!(pulled.change.is_none(), here.held() == there.held());
-        let found =
-            compare(&mut mirror, &name("mirror"), &mut primary, None, |_| Ok(())).unwrap();
+        let stamp = Stamp::at(second(100), now());
+        let options = PullOptions { run: Run::Rehearse, ..PullOptions::default() };
+        pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        here.assert_told_by(&mirror, &name("mirror"));
+        let options = PullOptions { run: Run::Commit, ..options };
+        let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        prop_assert_eq!(pulled.applied.is_none(), here.held() == there.held());
+        let (found, differences) = compare(&mirror, &name("mirror"), &primary, None).unwrap();
         prop_assert_eq!(found.status, Status::Identical);
+        prop_assert!(differences.finish().unwrap().is_identical());
         prop_assert!(mirror.verify(&name("mirror")).unwrap().ok);
     }
 
     #[test]
     fn a_manifest_gives_the_same_history_and_the_same_bytes_again(theirs in toggles()) {
-        let mut us = Registry::in_memory().unwrap();
-        let there = build(&mut us, "us", &theirs);
-        let bytes = written(&mut us, "us");
-        let mut copy = Registry::in_memory().unwrap();
+        let us = Registry::in_memory().unwrap();
+        let there = build(&us, "us", &theirs);
+        let bytes = written(&us, "us");
+        let copy = Registry::in_memory().unwrap();
         let reader = manifest::Reader::open(Cursor::new(bytes.clone()), "us.jsonl").unwrap();
-        let mut import = copy.begin_import().unwrap();
+        let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
-        let options = ImportOptions { create: true, dry_run: false };
-        import.apply(&name("us"), options, now()).unwrap();
-        there.assert_told_by(&mut copy, &name("us"));
-        prop_assert_eq!(written(&mut copy, "us"), bytes);
+        import.create_dataset();
+        copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
+        there.assert_told_by(&copy, &name("us"));
+        prop_assert_eq!(written(&copy, "us"), bytes);
     }
 }
 
 /// Three changes, the first of more granules than one line takes.
 fn large() -> (Registry, Vec<u8>) {
-    let mut us = Registry::in_memory().unwrap();
+    let us = Registry::in_memory().unwrap();
     let ids: Vec<String> = (0..2_500).map(|n| format!("granule.{n:05}")).collect();
     for (seconds, change) in [
         change(ids.iter().map(String::as_str), []),
@@ -138,11 +147,11 @@ fn large() -> (Registry, Vec<u8>) {
     .enumerate()
     {
         let mut change = change;
-        change.note = Some(format!("change {seconds}"));
-        let stamp = Stamp { at: Some(second(seconds as i64)), now: now() };
-        us.change(&name("us"), change, stamp).unwrap();
+        change.note(Some(format!("change {seconds}")));
+        let stamp = Stamp::at(second(seconds as i64), now());
+        us.change(&name("us"), &change, &stamp).unwrap();
     }
-    let bytes = written(&mut us, "us");
+    let bytes = written(&us, "us");
     (us, bytes)
 }
 
@@ -152,11 +161,12 @@ fn a_large_change_goes_on_in_further_lines() {
     let text = String::from_utf8(bytes.clone()).unwrap();
     assert_eq!(text.lines().count(), 1 + 3 + 2);
     assert_eq!(text.matches("\"identifier\":").count(), 3);
-    let mut mirror = Registry::in_memory().unwrap();
-    let stamp = Stamp { at: Some(second(9)), now: now() };
-    let options = PullOptions { primary_at: None, stamp, create: true, dry_run: false };
-    let pulled = pull(&mut mirror, &name("mirror"), &mut primary(bytes).unwrap(), options).unwrap();
-    assert_eq!(pulled.change.unwrap().granules, 2_501);
+    let mirror = Registry::in_memory().unwrap();
+    let stamp = Stamp::at(second(9), now());
+    let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+    let primary = primary(bytes).unwrap();
+    let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    assert_eq!(pulled.applied.unwrap().instance.unwrap().granules, 2_501);
 }
 
 #[test]
@@ -231,36 +241,34 @@ fn a_change_that_changes_nothing_is_refused() {
 }
 
 #[test]
-fn what_stands_already_must_have_the_identifiers_of_the_manifest_too() {
-    let (mut us, bytes) = large();
-    let into_us = |us: &mut Registry, bytes: Vec<u8>| {
+fn what_is_stored_already_must_have_the_identifiers_of_the_manifest_too() {
+    let (us, bytes) = large();
+    let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::Result<Imported> {
         let reader = manifest::Reader::open(Cursor::new(bytes), "us.jsonl").unwrap();
-        let mut import = us.begin_import().unwrap();
+        let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
-        import.apply(&name("us"), ImportOptions::default(), now())
+        us.import(&name("us"), &import, &Stamp::now(now()))
     };
-    assert_eq!(into_us(&mut us, bytes.clone()).unwrap().passed_over, 2_503);
+    assert_eq!(into_us(&us, bytes.clone()).unwrap().skipped.held, 2_503);
 
     let text = String::from_utf8(bytes).unwrap();
-    let mut identifiers = Vec::new();
-    us.history(&name("us"), |instance| {
-        identifiers.push(instance.identifier.to_string());
-        Ok(())
-    })
-    .unwrap();
+    let identifiers: Vec<String> = instances(&us, &name("us"))
+        .iter()
+        .map(|instance| instance.identifier.to_string())
+        .collect();
     let forged = rewritten(&text, |body| body.replace(&identifiers[1], &identifiers[0]));
-    let refused = into_us(&mut us, forged).unwrap_err();
+    let refused = into_us(&us, forged).unwrap_err();
     assert_eq!(refused.kind(), "not-as-expected");
     assert!(refused.to_string().starts_with("us.jsonl:5: "), "{refused}");
 }
 
 #[test]
 fn the_sample_of_the_format_is_true() {
-    let mut us = Registry::in_memory().unwrap();
-    let stamp = Stamp { at: Some("2001-01-02T00:00:00Z".parse().unwrap()), now: now() };
-    us.change(&name("US"), change(["A"], []), stamp).unwrap();
+    let us = Registry::in_memory().unwrap();
+    let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
+    us.change(&name("US"), &change(["A"], []), &stamp).unwrap();
     let source = include_str!("../../src/mirror/manifest.rs");
-    for line in String::from_utf8(written(&mut us, "US")).unwrap().lines() {
+    for line in String::from_utf8(written(&us, "US")).unwrap().lines() {
         assert!(source.contains(line), "{line}");
     }
 }
@@ -292,7 +300,7 @@ fn the_json_schema_names_every_member() {
 fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("primary.db");
-    let mut registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path).unwrap();
     for n in 10..33 {
         let dataset = accession::Dataset::named(name(&format!("D{n}")));
         registry.add_dataset(&dataset).unwrap();
@@ -300,7 +308,7 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();
     assert_eq!(error.kind(), "primary-dataset-unknown");
     let text = error.to_string();
-    assert!(text.ends_with("D27, D28, D29, and 3 more"), "{text}");
+    assert!(text.ends_with("D27, D28, D29, and more"), "{text}");
     assert!(Primary::open(&path, &name("D31"), None, now()).is_ok());
 }
 
@@ -308,7 +316,7 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
 fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("primary.db");
-    let mut registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path).unwrap();
     let dataset = name("dataset");
     let steps = [
         (1, change(["A"], [])),
@@ -317,13 +325,13 @@ fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones()
         (4, change([], ["B", "C"])),
     ];
     for (seconds, step) in steps {
-        registry.change(&dataset, step, Stamp { at: Some(second(seconds)), now: now() }).unwrap();
+        registry.change(&dataset, &step, &Stamp::at(second(seconds), now())).unwrap();
     }
-    let mut mirror = Registry::in_memory().unwrap();
-    mirror.change(&dataset, change(["A"], []), Stamp { at: Some(second(9)), now: now() }).unwrap();
-    let mut primary = Primary::open(&path, &dataset, None, now()).unwrap();
+    let mirror = Registry::in_memory().unwrap();
+    mirror.change(&dataset, &change(["A"], []), &Stamp::at(second(9), now())).unwrap();
+    let primary = Primary::open(&path, &dataset, None, now()).unwrap();
     let at = Some(Moment::Instant(second(3)));
-    let found = compare(&mut mirror, &dataset, &mut primary, at, |_| Ok(())).unwrap();
+    let (found, _) = compare(&mirror, &dataset, &primary, at).unwrap();
     let standing = found.standing.unwrap();
     assert_eq!(found.status, Status::Behind);
     // A is in force again from the fourth change on, which had not come then.

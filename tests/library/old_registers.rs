@@ -1,14 +1,13 @@
 //! A registry of every earlier schema opens and reports what it reported. A read leaves its file as
 //! it is; a write brings it up to date.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use accession::{Access, Moment, Registry, Selection};
 use rusqlite::Connection;
 
-use crate::harness::history::{change, id, name, now};
+use crate::harness::history::{change, held, id, instances, name, now};
 use crate::harness::oracle::naive;
 
 fn folder() -> PathBuf {
@@ -46,42 +45,36 @@ const US: [(&str, &str); 5] = [
     ("2001-03-03T00:00:00Z", "ed3f3e83fc55215ddc381ba3c3e715fa"),
 ];
 
-fn assert_says_what_it_said(registry: &mut Registry, schema: u32) {
+fn assert_says_what_it_said(registry: &Registry, schema: u32) {
     let us = name("US.FOOL2.002");
-    let mut history = Vec::new();
-    registry
-        .history(&us, |row| {
-            history.push((row.timestamp.to_string(), row.identifier.to_string()));
-            Ok(())
-        })
-        .unwrap();
+    let history: Vec<_> = instances(registry, &us)
+        .iter()
+        .map(|row| (row.timestamp.to_string(), row.identifier.to_string()))
+        .collect();
     let expected = US.map(|(at, identifier)| (at.to_owned(), identifier.to_owned()));
     assert_eq!(history, expected);
     for (at, identifier) in US {
         let at = Some(Moment::Instant(at.parse().unwrap()));
-        let mut granules = BTreeSet::new();
-        registry
-            .granules(&Selection::Dataset { name: us.clone(), at }, |granule| {
-                granules.insert(granule.granule_id.to_string());
-                Ok(())
-            })
-            .unwrap();
+        let (_, granules) = held(registry, &Selection::Dataset { name: us.clone(), at });
         assert_eq!(naive(granules.iter().map(String::as_str)).to_string(), identifier);
     }
-    let record = registry.dataset(&us).unwrap().dataset;
+    let record = registry.snapshot().unwrap().dataset(&us).unwrap().dataset;
     assert_eq!(record.title.as_deref(), Some("FOO Level 2"));
     assert_eq!(record.creators.len(), 2);
     assert_eq!(record.licence.as_deref(), (schema >= 4).then_some("CC-BY-4.0"));
     if schema >= 3 {
         let producer = id("MOD09GQ.A2017224.h09v02.006");
-        let stays = registry.granules_of_producer(&name("MOD09GQ"), &producer, |_| Ok(())).unwrap();
-        assert_eq!(stays, 1);
+        let periods =
+            registry.snapshot().unwrap().granules_of_producer(&name("MOD09GQ"), &producer);
+        assert_eq!(periods.unwrap().count(), 1);
     }
     let part = "5d0fb9a2347f7b641aa5b8f28063d827".parse().unwrap();
-    let found = registry.resolve(part, None, None, |_| Ok(())).unwrap();
-    assert_eq!(found.intervals, u64::from(schema >= 4));
+    let found = registry.snapshot().unwrap().resolve(part, None, None).unwrap();
+    assert_eq!(found.rows.len(), usize::from(schema >= 4));
     registry.check_file().unwrap();
-    for listed in registry.datasets().unwrap() {
+    let listed = registry.snapshot().unwrap().datasets(None, 100).unwrap();
+    assert_eq!(listed.next, None);
+    for listed in listed.datasets {
         assert_eq!(registry.verify(&listed.dataset.name).unwrap().mismatches, []);
     }
 }
@@ -109,8 +102,8 @@ fn every_old_registry_that_is_opened_for_writing_is_brought_up_to_date() {
         let folder = tempfile::tempdir().unwrap();
         let path = unpacked(old, folder.path());
         assert_eq!(schema(&path), old);
-        let mut registry = Registry::open(&path, Access::Write).unwrap();
-        assert_says_what_it_said(&mut registry, old);
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        assert_says_what_it_said(&registry, old);
         drop(registry);
         assert_eq!(schema(&path), newest(folder.path()));
     }
@@ -123,15 +116,15 @@ fn every_old_registry_can_be_read_and_a_read_leaves_it_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = unpacked(old, folder.path());
         let before = std::fs::read(&path).unwrap();
-        let mut registry = Registry::open(&path, Access::Read).unwrap();
-        assert_says_what_it_said(&mut registry, old);
+        let registry = Registry::open(&path, Access::Read).unwrap();
+        assert_says_what_it_said(&registry, old);
         let copy = folder.path().join("copy.db");
         registry.back_up(&copy).unwrap();
         drop(registry);
         assert_eq!(std::fs::read(&path).unwrap(), before);
         assert_eq!(schema(&copy), newest(folder.path()));
-        let mut copied = Registry::open(&copy, Access::Read).unwrap();
-        assert_says_what_it_said(&mut copied, old);
+        let copied = Registry::open(&copy, Access::Read).unwrap();
+        assert_says_what_it_said(&copied, old);
     }
 }
 
@@ -140,10 +133,10 @@ fn every_old_registry_takes_a_change() {
     for old in kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = unpacked(old, folder.path());
-        let mut registry = Registry::open(&path, Access::Write).unwrap();
-        let stamp = accession::Stamp { at: None, now: now() };
-        registry.change(&name("THEM.FOOL2.002"), change(["new"], []), stamp).unwrap();
-        assert_says_what_it_said(&mut registry, old);
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        let stamp = accession::Stamp::now(now());
+        registry.change(&name("THEM.FOOL2.002"), &change(["new"], []), &stamp).unwrap();
+        assert_says_what_it_said(&registry, old);
         drop(registry);
         let workers: u32 = Connection::open(&path)
             .unwrap()
@@ -176,8 +169,8 @@ fn creators_that_an_older_version_took_are_kept_as_they_are() {
         .unwrap()
         .execute("UPDATE dataset SET creators = ?1", [written])
         .unwrap();
-    let mut registry = Registry::open(&path, Access::Write).unwrap();
-    let read = registry.dataset(&name("EMPTY")).unwrap().dataset.creators;
+    let registry = Registry::open(&path, Access::Write).unwrap();
+    let read = registry.snapshot().unwrap().dataset(&name("EMPTY")).unwrap().dataset.creators;
     let read: Vec<String> = read.iter().map(accession::Creator::full_name).collect();
     assert_eq!(read, creators);
 }

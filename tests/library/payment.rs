@@ -64,7 +64,7 @@ proptest! {
     ) {
         let scheme = Scheme { layout, ..Scheme::default() };
         let worker = scheme.worker(3).unwrap();
-        let mut registry = Registry::in_memory().unwrap();
+        let registry = Registry::in_memory().unwrap();
         let mut now = noon();
         let (mut last, mut newest): (Option<PaymentId>, Option<Timestamp>) = (None, None);
         for (micros, count) in moves {
@@ -152,8 +152,8 @@ fn the_1297th_id_of_a_second_waits_for_the_next() {
 fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
-    let mut registry = Registry::in_memory().unwrap();
-    let mut lease =
+    let registry = Registry::in_memory().unwrap();
+    let lease =
         |at: &str, count| registry.lease_payment_ids(scheme, worker, count, || at.parse().unwrap());
     assert!(lease("2023-12-31T23:59:59Z", 1).unwrap_err().to_string().contains("before the epoch"));
     let last = lease("2092-12-23T05:45:35.9Z", 2_000).unwrap();
@@ -173,11 +173,11 @@ fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
 fn ids_of_the_old_scheme_are_skipped() {
     let scheme = Scheme::default();
     let worker = scheme.worker(2).unwrap();
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let second = scheme.second_at(noon()).unwrap();
     let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
-    assert_eq!(registry.take_payment_ids(old).unwrap(), 3);
-    assert_eq!(registry.take_payment_ids(old).unwrap(), 0);
+    assert_eq!(registry.take_payment_ids(&old).unwrap(), 3);
+    assert_eq!(registry.take_payment_ids(&old).unwrap(), 0);
     let lease = registry.lease_payment_ids(scheme, worker, 3, noon).unwrap();
     let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
     assert_eq!(counters, [2, 4, 5]);
@@ -186,7 +186,7 @@ fn ids_of_the_old_scheme_are_skipped() {
 #[test]
 fn a_registry_issues_ids_of_one_scheme_only() {
     let scheme = Scheme::default();
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon).unwrap();
     for other in [
         Scheme { layout: Layout::Wide, ..scheme },

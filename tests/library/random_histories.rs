@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use accession::{Access, Registry, Stamp};
+use accession::{Access, Change, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, change, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
 
 /// What happens next; ids are indices into the pool, so that they collide and come back.
 #[derive(Debug, Clone)]
@@ -18,8 +18,10 @@ enum Step {
     DryRun(BTreeSet<usize>),
     /// A change that is refused half-way: it deletes what is not held, after bringing something.
     Refused(usize),
-    /// Brings some, passing over those held.
+    /// Ingests some, skipping those held.
     SkipExisting(BTreeSet<usize>),
+    /// Deletes some, skipping those not held.
+    SkipMissing(BTreeSet<usize>),
     /// Closes the file and opens it again.
     Reopen,
 }
@@ -38,6 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => some_ids().prop_map(Step::DryRun),
         1 => (0..POOL.len()).prop_map(Step::Refused),
         2 => some_ids().prop_map(Step::SkipExisting),
+        2 => some_ids().prop_map(Step::SkipMissing),
         1 => Just(Step::Reopen),
     ];
     prop::collection::vec(step, 1..14)
@@ -61,9 +64,9 @@ fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Reg
                 continue;
             }
             let at = second(seconds as i64);
-            take(step, &mut registry, dataset, history, at);
+            take(step, &registry, dataset, history, at);
             if !history.sets.is_empty() {
-                history.assert_told_by(&mut registry, dataset);
+                history.assert_told_by(&registry, dataset);
             }
         }
     }
@@ -71,31 +74,32 @@ fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Reg
 
 fn take(
     step: &Step,
-    registry: &mut Registry,
+    registry: &Registry,
     dataset: &accession::DatasetName,
     history: &mut History,
     at: accession::Timestamp,
 ) {
     let held = history.held();
-    let stamp = Stamp { at: Some(at), now: now() };
+    let stamp = Stamp::at(at, now());
     match step {
         Step::Toggle(ids) => {
-            let change = history.toggle(&texts(ids));
-            history.change(registry, dataset, at, change);
+            let plan = history.toggle(&texts(ids));
+            history.change(registry, dataset, at, &plan);
         }
         Step::Empty if held.is_empty() => {
-            let refused = registry.change(dataset, change([], []), stamp).unwrap_err();
+            let refused = registry.change(dataset, &change([], []), &stamp).unwrap_err();
             assert_eq!(refused.kind(), "empty");
         }
         Step::Empty => {
-            history.change(registry, dataset, at, change([], held.iter().map(String::as_str)));
+            history.change(registry, dataset, at, &plan([], held.iter().map(String::as_str)));
         }
         Step::DryRun(ids) => {
-            let mut change = history.toggle(&texts(ids));
-            change.dry_run = true;
-            let shown = registry.change(dataset, change.clone(), stamp).unwrap();
+            let plan = history.toggle(&texts(ids));
+            let mut change = plan.change();
+            change.dry_run();
+            let shown = registry.change(dataset, &change, &stamp).unwrap();
             let mut would_be = history.clone();
-            would_be.apply(at, &change);
+            would_be.apply(at, &plan);
             let expected =
                 crate::harness::oracle::naive(would_be.held().iter().map(String::as_str));
             assert_eq!(shown.instance.unwrap().identifier, expected);
@@ -107,19 +111,36 @@ fn take(
             } else {
                 (change(["~new"], [granule_id]), "not-held")
             };
-            assert_eq!(registry.change(dataset, refused, stamp).unwrap_err().kind(), kind);
+            assert_eq!(registry.change(dataset, &refused, &stamp).unwrap_err().kind(), kind);
         }
         Step::SkipExisting(ids) => {
             let texts = texts(ids);
-            let mut all = change(texts.iter().copied().chain(texts.iter().copied()), []);
-            all.skip_existing = true;
+            let mut all = Change::new();
+            all.create_dataset();
+            all.skip_existing();
+            texts.iter().chain(&texts).for_each(|text| all.ingest(id(text)).unwrap());
             let new: Vec<&str> = texts.iter().copied().filter(|id| !held.contains(*id)).collect();
-            let applied = registry.change(dataset, all, stamp).unwrap();
-            assert_eq!(applied.skipped_repeated, texts.len() as u64);
-            assert_eq!(applied.skipped_held, (texts.len() - new.len()) as u64);
+            let applied = registry.change(dataset, &all, &stamp).unwrap();
+            assert_eq!(applied.skipped.repeated, texts.len() as u64);
+            assert_eq!(applied.skipped.held, (texts.len() - new.len()) as u64);
             assert_eq!(applied.instance.is_some(), !new.is_empty());
             if !new.is_empty() {
-                history.apply(at, &change(new, []));
+                history.apply(at, &plan(new, []));
+            }
+        }
+        Step::SkipMissing(ids) => {
+            let texts = texts(ids);
+            let mut all = Change::new();
+            all.create_dataset();
+            all.skip_missing();
+            texts.iter().chain(&texts).for_each(|text| all.delete(id(text)).unwrap());
+            let old: Vec<&str> = texts.iter().copied().filter(|id| held.contains(*id)).collect();
+            let applied = registry.change(dataset, &all, &stamp).unwrap();
+            assert_eq!(applied.skipped.repeated, texts.len() as u64);
+            assert_eq!(applied.skipped.missing, (texts.len() - old.len()) as u64);
+            assert_eq!(applied.instance.is_some(), !old.is_empty());
+            if !old.is_empty() {
+                history.apply(at, &plan([], old));
             }
         }
         Step::Reopen => {}
@@ -155,17 +176,17 @@ fn a_long_history_of_20_000_granules_agrees_with_the_oracle() {
     // Enough ids for several batches of the hashing thread and a score of checkpoints.
     let granule_ids: Vec<String> =
         (0..20_000).map(|n| format!("granule.{:05}", n * 7_919 % 20_000)).collect();
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let (dataset, mut history) = (name("long"), History::default());
     for (seconds, batch) in granule_ids.chunks(4_000).enumerate() {
-        let change = change(batch.iter().map(String::as_str), []);
-        history.change(&mut registry, &dataset, second(seconds as i64), change);
+        let plan = plan(batch.iter().map(String::as_str), []);
+        history.change(&registry, &dataset, second(seconds as i64), &plan);
     }
     for seconds in 5..25 {
         let start = (seconds * 1_237) % 19_000;
         let ids = granule_ids[start..start + 1 + seconds * 3].iter().map(String::as_str).collect();
-        let change = history.toggle(&ids);
-        history.change(&mut registry, &dataset, second(seconds as i64), change);
+        let plan = history.toggle(&ids);
+        history.change(&registry, &dataset, second(seconds as i64), &plan);
     }
-    history.assert_told_by(&mut registry, &dataset);
+    history.assert_told_by(&registry, &dataset);
 }

@@ -3,11 +3,12 @@
 use accession::{Change, Entry, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{change, id, name, now};
+use crate::harness::oracle::naive;
 
 fn registry() -> Registry {
-    let mut registry = Registry::in_memory().unwrap();
-    let stamp = Stamp { at: Some("2001-01-02T00:00:00Z".parse().unwrap()), now: now() };
-    registry.change(&name("dataset"), change(["A", "B"], []), stamp).unwrap();
+    let registry = Registry::in_memory().unwrap();
+    let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
+    registry.change(&name("dataset"), &change(["A", "B"], []), &stamp).unwrap();
     registry
 }
 
@@ -16,103 +17,169 @@ fn line(granule_id: &str, line: u64) -> Entry {
     Entry { granule_id: id(granule_id), producer_granule: None, location }
 }
 
+/// What is ingested and what is deleted, each with where it was read.
+type Entries<'a> = (&'a [Entry], &'a [Entry]);
+
+/// The change without a dataset to add; what is listed twice close together is refused here.
+fn listed((ingest, delete): Entries<'_>) -> accession::Result<Change> {
+    let mut change = Change::new();
+    for entry in ingest {
+        change.ingest(entry.clone())?;
+    }
+    for entry in delete {
+        change.delete(entry.clone())?;
+    }
+    Ok(change)
+}
+
 #[test]
 fn refused_changes_say_why_and_change_nothing() {
-    let ingest = |entries: &[Entry]| Change { ingest: entries.to_vec(), ..Change::default() };
-    let delete = |entries: &[Entry]| Change { delete: entries.to_vec(), ..Change::default() };
-    let cases = [
+    let cases: [(Entries<'_>, &str, &str, &str); 10] = [
         (
-            ingest(&[line("C", 1), line("B", 2)]),
+            (&[line("C", 1), line("B", 2)], &[]),
             "2001-01-03T00:00:00Z",
             "held",
-            "ids.txt:2: \"B\" is held already, ingested 2001-01-02T00:00:00Z",
+            "ids.txt:2: \"B\" is already held, ingested 2001-01-02T00:00:00Z",
         ),
         (
-            ingest(&[line("B", 1), line("A", 2)]),
+            (&[line("B", 1), line("A", 2)], &[]),
             "2001-01-03T00:00:00Z",
             "held",
-            "ids.txt:2: \"A\" is held already, ingested 2001-01-02T00:00:00Z, and 1 more of this change",
+            "ids.txt:2: \"A\" is already held, ingested 2001-01-02T00:00:00Z, and 1 more of this change",
         ),
         (
-            delete(&[line("A", 1), line("C", 2)]),
+            (&[], &[line("A", 1), line("C", 2)]),
             "2001-01-03T00:00:00Z",
             "not-held",
             "ids.txt:2: \"C\" is not held",
         ),
         (
-            ingest(&[line("C", 1), line("D", 2), line("C", 3)]),
+            (&[line("C", 1), line("D", 2), line("C", 3)], &[]),
             "2001-01-03T00:00:00Z",
             "twice",
-            "ids.txt:3: \"C\" stands here twice, first at ids.txt:1",
+            "ids.txt:3: \"C\" is listed twice, the first time at ids.txt:1",
         ),
         (
-            delete(&[line("A", 1), line("A", 2)]),
+            (&[], &[line("A", 1), line("A", 2)]),
             "2001-01-03T00:00:00Z",
             "twice",
-            "ids.txt:2: \"A\" stands here twice, first at ids.txt:1",
+            "ids.txt:2: \"A\" is listed twice, the first time at ids.txt:1",
         ),
         (
-            Change { ingest: vec![line("C", 1)], delete: vec![line("C", 9)], ..Change::default() },
+            (&[line("C", 1)], &[line("C", 9)]),
             "2001-01-03T00:00:00Z",
             "both",
-            "ids.txt:9: \"C\" is both to be ingested and to be deleted, first at ids.txt:1",
+            "ids.txt:9: \"C\" is to be both ingested and deleted, the first time at ids.txt:1",
         ),
         (
-            Change::default(),
+            (&[], &[line("A", 1), line("C", 2), line("A", 3)]),
+            "2001-01-03T00:00:00Z",
+            "twice",
+            "ids.txt:3: \"A\" is listed twice, the first time at ids.txt:1",
+        ),
+        (
+            (&[], &[]),
             "2001-01-03T00:00:00Z",
             "empty",
             "the change is empty: no granule to ingest and none to delete",
         ),
         (
-            ingest(&[line("C", 1)]),
+            (&[line("C", 1)], &[]),
             "2001-01-02T00:00:00Z",
             "not-after-last",
-            "a change at 2001-01-02T00:00:00Z would not come after the last one, 2001-01-02T00:00:00Z: history is never rewritten",
+            "a change at 2001-01-02T00:00:00Z would not be after the last one, 2001-01-02T00:00:00Z: history is never rewritten",
         ),
         (
-            ingest(&[line("C", 1)]),
+            (&[line("C", 1)], &[]),
             "3001-03-03T00:00:00Z",
             "future",
-            "a change at 3001-03-03T00:00:00Z would stand in the future: now it is 2026-01-01T00:00:00Z",
+            "a change at 3001-03-03T00:00:00Z would be in the future: it is 2026-01-01T00:00:00Z now",
         ),
     ];
-    for (change, at, kind, message) in cases {
-        let mut registry = registry();
-        let before = registry.dataset(&name("dataset")).unwrap();
-        let stamp = Stamp { at: Some(at.parse().unwrap()), now: now() };
-        let error = registry.change(&name("dataset"), change, stamp).unwrap_err();
+    for (entries, at, kind, message) in cases {
+        let registry = registry();
+        let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
+        let stamp = Stamp::at(at.parse().unwrap(), now());
+        let made =
+            listed(entries).and_then(|change| registry.change(&name("dataset"), &change, &stamp));
+        let error = made.unwrap_err();
         assert_eq!((error.kind(), error.to_string().as_str()), (kind, message));
-        assert_eq!(registry.dataset(&name("dataset")).unwrap(), before);
+        assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
         assert!(registry.verify(&name("dataset")).unwrap().ok);
     }
 }
 
 #[test]
-fn a_dataset_that_is_not_there_is_not_made_unless_asked() {
-    let mut registry = registry();
-    let stamp = Stamp { at: None, now: now() };
-    let no_create = Change { create: false, ..change(["C"], []) };
-    let error = registry.change(&name("other"), no_create, stamp).unwrap_err();
-    assert_eq!(error.kind(), "dataset-unknown");
-    // A refused change does not leave the dataset that it would have made.
-    let refused = registry.change(&name("other"), change(["C"], ["D"]), stamp).unwrap_err();
-    assert_eq!(refused.kind(), "not-held");
-    assert_eq!(registry.datasets().unwrap().len(), 1);
+fn a_granule_listed_twice_in_a_row_is_refused_as_soon_as_it_is_seen() {
+    let mut change = Change::new();
+    change.ingest(line("A", 1)).unwrap();
+    let refused = change.ingest(line("A", 2)).unwrap_err();
+    assert_eq!(refused.kind(), "twice");
+    let mut change = Change::new();
+    change.ingest(line("A", 1)).unwrap();
+    assert_eq!(change.delete(line("A", 2)).unwrap_err().kind(), "both");
 }
 
 #[test]
-fn passing_over_everything_changes_nothing_whatever_the_time() {
+fn a_dataset_that_is_not_there_is_not_made_unless_asked() {
+    let registry = registry();
+    let stamp = Stamp::now(now());
+    let no_create = listed((&[line("C", 1)], &[])).unwrap();
+    let error = registry.change(&name("other"), &no_create, &stamp).unwrap_err();
+    assert_eq!(error.kind(), "dataset-unknown");
+    // A refused change does not leave the dataset that it would have made.
+    let refused = registry.change(&name("other"), &change(["C"], ["D"]), &stamp).unwrap_err();
+    assert_eq!(refused.kind(), "not-held");
+    assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 1);
+}
+
+#[test]
+fn skipping_everything_changes_nothing_whatever_the_time() {
     // So a nightly job can run twice with one --at.
-    let mut registry = registry();
-    let stamp = Stamp { at: Some("2001-01-02T00:00:00Z".parse().unwrap()), now: now() };
-    let again = Change { skip_existing: true, ..change(["A", "B"], []) };
-    let applied = registry.change(&name("dataset"), again, stamp).unwrap();
-    assert_eq!((applied.instance, applied.skipped_held), (None, 2));
+    let registry = registry();
+    let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
+    let mut again = Change::new();
+    again.skip_existing();
+    again.ingest(id("A")).unwrap();
+    again.ingest(id("B")).unwrap();
+    let applied = registry.change(&name("dataset"), &again, &stamp).unwrap();
+    assert_eq!((applied.instance, applied.skipped.held), (None, 2));
+    let latest = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest;
+    assert_eq!(applied.in_force, latest);
+}
+
+#[test]
+fn skipping_what_is_missing_deletes_the_rest_and_counts_both() {
+    let registry = registry();
+    let mut change = Change::new();
+    change.skip_missing();
+    for granule_id in ["C", "A", "A", "D"] {
+        change.delete(id(granule_id)).unwrap();
+    }
+    let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
+    let applied = registry.change(&name("dataset"), &change, &stamp).unwrap();
+    assert_eq!((applied.skipped.missing, applied.skipped.repeated), (2, 1));
+    assert_eq!((applied.skipped.held, applied.instance.unwrap().granules), (0, 1));
 }
 
 #[test]
 fn a_name_is_taken_once() {
-    let mut registry = registry();
+    let registry = registry();
     let again = accession::Dataset::named(name("dataset"));
     assert_eq!(registry.add_dataset(&again).unwrap_err().kind(), "dataset-exists");
+}
+
+#[test]
+fn a_change_that_leads_to_another_identifier_than_expected_is_refused() {
+    let registry = registry();
+    let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
+    let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
+    let expecting = |expected: [&str; 3]| {
+        let mut change = change(["C"], []);
+        change.expect(naive(expected));
+        registry.change(&name("dataset"), &change, &stamp)
+    };
+    assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind(), "not-as-expected");
+    assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
+    assert_eq!(expecting(["A", "B", "C"]).unwrap().instance.unwrap().granules, 3);
 }

@@ -9,7 +9,7 @@ use crate::harness::seed::{ids, table};
 
 /// The registries of US and THEM, in one.
 fn us_and_them() -> Registry {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let changes: [(&str, &str, &[&str], &[&str]); 6] = [
         ("US.FOOL2.002", "2001-01-02", &["us-2001-01-02.txt"], &[]),
         ("US.FOOL2.002", "2001-01-03", &["us-2001-01-03.txt"], &[]),
@@ -22,8 +22,8 @@ fn us_and_them() -> Registry {
         let read = |files: &[&str]| files.iter().flat_map(|file| ids(file)).collect::<Vec<_>>();
         let (ingest, delete) = (read(ingest), read(delete));
         let change = change(ingest.iter().map(String::as_str), delete.iter().map(String::as_str));
-        let at = Some(date.parse::<Moment>().unwrap().of_change());
-        registry.change(&name(dataset), change, Stamp { at, now: now() }).unwrap();
+        let at = date.parse::<Moment>().unwrap().of_change();
+        registry.change(&name(dataset), &change, &Stamp::at(at, now())).unwrap();
     }
     registry
 }
@@ -34,11 +34,15 @@ fn at(dataset: &str, date: &str) -> Selection {
 
 #[test]
 fn every_instance_has_the_identifier_of_the_rule() {
-    let mut registry = us_and_them();
+    let registry = us_and_them();
     for row in table("identifiers.tsv") {
         let [archive, timestamp, _, rule] = row.as_slice() else { panic!("{row:?}") };
-        let selected = registry.select(&at(&format!("{archive}.FOOL2.002"), timestamp)).unwrap();
-        assert_eq!(selected.instance.identifier.to_string(), *rule, "{archive} {timestamp}");
+        let selected = registry
+            .snapshot()
+            .unwrap()
+            .select(&at(&format!("{archive}.FOOL2.002"), timestamp))
+            .unwrap();
+        assert_eq!(selected.set.identifier().to_string(), *rule, "{archive} {timestamp}");
         assert_eq!(selected.others, []);
     }
     for dataset in ["US.FOOL2.002", "THEM.FOOL2.002"] {
@@ -100,42 +104,40 @@ fn the_value_at_its_top_is_one_md5_over_all_ids_an_earlier_scheme() {
 
 #[test]
 fn alice_and_bob_cite_the_same_granules() {
-    let mut registry = us_and_them();
+    let registry = us_and_them();
     let (alice, bob) = (at("US.FOOL2.002", "2001-01-05"), at("THEM.FOOL2.002", "2001-02-03"));
     let cited: Identifier = "DI:763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
     for selection in [&alice, &bob] {
-        assert_eq!(registry.select(selection).unwrap().instance.identifier, cited);
+        assert_eq!(registry.snapshot().unwrap().select(selection).unwrap().set.identifier(), cited);
     }
-    let comparison = registry.compare(&alice, &bob, |_| panic!("they differ")).unwrap();
-    assert!(comparison.is_identical());
-    assert_eq!(comparison.matched, 12);
+    let mut differences = registry.snapshot().unwrap().compare(&alice, &bob).unwrap();
+    assert!(differences.next().is_none(), "they are the same");
+    assert!(differences.counts().is_identical());
+    assert_eq!(differences.finish().unwrap().matched, 12);
 
     // doi + date is relative to one archive: on Bob's day US held granule 13, THEM did not.
     let us_that_day = at("US.FOOL2.002", "2001-02-03");
-    let mut differences = Vec::new();
-    registry
-        .compare(&us_that_day, &bob, |difference| {
-            differences.push(difference);
-            Ok(())
-        })
-        .unwrap();
+    let differences = registry.snapshot().unwrap().compare(&us_that_day, &bob).unwrap();
+    let differences: Vec<Difference> = differences.map(Result::unwrap).collect();
     let granule_13 = ids("us-2001-02-03.txt")[0].parse().unwrap();
     assert_eq!(differences, [Difference::OnlyLeft(granule_13)]);
 }
 
 #[test]
 fn the_identifier_resolves_in_both_archives() {
-    let mut registry = us_and_them();
+    let registry = us_and_them();
     let cited = "763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
-    let mut found = Vec::new();
-    registry
-        .resolve(cited, None, None, |resolved| {
-            let instance = resolved.instance;
+    let resolution = registry.snapshot().unwrap().resolve(cited, None, None).unwrap();
+    assert_eq!(resolution.agreeing, 2);
+    let found: Vec<_> = resolution
+        .rows
+        .iter()
+        .map(|row| {
+            let instance = row.set.instance();
             let until = instance.until.map(|until| until.to_string());
-            found.push((instance.dataset.to_string(), instance.timestamp.to_string(), until));
-            Ok(())
+            (instance.dataset.to_string(), instance.timestamp.to_string(), until)
         })
-        .unwrap();
+        .collect();
     let day = |day: &str| format!("{day}T00:00:00Z");
     assert_eq!(
         found,

@@ -30,22 +30,26 @@ fn a_repeated_unique_id_names_both_producer_ids() {
         producer_granule: Some(id(producer)),
         location: Some(SourceLocation::Argument { number }),
     };
-    let change = |ingest| Change { ingest, create: true, ..Change::default() };
-    let stamp = |seconds| Stamp { at: Some(second(seconds)), now: now() };
-    let mut registry = Registry::in_memory().unwrap();
-    let twice = change(vec![entry("X_1", "X", 1), entry("X_1", "Y", 2)]);
-    let refused = registry.change(&name("dataset"), twice, stamp(0)).unwrap_err().to_string();
-    assert!(refused.contains("\"Y\" here, \"X\" there"), "{refused}");
+    let registry = Registry::in_memory().unwrap();
+    let apply = |entries: [Entry; 1], seconds| {
+        let mut change = Change::new();
+        change.create_dataset();
+        entries.into_iter().try_for_each(|entry| change.ingest(entry))?;
+        registry.change(&name("dataset"), &change, &Stamp::at(second(seconds), now()))
+    };
+    let mut twice = Change::new();
+    twice.ingest(entry("X_1", "X", 1)).unwrap();
+    let refused = twice.ingest(entry("X_1", "Y", 2)).unwrap_err().to_string();
+    assert!(refused.contains("(producer's ids: \"Y\" and \"X\")"), "{refused}");
 
-    registry.change(&name("dataset"), change(vec![entry("X_1", "X", 1)]), stamp(0)).unwrap();
-    let held = change(vec![entry("X_1", "Z", 1)]);
-    let refused = registry.change(&name("dataset"), held, stamp(1)).unwrap_err().to_string();
-    assert!(refused.contains("\"Z\" here, \"X\" there"), "{refused}");
+    apply([entry("X_1", "X", 1)], 0).unwrap();
+    let refused = apply([entry("X_1", "Z", 1)], 1).unwrap_err().to_string();
+    assert!(refused.contains("(producer's ids: \"Z\" and \"X\")"), "{refused}");
 }
 
 #[test]
 fn every_holding_period_is_found_by_the_producers_id() {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
     let producer: GranuleId = id("P_1");
     let collection = "MOD09GQ___006".parse().unwrap();
     let mut times = 0..;
@@ -56,20 +60,23 @@ fn every_holding_period_is_found_by_the_producers_id() {
             producer_granule: Some(producer.clone()),
             location: None,
         };
-        let ingest = Change { ingest: vec![entry], create: true, ..Change::default() };
-        let delete = Change { delete: vec![made.into()], ..Change::default() };
+        let mut ingest = Change::new();
+        ingest.create_dataset();
+        ingest.ingest(entry).unwrap();
+        let mut delete = Change::new();
+        delete.delete(made).unwrap();
         for change in [ingest, delete] {
-            let stamp = Stamp { at: Some(second(times.next().unwrap())), now: now() };
-            registry.change(&name("dataset"), change, stamp).unwrap();
+            let stamp = Stamp::at(second(times.next().unwrap()), now());
+            registry.change(&name("dataset"), &change, &stamp).unwrap();
         }
     }
-    let mut found = Vec::new();
-    let periods = registry
-        .granules_of_producer(&name("dataset"), &producer, |granule| {
-            found.push((granule.granule_id, granule.deleted.is_some()));
-            Ok(())
-        })
-        .unwrap();
-    assert_eq!(periods, 2);
+    let snapshot = registry.snapshot().unwrap();
+    let granules = snapshot.granules_of_producer(&name("dataset"), &producer).unwrap();
+    drop(snapshot);
+    let found: Vec<_> = granules
+        .map(Result::unwrap)
+        .map(|granule| (granule.granule_id, granule.deleted.is_some()))
+        .collect();
+    assert_eq!(found.len(), 2);
     assert!(found[0].0 != found[1].0 && found.iter().all(|(_, is_deleted)| *is_deleted));
 }

@@ -131,6 +131,9 @@ impl Registry {
         drop(progress);
         let identifiers: Vec<Identifier> = swept?.identifiers().collect();
         let mut findings = rows.compare_with(&identifiers);
+        for what in read.integrity_of_records()? {
+            findings.add(Code::Record, None, None, what);
+        }
         findings.append(rows.findings);
         findings.append(checkpoints.finish());
         findings.append(subsets.compare(read, key)?);

@@ -215,8 +215,9 @@ impl<'a> Entry<'a> {
             rest = after;
             self.enter_granule(events, of_granule)?;
         }
-        transaction.insert_periods(dataset, &self.new)?;
+        // A granule that is deleted and ingested again has one open period at a time.
         transaction.end_periods(dataset, &self.ends)?;
+        transaction.insert_periods(dataset, &self.new)?;
         self.new.clear();
         self.ends.clear();
         Ok(())

@@ -1,0 +1,57 @@
+//! A change of more granules than are kept in memory.
+
+use accession::{Change, Identifier, Registry, Stamp};
+
+use crate::harness::history::{id, name, now, second};
+use crate::harness::oracle::naive;
+
+/// Some 37 MB as they are kept, of which 16 MiB are in memory.
+const GRANULES: usize = 300_000;
+
+/// An id of 100 bytes.
+fn granule_id(number: usize) -> String {
+    format!("granule.{number:06}.{}", "x".repeat(85))
+}
+
+/// Their numbers in no order: each once, since 7,919 is prime.
+fn shuffled() -> impl Iterator<Item = usize> {
+    (0..GRANULES).map(|n| n * 7_919 % GRANULES)
+}
+
+fn ingest_all() -> Change {
+    let mut change = Change::new();
+    change.create_dataset();
+    shuffled().for_each(|number| change.ingest(id(&granule_id(number))).unwrap());
+    change
+}
+
+#[test]
+fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
+    let registry = Registry::in_memory().unwrap();
+    let all: Vec<String> = (0..GRANULES).map(granule_id).collect();
+    let change = ingest_all();
+    let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
+    let instance = applied.instance.unwrap();
+    assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
+    assert_eq!((instance.granules, applied.work.steps), (GRANULES as u64, GRANULES as u64));
+
+    // The same change can be made again, in another dataset.
+    let again = registry.change(&name("again"), &change, &Stamp::at(second(1), now())).unwrap();
+    assert_eq!(again.instance.unwrap().identifier, instance.identifier);
+
+    let mut delete = Change::new();
+    shuffled().for_each(|number| delete.delete(id(&granule_id(number))).unwrap());
+    let deleted = registry.change(&name("large"), &delete, &Stamp::at(second(2), now())).unwrap();
+    assert_eq!(deleted.instance.unwrap().identifier, Identifier::EMPTY);
+}
+
+#[test]
+fn a_repetition_far_from_the_first_is_refused_when_the_change_is_made() {
+    let registry = Registry::in_memory().unwrap();
+    let mut change = ingest_all();
+    change.ingest(id(&granule_id(0))).unwrap();
+    let refused =
+        registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap_err();
+    assert_eq!(refused.kind(), "twice");
+    assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
+}

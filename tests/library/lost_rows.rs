@@ -1,0 +1,145 @@
+//! A row that is lost from the file is noticed by whoever reads past where it was.
+
+use accession::mirror::{self, Primary, PullOptions, UnknownMirror, manifest};
+use accession::{Moment, Registry, Result, Selection, Stamp};
+
+use crate::harness::history::{change, id, name, now, plan, second};
+use crate::stored::{Stored, granule_id, latest};
+
+const GRANULES: usize = 6_000;
+
+/// A registry of two instances that has lost the row of a granule which both hold.
+fn damaged() -> Stored {
+    let stored = Stored::with(GRANULES);
+    stored.change(1, &plan([granule_id(1).as_str()], []));
+    let lost = "DELETE FROM granule WHERE granule_id = ?1";
+    assert_eq!(stored.connection().execute(lost, [granule_id(100)]).unwrap(), 1);
+    stored
+}
+
+/// All rows of granules, instances and checkpoints.
+fn rows(stored: &Stored) -> Vec<String> {
+    const ROWS: &str = "
+        SELECT json_array(granule_id, ingested, deleted) FROM granule
+        UNION ALL SELECT json_array(timestamp, hex(identifier), granules) FROM instance
+        UNION ALL SELECT json_array(granule_id, hex(chain), granules) FROM checkpoint";
+    let connection = stored.connection();
+    let mut statement = connection.prepare(ROWS).unwrap();
+    let rows = statement.query_map([], |row| row.get(0)).unwrap();
+    rows.collect::<rusqlite::Result<_>>().unwrap()
+}
+
+fn first_instance() -> Selection {
+    Selection::Dataset { name: name("dataset"), at: Some(Moment::Instant(second(0))) }
+}
+
+fn list(registry: &Registry, selection: &Selection) -> Result<u64> {
+    let snapshot = registry.snapshot()?;
+    let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
+    drop(snapshot);
+    granules.map(|granule| granule.map(|_| 1)).sum()
+}
+
+#[test]
+fn a_list_of_granules_ends_with_an_error() {
+    let stored = damaged();
+    for selection in [latest(), first_instance()] {
+        let error = list(&stored.registry, &selection).unwrap_err();
+        assert_eq!(error.kind(), "inconsistent");
+        assert!(error.to_string().contains("accession.db"), "{error}");
+    }
+    // Every granule that is there is listed before the error, which is the last item.
+    let snapshot = stored.registry.snapshot().unwrap();
+    let set = snapshot.select(&latest()).unwrap().set;
+    let mut granules = snapshot.granules(&set).unwrap();
+    assert_eq!(granules.by_ref().take_while(Result::is_ok).count(), GRANULES);
+    assert!(granules.next().is_none());
+}
+
+#[test]
+fn a_comparison_of_two_sets_ends_with_an_error() {
+    let stored = damaged();
+    for (left, right) in [(latest(), first_instance()), (first_instance(), first_instance())] {
+        let differences = stored.registry.snapshot().unwrap().compare(&left, &right).unwrap();
+        assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
+    }
+}
+
+#[test]
+fn a_comparison_with_a_mirror_ends_with_an_error_on_whichever_side_the_row_is_lost() {
+    let (damaged, whole) = (damaged(), Stored::with(GRANULES));
+    whole.change(1, &plan([granule_id(1).as_str()], []));
+    let before = (rows(&damaged), rows(&whole));
+    for (here, there) in [(&damaged, &whole), (&whole, &damaged)] {
+        let primary = Primary::open(&there.path, &name("dataset"), None, now()).unwrap();
+        let (status, differences) =
+            mirror::compare(&here.registry, &name("dataset"), &primary, None).unwrap();
+        assert_eq!(status.status, mirror::Status::Identical, "by their identifiers");
+        assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
+        let (options, stamp) = (PullOptions::default(), Stamp::at(second(2), now()));
+        let pulled = mirror::pull(&here.registry, &name("dataset"), &primary, options, &stamp);
+        assert_eq!(pulled.unwrap_err().kind(), "inconsistent");
+    }
+    assert_eq!((rows(&damaged), rows(&whole)), before);
+
+    // Nor is it pulled into a mirror that does not exist yet.
+    let empty = Registry::in_memory().unwrap();
+    let primary = Primary::open(&damaged.path, &name("dataset"), None, now()).unwrap();
+    let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+    let stamp = Stamp::at(second(2), now());
+    let pulled = mirror::pull(&empty, &name("dataset"), &primary, options, &stamp);
+    assert_eq!(pulled.unwrap_err().kind(), "inconsistent");
+    assert_eq!(empty.snapshot().unwrap().count_datasets().unwrap(), 0);
+}
+
+#[test]
+fn an_export_fails() {
+    let stored = damaged();
+    let exported = stored.registry.snapshot().unwrap().export::<accession::Error>(
+        &name("dataset"),
+        |_| Ok(()),
+        |_| Ok(()),
+    );
+    assert_eq!(exported.unwrap_err().kind(), "inconsistent");
+    let mut bytes = Vec::new();
+    let written = manifest::write(&stored.registry, &name("dataset"), &mut bytes);
+    assert_eq!(written.unwrap_err().kind(), "inconsistent");
+}
+
+#[test]
+fn a_change_that_resumes_before_the_lost_row_is_refused_and_changes_nothing() {
+    let stored = damaged();
+    let before = rows(&stored);
+    let stamp = Stamp::at(second(2), now());
+    for (ingest, delete) in [(Some(granule_id(3)), None), (None, Some(granule_id(0)))] {
+        let change = change(ingest.as_deref(), delete.as_deref());
+        let refused = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+        assert_eq!(refused.kind(), "inconsistent", "{refused}");
+        assert_eq!(rows(&stored), before);
+    }
+    // Deleting the granule itself is refused too: it is not held.
+    let mut lost = accession::Change::new();
+    lost.delete(id(&granule_id(100))).unwrap();
+    let refused = stored.registry.change(&name("dataset"), &lost, &stamp).unwrap_err();
+    assert_eq!(refused.kind(), "not-held");
+    assert_eq!(rows(&stored), before);
+}
+
+#[test]
+fn a_row_that_is_lost_after_a_checkpoint_is_noticed_by_a_change_that_resumes_there() {
+    let stored = Stored::with(GRANULES);
+    let checkpoint = (0..GRANULES / 2)
+        .map(|n| granule_id(2 * n))
+        .find(|granule_id| accession::chain::stands_after(granule_id))
+        .unwrap();
+    let mut after = (0..GRANULES).map(|n| granule_id(2 * n)).filter(|it| *it > checkpoint);
+    let (deleted, lost) = (after.next().unwrap(), after.next().unwrap());
+    let remove = "DELETE FROM granule WHERE granule_id = ?1";
+    stored.connection().execute(remove, [lost]).unwrap();
+    let before = rows(&stored);
+    let change = change([], [deleted.as_str()]);
+    let stamp = Stamp::at(second(1), now());
+    let refused = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+    assert_eq!(refused.kind(), "inconsistent", "{refused}");
+    assert_eq!(rows(&stored), before);
+}

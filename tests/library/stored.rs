@@ -1,0 +1,65 @@
+//! A registry file in a directory of its own.
+
+use std::path::{Path, PathBuf};
+
+use accession::{Access, Instance, Registry, Selection, Stamp};
+use rusqlite::Connection;
+
+use crate::harness::history::{Plan, name, now, second};
+
+/// A registry file with one dataset, `dataset`.
+pub struct Stored {
+    directory: tempfile::TempDir,
+    pub path: PathBuf,
+    pub registry: Registry,
+}
+
+/// An id of the dataset's; those with odd numbers are not held at first.
+pub fn granule_id(number: usize) -> String {
+    format!("granule.{number:06}")
+}
+
+/// The first so many ids with even numbers.
+pub fn even(granules: usize) -> Vec<String> {
+    (0..granules).map(|n| granule_id(2 * n)).collect()
+}
+
+/// What the dataset holds at its latest change.
+pub fn latest() -> Selection {
+    Selection::Dataset { name: name("dataset"), at: None }
+}
+
+impl Stored {
+    /// A registry whose first change, at second 0, ingests so many granules.
+    pub fn with(granules: usize) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let registry = Registry::create(&path).unwrap();
+        let stored = Stored { directory, path, registry };
+        stored.change(0, &Plan { ingest: even(granules), delete: Vec::new() });
+        stored
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A handle of its own, as another process has.
+    pub fn other_handle(&self) -> Registry {
+        Registry::open(&self.path, Access::Write).unwrap()
+    }
+
+    pub fn change(&self, at: i64, plan: &Plan) -> Instance {
+        change(&self.registry, at, plan)
+    }
+
+    /// The file as the sqlite3 shell opens it.
+    pub fn connection(&self) -> Connection {
+        Connection::open(&self.path).unwrap()
+    }
+}
+
+pub fn change(registry: &Registry, at: i64, plan: &Plan) -> Instance {
+    let stamp = Stamp::at(second(at), now());
+    registry.change(&name("dataset"), &plan.change(), &stamp).unwrap().instance.unwrap()
+}
