@@ -25,7 +25,7 @@ pub use snapshot::{
     Listed, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
-pub use verify::{Code, Finding, Verification};
+pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::refusal::ChangeError;
 pub use write::{
     Applied, Change, DatasetEdit, Edit, Entry, Expected, Import, Imported, Lease, Named, Skipped,
