@@ -4,6 +4,7 @@ use super::finding::{Code, Findings, Verification, VerifyWork, readable};
 use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
+use crate::registry::snapshot::dataset_of;
 
 /// Names that are read at once.
 const PAGE_NAMES: u32 = 1_024;
@@ -70,7 +71,7 @@ impl Registry {
             for name in datasets {
                 // A record that cannot be read is a finding, not a reason to stop.
                 if read.dataset_key(name)?.is_none() {
-                    return Err(Error::NoDataset { name: name.clone() });
+                    dataset_of(&read, name)?;
                 }
             }
             Ok(())

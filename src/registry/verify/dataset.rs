@@ -13,6 +13,7 @@ use crate::chain::{Hashing, Sweep, stands_after};
 use crate::model::{DatasetName, Identifier, Timestamp, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
+use crate::registry::snapshot::dataset_of;
 use crate::store::{self, Begin, DatasetKey};
 
 /// Instances that are read at once.
@@ -33,9 +34,11 @@ impl Registry {
     pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
         let verify = || {
             let read = self.read()?;
-            let key = read
-                .dataset_key(dataset)?
-                .ok_or_else(|| Error::NoDataset { name: dataset.clone() })?;
+            // A record that cannot be read is a finding.
+            let key = match read.dataset_key(dataset)? {
+                Some(key) => key,
+                None => dataset_of(&read, dataset)?.0,
+            };
             let pass = Pass { registry: self, read: &read, dataset, key };
             let verification = pass.verify()?;
             read.check_same_file()?;

@@ -241,15 +241,19 @@ fn identify_named(
     loop {
         let page = read.named_after(dataset, key, at, &after, PAGE_ROWS)?;
         for (named, held) in &page {
+            // Held twice at once: a finding of its own.
+            if named.as_str() == after {
+                continue;
+            }
             if held.is_none() {
                 refuse_not_held(named, at, findings);
             }
             chain.push(named.as_str());
             granules += 1;
+            named.as_str().clone_into(&mut after);
         }
-        match page.last() {
-            Some((last, _)) if page.len() == PAGE_ROWS as usize => after = last.to_string(),
-            _ => return Ok(Recomputed { identifier: chain.identifier(), granules }),
+        if page.len() < PAGE_ROWS as usize {
+            return Ok(Recomputed { identifier: chain.identifier(), granules });
         }
     }
 }
