@@ -57,7 +57,8 @@ mod store;
 pub use model::{
     Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
     Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError,
-    Instance, Moment, Orcid, OrcidError, Pattern, PatternError, Set, SourceLocation, Subset,
-    Timestamp, TimestampError, WebAddress, WebAddressError, Withdrawal, Year, YearError, quoted,
+    Instance, Licence, LicenceError, Moment, Orcid, OrcidError, Pattern, PatternError, Set,
+    SourceLocation, Subset, Timestamp, TimestampError, WebAddress, WebAddressError, Withdrawal,
+    Year, YearError, quoted,
 };
 pub use registry::*;

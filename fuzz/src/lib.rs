@@ -8,7 +8,7 @@ mod minting;
 mod readers;
 mod values;
 
-pub use citations::{creator, pattern};
+pub use citations::{creator, pasted, pattern, record};
 pub use minting::{payment_id, unique_granule_id};
 pub use readers::{
     changes, cmr_json, csv, detected, gzip, lines, manifest, ndjson, old_payment_ids, pdr, stac,

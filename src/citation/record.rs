@@ -315,7 +315,7 @@ mod tests {
         )
         .unwrap();
         let creators: Vec<String> =
-            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(
             creators,
             [
@@ -326,8 +326,8 @@ mod tests {
                 "King, Martin, Jr.",
             ]
         );
-        assert_eq!(edit.year.flatten().unwrap().as_number(), 2015);
-        assert_eq!(edit.version.flatten().unwrap(), "6");
+        assert_eq!(edit.year.into_value().unwrap().as_number(), 2015);
+        assert_eq!(edit.version.into_value().unwrap(), "6");
         assert_eq!((edit.archive, edit.url), (Edit::Keep, Edit::Keep));
     }
 
@@ -345,14 +345,14 @@ mod tests {
         )
         .unwrap();
         let creators: Vec<String> =
-            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(
             creators,
             ["Vermote, Eric", "{A, B and C}", "Carberry, Josiah (0000-0002-1825-0097)"]
         );
-        assert_eq!(edit.title.flatten().unwrap(), "Main");
-        assert_eq!(edit.publisher.flatten().unwrap(), "NASA");
-        assert_eq!(edit.licence.flatten().unwrap(), "CC-BY-4.0");
+        assert_eq!(edit.title.into_value().unwrap(), "Main");
+        assert_eq!(edit.publisher.into_value().unwrap(), "NASA");
+        assert_eq!(edit.licence.into_value().unwrap(), "CC-BY-4.0");
         assert_eq!((edit.version, edit.url), (Edit::Keep, Edit::Keep));
     }
 
@@ -370,9 +370,9 @@ mod tests {
                     {"name":"NASA"}]}"#,
         )
         .unwrap();
-        assert_eq!(edit.doi.flatten().unwrap().as_str(), "10.5281/zenodo.1");
+        assert_eq!(edit.doi.into_value().unwrap().as_str(), "10.5281/zenodo.1");
         let creators: Vec<String> =
-            edit.creators.unwrap().iter().map(ToString::to_string).collect();
+            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
         let carberry = "Josiah Carberry, (0000-0002-1825-0097)";
         assert_eq!(creators, [carberry, "Plato,", "Lovelace, Ada", "NASA"]);
     }
@@ -381,7 +381,7 @@ mod tests {
     fn a_year_is_read_from_every_form_of_date() {
         let year = |issued: &str| {
             let text = format!(r#"{{"type":"dataset","title":"t","issued":{issued}}}"#);
-            read(&text).map(|edit| edit.year.flatten().map(|year| year.as_number()))
+            read(&text).map(|edit| edit.year.into_value().map(|year| year.as_number()))
         };
         assert_eq!(year(r#"{"date-parts":[[2015,1]]}"#).unwrap(), Some(2015));
         assert_eq!(year(r#"{"date-parts":[[null]]}"#).unwrap(), None);

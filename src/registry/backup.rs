@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::error::{Error, Result};
 use super::handle::Registry;
+use super::verify::Verification;
 use crate::store::{self, Access};
 
 /// A copy that was made, and what was verified in it.
@@ -54,36 +55,22 @@ impl Registry {
         let copy = Registry::open(file.path(), Access::Read)
             .map(|copy| copy.reporting_as(self))
             .map_err(of_registry)?;
-        let (datasets, identifiers) = copy.verify_all().map_err(of_registry)?;
+        let verified = copy.verify_all(&[], refuse_mismatch).map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_closed_in_place().map_err(in_target)?;
-        Ok(BackedUp { bytes, datasets, identifiers })
+        Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
     }
+}
 
-    /// Verifies everything; returns how many datasets and how many identifiers there are.
-    fn verify_all(&self) -> Result<(u64, u64)> {
-        self.check_file()?;
-        let (mut datasets, mut identifiers) = (0, 0);
-        let mut after = None;
-        loop {
-            let page =
-                self.snapshot()?.datasets(after.as_ref(), store::Withdrawn::Listed, 1_000)?;
-            for listed in page.datasets {
-                let verification = self.verify(&listed.dataset.name)?;
-                if let Some(finding) = verification.mismatches.first() {
-                    let what = format!("{}: {}", verification.dataset, finding.text);
-                    return Err(Error::Inconsistent { what });
-                }
-                datasets += 1;
-                identifiers += verification.identifiers;
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok((datasets, identifiers)),
-            }
-        }
+/// Stops at the first thing that does not agree.
+fn refuse_mismatch(verification: Verification) -> Result<()> {
+    let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
+    let text = finding.text;
+    match verification.dataset {
+        Some(dataset) => Err(Error::Inconsistent { what: format!("{dataset}: {text}") }),
+        None => Err(store::Error::Damaged { what: text }.into()),
     }
 }

@@ -31,7 +31,7 @@ pub use snapshot::{
     Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
-pub use verify::{Code, Finding, Verification};
+pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::{
     Applied, Change, DatasetEdit, Edit, Expected, Import, Imported, Lease, MaxDelete, Named,
     Revert, Skipped, Stamp, Sync, Wanted, Work,

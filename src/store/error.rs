@@ -157,4 +157,18 @@ impl Error {
             Error::Database(_) => "database",
         }
     }
+
+    /// Whether it is about what the registry contains, or the disk under it: another part of the
+    /// registry may still be readable.
+    pub(crate) fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Error::Damaged { .. }
+                | Error::NotARegistry { .. }
+                | Error::TooLong { .. }
+                | Error::Memory { .. }
+                | Error::Disk(_)
+                | Error::Database(_)
+        )
+    }
 }

@@ -130,7 +130,7 @@ fn a_row_that_is_lost_after_a_checkpoint_is_noticed_by_a_change_that_resumes_the
     let stored = Stored::with(GRANULES);
     let checkpoint = (0..GRANULES / 2)
         .map(|n| granule_id(2 * n))
-        .find(|granule_id| accession::chain::stands_after(granule_id))
+        .find(|granule_id| accession::chain::is_checkpoint(granule_id))
         .unwrap();
     let mut after = (0..GRANULES).map(|n| granule_id(2 * n)).filter(|it| *it > checkpoint);
     let (deleted, lost) = (after.next().unwrap(), after.next().unwrap());

@@ -1,60 +1,75 @@
 //! Whether the checkpoints are those of the granules now held.
 
-use std::collections::VecDeque;
+use super::checkpoint_pages::CheckpointPages;
+use super::finding::readable;
+use crate::model::{Checkpoint, Identifier};
+use crate::registry::error::Result;
+use crate::store::{self, DatasetKey, Snapshot};
 
-use super::{Code, Findings};
-use crate::model::{Checkpoint, GranuleId, Identifier, quoted};
-
-/// The checkpoints of a dataset, compared one by one in canonical order.
-pub(super) struct Checkpoints {
-    stored: VecDeque<Checkpoint>,
-    last_agreeing: Option<GranuleId>,
-    findings: Findings,
+/// The comparison of a dataset's checkpoints with the granule rows, in the pass over these.
+///
+/// It ends with the first difference, since every later chain value differs as well.
+pub(super) struct Checkpoints<'read> {
+    stored: CheckpointPages<'read>,
+    last_agreeing: Option<Checkpoint>,
+    state: State,
 }
 
-impl Checkpoints {
-    pub fn of(stored: Vec<Checkpoint>) -> Self {
-        Checkpoints { stored: stored.into(), last_agreeing: None, findings: Findings::default() }
+enum State {
+    Agree,
+    Differ,
+    Unreadable(store::Error),
+}
+
+/// Which checkpoints agree.
+pub(super) enum Agreement {
+    /// All; this is the last. `None`: there are none.
+    Full(Option<Checkpoint>),
+    /// Those up to this one, and not the next. `None`: not even the first.
+    UpTo(Option<Checkpoint>),
+    /// They cannot be read.
+    Unreadable(store::Error),
+}
+
+impl<'read> Checkpoints<'read> {
+    pub fn of(read: &'read Snapshot, dataset: DatasetKey) -> Self {
+        let stored = CheckpointPages::after(read, dataset, None);
+        Checkpoints { stored, last_agreeing: None, state: State::Agree }
     }
 
-    /// Compares with the chain after the next granule behind which a checkpoint must stand.
-    pub fn compare(&mut self, granule_id: &str, chain: Identifier) {
-        while self.stored.front().is_some_and(|next| next.granule_id.as_str() < granule_id) {
-            self.refuse_next();
+    /// Compares with the next granule that a checkpoint belongs after: its chain, and how many
+    /// granules that has.
+    pub fn compare(&mut self, granule_id: &str, chain: Identifier, granules: u64) -> Result<()> {
+        if !matches!(self.state, State::Agree) {
+            return Ok(());
         }
-        let next = self.stored.pop_front_if(|next| next.granule_id.as_str() == granule_id);
-        let Some(checkpoint) = next else {
-            let problem = "the checkpoint after this granule is missing".to_owned();
-            return self.findings.add(Code::Checkpoint, None, Some(granule_id), problem);
-        };
-        if checkpoint.chain == chain {
-            self.last_agreeing = Some(checkpoint.granule_id);
-            return;
+        match readable(self.stored.next_at(granule_id))? {
+            Ok(Some(checkpoint)) if agrees(&checkpoint, chain, granules) => {
+                self.last_agreeing = Some(Checkpoint { granules: Some(granules), ..checkpoint });
+            }
+            Ok(_) => self.state = State::Differ,
+            Err(error) => self.state = State::Unreadable(error),
         }
-        let since = match &self.last_agreeing {
-            Some(last) => format!("; the one after {} agrees", quoted(last.as_str())),
-            None => String::new(),
-        };
-        let problem = format!(
-            "the checkpoint after this granule is {}, its granules give {chain}{since}",
-            checkpoint.chain,
-        );
-        self.findings.add(Code::Checkpoint, None, Some(granule_id), problem);
+        Ok(())
     }
 
-    /// What was found, after the last granule.
-    pub fn finish(mut self) -> Findings {
-        while !self.stored.is_empty() {
-            self.refuse_next();
+    /// Which agree, after the last granule.
+    pub fn finish(mut self) -> Result<Agreement> {
+        if matches!(self.state, State::Agree) {
+            match readable(self.stored.next_before(None))? {
+                Ok(None) => {}
+                Ok(Some(_)) => self.state = State::Differ,
+                Err(error) => self.state = State::Unreadable(error),
+            }
         }
-        self.findings
+        Ok(match self.state {
+            State::Agree => Agreement::Full(self.last_agreeing),
+            State::Differ => Agreement::UpTo(self.last_agreeing),
+            State::Unreadable(error) => Agreement::Unreadable(error),
+        })
     }
+}
 
-    fn refuse_next(&mut self) {
-        if let Some(checkpoint) = self.stored.pop_front() {
-            let granule = Some(checkpoint.granule_id.as_str());
-            let problem = "a checkpoint stands after this granule, where none should".to_owned();
-            self.findings.add(Code::Checkpoint, None, granule, problem);
-        }
-    }
+fn agrees(checkpoint: &Checkpoint, chain: Identifier, granules: u64) -> bool {
+    checkpoint.chain == chain && checkpoint.granules.is_none_or(|counted| counted == granules)
 }

@@ -1,87 +1,103 @@
-//! Whether the granule rows are those of the history.
+//! Whether the granule rows can be those of the history, and what they count.
 
 use std::ops::Range;
 
-use super::{Code, Findings};
-use crate::model::{GranuleId, Identifier, Instance, Timestamp};
+use super::finding::{Code, Finding, Findings};
+use super::history::{Counted, Stated};
+use crate::model::{GranuleId, Timestamp, quoted};
 use crate::store::Period;
 
 /// The check of a dataset's granule rows, one by one in the order of id and time.
 pub(super) struct Rows<'history> {
     /// How many were read.
     pub count: u64,
+    /// How many granules the latest instance holds, of those read so far.
+    pub held_latest: u64,
     /// What was found in them.
     pub findings: Findings,
-    instances: &'history [Instance],
-    timestamps: Vec<i64>,
-    tallies: Vec<Tally>,
-    /// The granule of the last row, and the instance at which that ends.
+    history: &'history [Stated],
+    ingested: Vec<u64>,
+    deleted: Vec<u64>,
+    /// How many more granules an instance holds than the one before it; one more than instances.
+    held_more: Vec<i64>,
+    /// The granule of the last row, and the instance at which its holding period ends.
     previous: Option<(Vec<u8>, usize)>,
 }
 
-/// What the granule rows say of one instance.
-#[derive(Clone, Default)]
-struct Tally {
-    ingested: u64,
-    deleted: u64,
-}
-
 impl<'history> Rows<'history> {
-    pub fn of(instances: &'history [Instance]) -> Self {
+    pub fn of(history: &'history [Stated]) -> Self {
         Rows {
             count: 0,
+            held_latest: 0,
             findings: Findings::default(),
-            instances,
-            timestamps: instances.iter().map(|instance| instance.timestamp.as_micros()).collect(),
-            tallies: vec![Tally::default(); instances.len()],
+            history,
+            ingested: vec![0; history.len()],
+            deleted: vec![0; history.len()],
+            held_more: vec![0; history.len() + 1],
             previous: None,
         }
     }
 
-    /// The granule of the next row, and the instances that hold it; none if it cannot be one.
-    pub fn held<'row>(&mut self, stay: Period<'row>) -> Option<(&'row str, Range<usize>)> {
-        match std::str::from_utf8(stay.granule_id) {
-            Ok(text) if GranuleId::check(text).is_ok() => {
-                let span = self.span(text, stay);
-                Some((text, self.without_overlap(text, span)))
-            }
+    /// The granule of the next row, and the numbers of the instances that hold it. `None` if its id
+    /// cannot be one.
+    pub fn held<'row>(&mut self, period: Period<'row>) -> Option<(&'row str, Range<usize>)> {
+        self.count += 1;
+        let granule_id = match std::str::from_utf8(period.granule_id) {
+            Ok(granule_id) if GranuleId::check(granule_id).is_ok() => granule_id,
             _ => {
-                let text = String::from_utf8_lossy(stay.granule_id);
-                let problem = "no granule can have this id".to_owned();
-                self.findings.add(Code::GranuleId, None, Some(&text), problem);
-                None
+                self.refuse_id(period.granule_id);
+                return None;
             }
+        };
+        let span = self.span(granule_id, period);
+        let span = self.without_overlap(granule_id, span);
+        if !span.is_empty() {
+            self.held_more[span.start] += 1;
+            self.held_more[span.end] -= 1;
+            self.held_latest += u64::from(span.end == self.history.len());
         }
+        Some((granule_id, span))
     }
 
-    /// The instances during which a row says that its granule was held; finds fault with dates at
-    /// which there was no change.
-    fn span(&mut self, granule_id: &str, stay: Period<'_>) -> Range<usize> {
-        let begins = self.timestamps.binary_search(&stay.ingested);
-        let ends = stay.deleted.map(|deleted| self.timestamps.binary_search(&deleted));
+    /// The id of the last row. `None` before the first.
+    pub fn last_id(&self) -> Option<String> {
+        self.previous.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// What the rows count, for each instance.
+    pub fn counted(&self) -> Vec<Counted> {
+        let mut held = 0;
+        let rows = self.held_more.iter().zip(&self.ingested).zip(&self.deleted);
+        let count = |((more, ingested), deleted): ((&i64, &u64), &u64)| {
+            held += more;
+            Counted { granules: held.unsigned_abs(), ingested: *ingested, deleted: *deleted }
+        };
+        rows.map(count).collect()
+    }
+
+    fn number(&self, micros: i64) -> Result<usize, usize> {
+        self.history.binary_search_by_key(&micros, |stated| stated.timestamp.as_micros())
+    }
+
+    /// The instances during which a row says that its granule was held; finds dates at which there
+    /// was no change.
+    fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
+        let begins = self.number(period.ingested);
         match begins {
-            Ok(index) => self.tallies[index].ingested += 1,
-            Err(_) => self.date(granule_id, "ingested", stay.ingested),
-        }
-        match ends {
-            None => {}
-            Some(Ok(index)) => self.tallies[index].deleted += 1,
-            Some(Err(_)) => self.date(granule_id, "deleted", stay.deleted.unwrap_or_default()),
-        }
-        if stay.deleted.is_some_and(|deleted| deleted <= stay.ingested) {
-            let problem = "deleted before it was ingested".to_owned();
-            self.findings.add(Code::Date, None, Some(granule_id), problem);
+            Ok(number) => self.ingested[number] += 1,
+            Err(_) => self.refuse_date(granule_id, "ingested", period.ingested),
         }
         let start = begins.unwrap_or_else(|next| next);
-        let end = ends.map_or(self.instances.len(), |end| end.unwrap_or_else(|next| next));
-        start..end.max(start)
-    }
-
-    fn date(&mut self, granule_id: &str, what: &str, micros: i64) {
-        let written = Timestamp::from_micros(micros)
-            .map_or_else(|| format!("{micros} microseconds"), |timestamp| timestamp.to_string());
-        let problem = format!("{what} {written}, when the dataset had no change");
-        self.findings.add(Code::Date, Timestamp::from_micros(micros), Some(granule_id), problem);
+        let Some(deleted) = period.deleted else { return start..self.history.len().max(start) };
+        let ends = self.number(deleted);
+        match ends {
+            Ok(number) => self.deleted[number] += 1,
+            Err(_) => self.refuse_date(granule_id, "deleted", deleted),
+        }
+        if deleted <= period.ingested {
+            self.add(Code::Date, None, granule_id, "deleted before it was ingested".to_owned());
+        }
+        start..ends.unwrap_or_else(|next| next).max(start)
     }
 
     /// The span without what the granule's row before it covers already.
@@ -100,48 +116,31 @@ impl<'history> Rows<'history> {
             none => *none = Some((granule_id.into(), span.end)),
         }
         if start > span.start {
-            let at = self.instances.get(span.start).map(|instance| instance.timestamp);
-            let problem = "held twice at once".to_owned();
-            self.findings.add(Code::Overlap, at, Some(granule_id), problem);
+            let at = self.history.get(span.start).map(|stated| stated.timestamp);
+            self.add(Code::Overlap, at, granule_id, "held twice at once".to_owned());
         }
         start..span.end.max(start)
     }
 
-    /// Compares the instances with the identifiers and the counts that the rows give.
-    pub fn compare_with(&self, identifiers: &[Identifier]) -> Findings {
-        let mut findings = Findings::default();
-        let mut granules: u64 = 0;
-        let mut before: Option<Timestamp> = None;
-        let rows = self.instances.iter().zip(identifiers).zip(&self.tallies);
-        for ((instance, identifier), tally) in rows {
-            let at = Some(instance.timestamp);
-            if instance.identifier != *identifier {
-                let problem = format!(
-                    "the identifier is {}, its granules give {identifier}",
-                    instance.identifier
-                );
-                findings.add(Code::Identifier, at, None, problem);
-            }
-            granules = (granules + tally.ingested).saturating_sub(tally.deleted);
-            for (what, says, counted) in [
-                ("held", instance.granules, granules),
-                ("ingested", instance.ingested, tally.ingested),
-                ("deleted", instance.deleted, tally.deleted),
-            ] {
-                if says != counted {
-                    let problem =
-                        format!("the count of granules {what} is {says}, the rows are {counted}");
-                    findings.add(Code::Count, at, None, problem);
-                }
-            }
-            // A clock that stood behind the last change stamps a microsecond after that.
-            let was_stamped_next = before.and_then(Timestamp::next) == at;
-            if instance.recorded < instance.timestamp && !was_stamped_next {
-                let problem = format!("recorded {}, before it took effect", instance.recorded);
-                findings.add(Code::Recorded, at, None, problem);
-            }
-            before = at;
-        }
-        findings
+    fn refuse_id(&mut self, bytes: &[u8]) {
+        let granule_id = String::from_utf8_lossy(bytes);
+        self.add(Code::GranuleId, None, &granule_id, "no granule can have this id".to_owned());
+    }
+
+    fn refuse_date(&mut self, granule_id: &str, what: &str, micros: i64) {
+        let timestamp = Timestamp::from_micros(micros);
+        let written = timestamp
+            .map_or_else(|| format!("{micros} microseconds"), |timestamp| timestamp.to_string());
+        let text = format!("{what} {written}, when the dataset had no change");
+        self.add(Code::Date, timestamp, granule_id, text);
+    }
+
+    /// Rows with the same problem at the same time are one finding.
+    fn add(&mut self, code: Code, timestamp: Option<Timestamp>, granule_id: &str, text: String) {
+        let cause = format!("{text} {timestamp:?}");
+        let granule = Some(granule_id.to_owned());
+        self.findings.add_of_cause(cause, 1, ("granules", &quoted(granule_id).to_string()), || {
+            Finding { code, timestamp, granule, text }
+        });
     }
 }

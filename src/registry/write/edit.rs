@@ -29,6 +29,14 @@ impl<T> Edit<T> {
         }
     }
 
+    /// The new value. `None` if the field stays as it is, or is emptied.
+    pub fn into_value(self) -> Option<T> {
+        match self {
+            Edit::Set(value) => Some(value),
+            Edit::Keep | Edit::Clear => None,
+        }
+    }
+
     /// Makes the edit.
     fn apply_to<F: From<T> + Default>(self, field: &mut F) {
         match self {

@@ -14,7 +14,6 @@ mod limits;
 mod migrate;
 mod open;
 mod pool;
-#[expect(dead_code, reason = "the command that calls it does not exist yet")]
 mod restore;
 mod schema;
 mod session;

@@ -1,7 +1,12 @@
-//! What SQLite's own checks find wrong in the file.
+//! What SQLite's own checks find wrong in the file, and what can be read of a damaged one.
 
-use rusqlite::{Connection, ToSql};
+use std::collections::BTreeMap;
+use std::error::Error as _;
 
+use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
+
+use super::dataset::DatasetKey;
+use crate::model::DatasetName;
 use crate::store::Result;
 use crate::store::sqlite::schema;
 use crate::store::sqlite::session::Snapshot;
@@ -9,22 +14,7 @@ use crate::store::sqlite::session::Snapshot;
 /// Findings of SQLite's check of the file that are listed; it stops after them.
 const MAX_FINDINGS: u32 = 100;
 
-/// Tables with a row for each granule or id, whose rows other checks prove.
-const LARGE_TABLES: [&str; 4] = ["checkpoint", "granule", "named_granule", "payment_taken"];
-
 impl Snapshot {
-    /// What SQLite's check finds wrong in the tables that are not checked by recomputing: where the
-    /// two copies of a row differ (V5). Costs a pass over them; none has a row for each granule.
-    pub fn integrity_of_records(&self) -> Result<Vec<String>> {
-        let mut findings = Vec::new();
-        for table in schema::tables()? {
-            if !LARGE_TABLES.contains(&table.as_str()) {
-                findings.append(&mut integrity_check(self.connection(), table)?);
-            }
-        }
-        Ok(findings)
-    }
-
     /// What SQLite's check of the file's pages and indexes finds wrong, where the two copies of a
     /// row differ that nothing else could prove (V5), and which rows belong to something that does
     /// not exist; at most 100 findings a table. One pass over the whole file.
@@ -33,29 +23,88 @@ impl Snapshot {
     /// that take hours to evaluate, or that fail.
     pub fn integrity(&self) -> Result<Vec<String>> {
         let tables = schema::tables()?;
-        let mut findings = if schema::has_others(self.connection())? {
-            let mut findings = Vec::new();
+        let mut findings = Vec::new();
+        if schema::has_others(self.connection())? {
             for table in &tables {
-                findings.append(&mut integrity_check(self.connection(), table)?);
+                found(integrity_check(self.connection(), table), table, &mut findings)?;
             }
-            findings
         } else {
-            integrity_check(self.connection(), MAX_FINDINGS)?
-        };
-        for table in tables {
-            let (mut rows, mut parent) = (0_u64, String::new());
-            self.connection().pragma(None, "foreign_key_check", &table, |row| {
-                rows += 1;
-                parent = row.get(2)?;
-                Ok(())
-            })?;
-            if rows > 0 {
-                findings
-                    .push(format!("{rows} rows of {table} belong to a {parent} that is missing"));
-            }
+            found(integrity_check(self.connection(), MAX_FINDINGS), "the file", &mut findings)?;
         }
-        Ok(findings)
+        for table in &tables {
+            found(self.rows_without_parent(table), table, &mut findings)?;
+        }
+        Ok(by_index(findings))
     }
+
+    fn rows_without_parent(&self, table: &str) -> Result<Vec<String>> {
+        let mut rows: BTreeMap<String, u64> = BTreeMap::new();
+        self.connection().pragma(None, "foreign_key_check", table, |row| {
+            *rows.entry(row.get(2)?).or_default() += 1;
+            Ok(())
+        })?;
+        let text = |(parent, count)| {
+            format!("{count} rows of {table} belong to a {parent} that is missing")
+        };
+        Ok(rows.into_iter().map(text).collect())
+    }
+
+    /// The names of the datasets after one (`""`: from the first), in order, at most `limit` of
+    /// them, as they are stored: read from an index, so that a record that cannot be read hides
+    /// neither its own name nor those after it.
+    pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
+        const PAGE: &str = "
+            SELECT name
+            FROM dataset
+            WHERE name > :after
+            ORDER BY name
+            LIMIT :limit";
+        let params = named_params! { ":after": after, ":limit": limit };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        Ok(statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The key of a dataset, whether or not its record can be read. `None` if there is none.
+    pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
+        const KEY: &str = "
+            SELECT id
+            FROM dataset
+            WHERE name = :name";
+        let mut statement = self.connection().prepare_cached(KEY)?;
+        let params = named_params! { ":name": name.as_str() };
+        Ok(statement.query_row(params, |row| row.get(0).map(DatasetKey)).optional()?)
+    }
+}
+
+/// Adds what a check found; a check that cannot read what it checks has found that.
+fn found(check: Result<Vec<String>>, what: &str, findings: &mut Vec<String>) -> Result<()> {
+    match check {
+        Ok(mut found) => findings.append(&mut found),
+        Err(error) if error.is_of_content() => {
+            let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+            findings.push(format!("{what} cannot be checked to the end: {error}{cause}"));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The findings, where those of rows that an index does not have are one for each index.
+fn by_index(findings: Vec<String>) -> Vec<String> {
+    let mut grouped: Vec<(String, Option<String>, u64)> = Vec::new();
+    for finding in findings {
+        let index = finding.split_once(" missing from index ").map(|(_, index)| index.to_owned());
+        let known = grouped.iter_mut().find(|(_, known, _)| known.is_some() && *known == index);
+        match known {
+            Some((.., others)) => *others += 1,
+            None => grouped.push((finding, index, 0)),
+        }
+    }
+    let text = |(first, _, others)| match others {
+        0 => first,
+        _ => format!("{first}, and {others} rows or more like it"),
+    };
+    grouped.into_iter().map(text).collect()
 }
 
 /// What SQLite's check finds wrong: in a table, or in the file, up to a number of findings.

@@ -1,0 +1,116 @@
+//! Verifying several datasets, or all, and the file once.
+
+use super::finding::{Code, Findings, Verification, VerifyWork, readable};
+use crate::model::{DatasetName, quoted};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::Registry;
+use crate::registry::snapshot::dataset_of;
+
+/// Names that are read at once.
+const PAGE_NAMES: u32 = 1_024;
+
+/// What [`Registry::verify_all`] verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Verified {
+    /// How many datasets.
+    pub datasets: u64,
+    /// How many identifiers were recomputed.
+    pub identifiers: u64,
+    /// How many findings there are, those about the file included. 0: everything agrees.
+    pub findings: u64,
+    /// What it cost.
+    pub work: VerifyWork,
+}
+
+impl Verified {
+    fn add(&mut self, verification: &Verification) {
+        self.datasets += u64::from(verification.dataset.is_some());
+        self.identifiers += verification.identifiers;
+        self.findings += verification.mismatches.len() as u64;
+        self.work += verification.work;
+    }
+}
+
+impl Registry {
+    /// Checks the file once, and then verifies these datasets, or all if none are named. Shows a
+    /// [`Verification`] of the file if anything is wrong with it, and then one for each dataset.
+    /// Damage in one dataset does not hide the others. Nothing is locked while one is shown.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`] before anything is verified; [`Error::Store`]: the registry was replaced,
+    /// or cannot be opened; what `show` returns. Damage is not an error.
+    pub fn verify_all<E: From<Error>>(
+        &self,
+        datasets: &[DatasetName],
+        mut show: impl FnMut(Verification) -> Result<(), E>,
+    ) -> Result<Verified, E> {
+        self.refuse_unknown(datasets)?;
+        let mut verified = Verified::default();
+        let mut show = |verification: Verification| {
+            verified.add(&verification);
+            show(verification)
+        };
+        let mut file = self.verify_file()?;
+        let work = std::mem::take(&mut file.work);
+        if !file.ok {
+            show(file)?;
+        }
+        if datasets.is_empty() {
+            self.verify_every_dataset(&mut show)?;
+        } else {
+            datasets.iter().try_for_each(|dataset| show(self.verify(dataset)?))?;
+        }
+        verified.work += work;
+        Ok(verified)
+    }
+
+    fn refuse_unknown(&self, datasets: &[DatasetName]) -> Result<()> {
+        let refuse = || {
+            let read = self.read()?;
+            for name in datasets {
+                // A record that cannot be read is a finding, not a reason to stop.
+                if read.dataset_key(name)?.is_none() {
+                    dataset_of(&read, name)?;
+                }
+            }
+            Ok(())
+        };
+        refuse().map_err(|error| self.named(error))
+    }
+
+    fn verify_every_dataset<E: From<Error>>(
+        &self,
+        show: &mut impl FnMut(Verification) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut after = String::new();
+        loop {
+            let page = || Ok(self.read()?.dataset_names_after(&after, PAGE_NAMES)?);
+            let names = match readable(page()).map_err(|error: Error| self.named(error))? {
+                Ok(names) => names,
+                Err(error) => {
+                    let mut findings = Findings::default();
+                    findings.add_unreadable("the list of datasets cannot be read", &error);
+                    return show(Verification::new(None, 0, findings, VerifyWork::default()));
+                }
+            };
+            for name in &names {
+                match name.parse() {
+                    Ok(dataset) => show(self.verify(&dataset)?)?,
+                    Err(_) => show(of_impossible_name(name))?,
+                }
+            }
+            match names.into_iter().last() {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+fn of_impossible_name(name: &str) -> Verification {
+    let mut findings = Findings::default();
+    let text = format!("a dataset is named {}, which no dataset can be", quoted(name));
+    findings.add(Code::File, None, None, text);
+    Verification::new(None, 0, findings, VerifyWork::default())
+}

@@ -1,0 +1,241 @@
+//! What `verify` finds, and how findings with one cause become one.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::store;
+
+/// What `verify` found out about a dataset, or about the registry file.
+///
+/// Its fields, in this order, are those of the rows of `verify` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// The dataset. `None`: the registry file, which belongs to all datasets.
+    pub dataset: Option<DatasetName>,
+    /// How many identifiers were recomputed: one for each instance, and one for each subset that was
+    /// cited. 0 if the granule rows cannot be read.
+    pub identifiers: u64,
+    /// All that does not agree, instances first; at most [`Verification::MAX_MISMATCHES`], and
+    /// then one that counts the rest.
+    pub mismatches: Vec<Finding>,
+    /// Whether everything agrees.
+    pub ok: bool,
+    /// What it cost.
+    #[serde(skip)]
+    pub work: VerifyWork,
+}
+
+impl Verification {
+    /// How many mismatches are listed one by one: a file that is all wrong must not fill memory.
+    pub const MAX_MISMATCHES: usize = 10_000;
+
+    pub(super) fn new(
+        dataset: Option<DatasetName>,
+        identifiers: u64,
+        findings: Findings,
+        work: VerifyWork,
+    ) -> Self {
+        let mismatches = findings.into_list();
+        Verification { dataset, identifiers, ok: mismatches.is_empty(), mismatches, work }
+    }
+}
+
+/// What `verify` cost: counted, so that tests can hold it to its promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VerifyWork {
+    /// Checks of the whole file.
+    pub file_checks: u64,
+    /// Granule rows that were read.
+    pub rows: u64,
+    /// Chain steps that were hashed.
+    pub steps: u64,
+    /// How often a pattern of a subset was tried on a granule id.
+    pub patterns_tried: u64,
+}
+
+impl AddAssign for VerifyWork {
+    fn add_assign(&mut self, more: Self) {
+        self.file_checks += more.file_checks;
+        self.rows += more.rows;
+        self.steps += more.steps;
+        self.patterns_tried += more.patterns_tried;
+    }
+}
+
+/// One thing that does not agree, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which kind of thing.
+    pub code: Code,
+    /// The instance that it is about: the first, if it is about several.
+    pub timestamp: Option<Timestamp>,
+    /// The granule that it is about, or after which it is: the first, if it is about several.
+    pub granule: Option<String>,
+    /// What it is, in words.
+    pub text: String,
+}
+
+/// The kinds of [`Finding`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Code {
+    /// The file itself: its pages, its indexes, the second copies of records, or rows that belong to
+    /// something that is missing.
+    File,
+    /// Something cannot be read at all.
+    Unreadable,
+    /// The identifier of an instance is not that of its granule rows.
+    Identifier,
+    /// A count of an instance is not that of its granule rows.
+    Count,
+    /// An instance was recorded before it took effect.
+    Recorded,
+    /// A granule row has an id that no granule can have.
+    GranuleId,
+    /// A granule row has a date at which the dataset had no change.
+    Date,
+    /// Two holding periods of a granule overlap.
+    Overlap,
+    /// A subset that was cited is not what was cited.
+    Subset,
+    /// A checkpoint is wrong, missing, or where none belongs; or the granule rows before it are not
+    /// those that it was computed from.
+    Checkpoint,
+    /// There are more findings than are listed.
+    More,
+}
+
+/// The findings so far: at most [`Verification::MAX_MISMATCHES`], and how many more.
+#[derive(Default)]
+pub(super) struct Findings {
+    list: Vec<Finding>,
+    more: u64,
+    /// Where the findings of a cause are in the list.
+    causes: HashMap<(Code, String), Cause>,
+}
+
+struct Cause {
+    listed: usize,
+    last_listed: usize,
+    /// How many are not listed, and the last of them.
+    others: u64,
+    things: &'static str,
+    last: String,
+}
+
+impl Findings {
+    pub fn add(
+        &mut self,
+        code: Code,
+        timestamp: Option<Timestamp>,
+        granule: Option<&str>,
+        text: String,
+    ) {
+        self.push(Finding { code, timestamp, granule: granule.map(str::to_owned), text });
+    }
+
+    pub fn push(&mut self, finding: Finding) {
+        if self.list.len() < Verification::MAX_MISMATCHES {
+            self.list.push(finding);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Adds a finding that may have the cause of others: at most `limit` of one cause are listed,
+    /// and the last of these counts the other `things` and names the last one.
+    pub fn add_of_cause(
+        &mut self,
+        cause: String,
+        limit: usize,
+        (things, name): (&'static str, &str),
+        finding: impl FnOnce() -> Finding,
+    ) {
+        let finding = finding();
+        let key = (finding.code, cause);
+        let is_full = self.causes.len() == Verification::MAX_MISMATCHES;
+        match self.causes.get_mut(&key) {
+            Some(known) if known.listed >= limit => {
+                known.others += 1;
+                name.clone_into(&mut known.last);
+            }
+            Some(known) => {
+                known.listed += 1;
+                known.last_listed = self.list.len();
+                self.push(finding);
+            }
+            // So that memory is bounded where every row has a cause of its own.
+            None if is_full => self.push(finding),
+            None => {
+                let last_listed = self.list.len();
+                let last = String::new();
+                self.causes.insert(key, Cause { listed: 1, last_listed, others: 0, things, last });
+                self.push(finding);
+            }
+        }
+    }
+
+    /// Adds that something could not be read.
+    pub fn add_unreadable(&mut self, what: &str, error: &store::Error) {
+        self.add(Code::Unreadable, None, None, format!("{what}: {}", with_sources(error)));
+    }
+
+    pub fn append(&mut self, mut other: Findings) {
+        other.settle_causes();
+        other.list.into_iter().for_each(|finding| self.push(finding));
+        self.more += other.more;
+    }
+
+    pub fn into_list(mut self) -> Vec<Finding> {
+        self.settle_causes();
+        if self.more > 0 {
+            let text = format!("and {} more", self.more);
+            self.list.push(Finding { code: Code::More, timestamp: None, granule: None, text });
+        }
+        self.list
+    }
+
+    /// Writes into the last listed finding of each cause how many others there are.
+    fn settle_causes(&mut self) {
+        for cause in std::mem::take(&mut self.causes).into_values() {
+            match self.list.get_mut(cause.last_listed) {
+                Some(finding) if cause.others > 0 => {
+                    let Cause { others, things, last, .. } = cause;
+                    finding.text += &format!("; and {others} more {things}, the last is {last}");
+                }
+                Some(_) => {}
+                None => self.more += cause.others,
+            }
+        }
+    }
+}
+
+/// What a question to the store gave: `Err` if the registry's content cannot be read.
+///
+/// # Errors
+///
+/// What is not about the content: the registry was replaced, the work was stopped.
+pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, store::Error>> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::Store { source, .. }) if source.is_of_content() => Ok(Err(source)),
+        Err(error) => Err(error),
+    }
+}
+
+/// An error and its causes as one string.
+fn with_sources(error: &store::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,144 @@
+//! Which of many patterns match an id, where the ids are in canonical order.
+
+use std::collections::BTreeMap;
+
+use crate::model::Pattern;
+
+/// Different patterns, each with the numbers of those who use it.
+///
+/// Each is tried once on an id, however many use it, and only on ids that begin with its literal
+/// prefix: since the ids are in canonical order, those patterns are found as in a merge. So the cost
+/// for each id grows with the patterns whose prefix it has, and not with all.
+pub(super) struct Patterns {
+    /// By prefix.
+    entries: Vec<Entry>,
+    /// The first entry whose prefix may be that of a later id only.
+    next: usize,
+    /// The entries whose prefix the last id has. Each prefix begins with the one before it.
+    active: Vec<usize>,
+    /// How often a pattern was tried on an id.
+    pub tried: u64,
+}
+
+struct Entry {
+    prefix: String,
+    suffix: String,
+    /// Whether any characters between prefix and suffix match.
+    is_star_between: bool,
+    pattern: Pattern,
+    users: Vec<usize>,
+}
+
+impl Patterns {
+    /// Patterns, each with the number of one who uses it.
+    pub fn of<'a>(patterns: impl Iterator<Item = (&'a Pattern, usize)>) -> Self {
+        let mut users: BTreeMap<&Pattern, Vec<usize>> = BTreeMap::new();
+        for (pattern, user) in patterns {
+            users.entry(pattern).or_default().push(user);
+        }
+        let mut entries: Vec<Entry> =
+            users.into_iter().map(|(pattern, users)| Entry::of(pattern, users)).collect();
+        entries.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+        Patterns { entries, next: 0, active: Vec::new(), tried: 0 }
+    }
+
+    /// Those who use a pattern that matches the id, ascending, each once. The ids must be in
+    /// canonical order.
+    pub fn users_of(&mut self, granule_id: &str) -> Vec<usize> {
+        self.advance_to(granule_id);
+        let mut users = Vec::new();
+        for &index in &self.active {
+            let entry = &self.entries[index];
+            self.tried += 1;
+            if entry.matches(granule_id) {
+                users.extend_from_slice(&entry.users);
+            }
+        }
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+
+    fn advance_to(&mut self, granule_id: &str) {
+        let has_prefix = |entry: &Entry| granule_id.starts_with(&entry.prefix);
+        while self.active.pop_if(|index| !has_prefix(&self.entries[*index])).is_some() {}
+        while let Some(entry) = self.entries.get(self.next)
+            && entry.prefix.as_str() <= granule_id
+        {
+            // A prefix before this id that is not one of it is a prefix of no later id.
+            if has_prefix(entry) {
+                self.active.push(self.next);
+            }
+            self.next += 1;
+        }
+    }
+}
+
+impl Entry {
+    fn of(pattern: &Pattern, users: Vec<usize>) -> Self {
+        let text = pattern.as_str();
+        let prefix = &text[..text.find(['*', '?', '[']).unwrap_or(text.len())];
+        let rest = &text[prefix.len()..];
+        // A set ends with a bracket, so that what follows the last one is literal.
+        let suffix = &rest[rest.rfind(['*', '?', ']']).map_or(rest.len(), |last| last + 1)..];
+        Entry {
+            prefix: prefix.to_owned(),
+            suffix: suffix.to_owned(),
+            is_star_between: rest.len() == suffix.len() + 1 && rest.starts_with('*'),
+            pattern: pattern.clone(),
+            users,
+        }
+    }
+
+    /// Whether the pattern matches an id that has its prefix.
+    fn matches(&self, granule_id: &str) -> bool {
+        let rest = &granule_id[self.prefix.len()..];
+        rest.ends_with(&self.suffix) && (self.is_star_between || self.pattern.matches(granule_id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patterns_that_match_are_those_that_match_one_by_one() {
+        let texts = [
+            "*", "a*", "a", "ab*", "ab*b", "ab*ab", "a?b*", "[a-b]*b", "*b", "*]", "a[]]*", "b*",
+            "abc", "é*", "??", "b[!a]*a", "*a*b*", "ab[b]", "a*[b]b",
+        ];
+        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let alphabet = ["a", "b", "c", "]", "é"];
+        let mut ids: Vec<String> = alphabet.iter().map(ToString::to_string).collect();
+        for length in 1..5 {
+            let longer = ids.iter().filter(|id| id.chars().count() == length);
+            let longer: Vec<String> = longer
+                .flat_map(|id| alphabet.iter().map(move |end| format!("{id}{end}")))
+                .collect();
+            ids.extend(longer);
+        }
+        ids.sort();
+        let mut together = Patterns::of(patterns.iter().zip(0..));
+        for id in &ids {
+            let users = together.users_of(id);
+            let one_by_one: Vec<usize> =
+                (0..patterns.len()).filter(|user| patterns[*user].matches(id)).collect();
+            assert_eq!(users, one_by_one, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_tried_once_for_all_its_users_and_only_on_ids_with_its_prefix() {
+        let patterns: Vec<Pattern> =
+            (0..100).map(|n| format!("{n:03}*").parse().unwrap()).collect();
+        // Each of a hundred patterns has ten users.
+        let users = (0..1_000).map(|user| (&patterns[user % 100], user));
+        let mut together = Patterns::of(users);
+        for n in 0..1_000 {
+            let users = together.users_of(&format!("{:03}.{n:04}", n / 10));
+            let expected: Vec<usize> = (0..10).map(|tens| tens * 100 + n / 10).collect();
+            assert_eq!(users, expected);
+        }
+        assert_eq!(together.tried, 1_000);
+    }
+}

@@ -1,0 +1,311 @@
+//! Whether the subsets that were cited are still what was cited.
+
+use std::ops::Range;
+use std::thread::Scope;
+
+use super::finding::{Code, Finding, Findings, readable};
+use super::history::Stated;
+use super::patterns::Patterns;
+use crate::chain::{Chain, Hashing, Sweep};
+use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
+use crate::registry::error::{Error, Result};
+use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
+
+/// Granules that are looked up at once.
+const PAGE_ROWS: u32 = 1_024;
+
+/// Subsets that are listed one by one where all are off by the same number of granules.
+const MAX_LISTED: usize = 3;
+
+/// The subsets of a dataset: those of patterns, which are checked in the pass over the granule rows,
+/// and those that name their granules, which are looked up.
+#[derive(Default)]
+pub(super) struct Subsets {
+    /// By criteria, and then by timestamp.
+    by_pattern: Vec<Subset>,
+    named: Vec<(SubsetKey, Subset)>,
+}
+
+/// What the granule rows give for a subset.
+struct Recomputed {
+    identifier: Identifier,
+    granules: u64,
+}
+
+type NoCheckpoint = fn(&str, Identifier) -> Result<()>;
+
+/// The pass over the granule rows for the subsets of patterns: one sweep, as over a history, in
+/// which each subset is an instance.
+pub(super) struct Selecting<'scope, 'env> {
+    hashing: Hashing<'scope, 'env, NoCheckpoint>,
+    patterns: Patterns,
+    /// For each criteria the numbers of its subsets.
+    subsets: Vec<Range<usize>>,
+    /// The timestamp of each subset.
+    timestamps: Vec<i64>,
+    /// All timestamps, ascending.
+    sorted: Vec<i64>,
+    /// How many more granules a subset has than the one before it.
+    more: Vec<i64>,
+    /// The last id, and until when the periods read so far hold it.
+    granule_id: String,
+    until: i64,
+    /// The criteria that select the last id. `None`: its patterns have not been tried.
+    criteria: Option<Vec<usize>>,
+}
+
+/// What the pass over the granule rows gave.
+#[derive(Default)]
+pub(super) struct Selected {
+    recomputed: Vec<Recomputed>,
+    /// Steps that were hashed.
+    pub steps: u64,
+    /// How often a pattern was tried on an id.
+    pub patterns_tried: u64,
+}
+
+impl Subsets {
+    pub fn of(stored: Vec<(SubsetKey, Subset)>) -> Self {
+        let (by_pattern, named): (Vec<_>, Vec<_>) = stored
+            .into_iter()
+            .partition(|(_, subset)| matches!(subset.criteria, Criteria::Patterns(_)));
+        let mut by_pattern: Vec<Subset> =
+            by_pattern.into_iter().map(|(_, subset)| subset).collect();
+        by_pattern.sort_by(|a, b| (patterns(a), a.timestamp).cmp(&(patterns(b), b.timestamp)));
+        Subsets { by_pattern, named }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        (self.by_pattern.len() + self.named.len()) as u64
+    }
+
+    /// Begins the pass over the granule rows.
+    pub fn select<'scope, 'env>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Selecting<'scope, 'env> {
+        let timestamps: Vec<i64> =
+            self.by_pattern.iter().map(|subset| subset.timestamp.as_micros()).collect();
+        let mut sorted = timestamps.clone();
+        sorted.sort_unstable();
+        let mut subsets: Vec<Range<usize>> = Vec::new();
+        for alike in self.by_pattern.chunk_by(|a, b| patterns(a) == patterns(b)) {
+            let start = subsets.last().map_or(0, |last| last.end);
+            subsets.push(start..start + alike.len());
+        }
+        let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
+            patterns(&self.by_pattern[subsets.start]).iter().map(move |pattern| (pattern, criteria))
+        });
+        let nothing: NoCheckpoint = |_, _| Ok(());
+        Selecting {
+            hashing: Hashing::new(scope, Sweep::over(timestamps.len()), nothing),
+            patterns: Patterns::of(used),
+            subsets,
+            more: vec![0; timestamps.len() + 1],
+            timestamps,
+            sorted,
+            granule_id: String::new(),
+            until: i64::MIN,
+            criteria: None,
+        }
+    }
+
+    /// What does not agree, where `selected` is what the whole pass gave. `None`: the granule rows
+    /// cannot be read.
+    pub fn compare(
+        &self,
+        read: &Snapshot,
+        dataset: DatasetKey,
+        history: &[Stated],
+        selected: Option<&Selected>,
+    ) -> Result<(Findings, u64)> {
+        let mut findings = Findings::default();
+        let mut steps = 0;
+        for (subset, recomputed) in
+            self.by_pattern.iter().zip(selected.iter().flat_map(|selected| &selected.recomputed))
+        {
+            compare(subset, recomputed, &mut findings);
+        }
+        for (key, subset) in &self.named {
+            match readable(identify_named(read, dataset, *key, subset.timestamp, &mut findings))? {
+                Ok(recomputed) => {
+                    steps += recomputed.granules;
+                    compare(subset, &recomputed, &mut findings);
+                }
+                Err(error) => {
+                    let what = format!("the granules of {} cannot be read", name(subset));
+                    findings.add_unreadable(&what, &error);
+                }
+            }
+        }
+        for subset in self.by_pattern.iter().chain(self.named.iter().map(|(_, subset)| subset)) {
+            let known = history.binary_search_by_key(&subset.timestamp, |stated| stated.timestamp);
+            if known.is_err() {
+                add(&mut findings, "no instance".to_owned(), subset, |name| {
+                    format!("{name} is of an instance that the history does not have")
+                });
+            }
+        }
+        Ok((findings, steps))
+    }
+}
+
+impl Selecting<'_, '_> {
+    /// Takes the next granule row.
+    pub fn held(&mut self, granule_id: &str, period: Period<'_>) -> Result<()> {
+        if self.granule_id != granule_id {
+            granule_id.clone_into(&mut self.granule_id);
+            (self.until, self.criteria) = (i64::MIN, None);
+        }
+        // Periods that overlap are a finding; the granule is held once.
+        let ingested = period.ingested.max(self.until);
+        let deleted = period.deleted.unwrap_or(i64::MAX).max(ingested);
+        self.until = deleted;
+        let during = |timestamps: &[i64]| {
+            let number = |micros: i64| timestamps.partition_point(|&timestamp| timestamp < micros);
+            number(ingested)..number(deleted)
+        };
+        if during(&self.sorted).is_empty() {
+            return Ok(());
+        }
+        let patterns = &mut self.patterns;
+        let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
+        // Subsets side by side that all select the granule are hashed side by side.
+        let mut span = 0..0;
+        for &criteria in &*criteria {
+            let subsets = self.subsets[criteria].clone();
+            let held = during(&self.timestamps[subsets.clone()]);
+            let held = subsets.start + held.start..subsets.start + held.end;
+            if held.is_empty() {
+                continue;
+            }
+            if held.start == span.end {
+                span.end = held.end;
+            } else {
+                hold(&mut self.hashing, &mut self.more, granule_id, span)?;
+                span = held;
+            }
+        }
+        hold(&mut self.hashing, &mut self.more, granule_id, span)
+    }
+
+    /// What the rows gave, after the last.
+    pub fn finish(self) -> Result<Selected> {
+        let sweep = self.hashing.finish()?;
+        let mut granules = 0;
+        let recomputed = sweep.identifiers().zip(&self.more).map(|(identifier, more)| {
+            granules += more;
+            Recomputed { identifier, granules: granules.unsigned_abs() }
+        });
+        // A sweep over nothing has an identifier too.
+        let recomputed = recomputed.take(self.timestamps.len()).collect();
+        Ok(Selected { recomputed, steps: sweep.steps(), patterns_tried: self.patterns.tried })
+    }
+}
+
+fn hold(
+    hashing: &mut Hashing<'_, '_, NoCheckpoint>,
+    more: &mut [i64],
+    granule_id: &str,
+    span: Range<usize>,
+) -> Result<()> {
+    if span.is_empty() {
+        return Ok(());
+    }
+    more[span.start] += 1;
+    more[span.end] -= 1;
+    hashing.hold(granule_id, span)
+}
+
+fn patterns(subset: &Subset) -> &[Pattern] {
+    match &subset.criteria {
+        Criteria::Patterns(patterns) => patterns,
+        Criteria::Named => &[],
+    }
+}
+
+/// The identifier of the granules that a subset names; finds those that were not held.
+fn identify_named(
+    read: &Snapshot,
+    dataset: DatasetKey,
+    key: SubsetKey,
+    at: Timestamp,
+    findings: &mut Findings,
+) -> Result<Recomputed, Error> {
+    let mut chain = Chain::start();
+    let mut granules = 0;
+    let mut after = String::new();
+    loop {
+        let page = read.named_after(dataset, key, at, &after, PAGE_ROWS)?;
+        for (named, held) in &page {
+            // Held twice at once: a finding of its own.
+            if named.as_str() == after {
+                continue;
+            }
+            if held.is_none() {
+                refuse_not_held(named, at, findings);
+            }
+            chain.push(named.as_str());
+            granules += 1;
+            named.as_str().clone_into(&mut after);
+        }
+        if page.len() < PAGE_ROWS as usize {
+            return Ok(Recomputed { identifier: chain.identifier(), granules });
+        }
+    }
+}
+
+/// A granule that many subsets name is one finding.
+fn refuse_not_held(granule_id: &GranuleId, at: Timestamp, findings: &mut Findings) {
+    let text = format!("a subset names this granule, which was not held at {at}");
+    let of_instance = format!("one of the instance of {at}");
+    findings.add_of_cause(granule_id.to_string(), 1, ("subsets", &of_instance), || Finding {
+        code: Code::Subset,
+        timestamp: Some(at),
+        granule: Some(granule_id.to_string()),
+        text,
+    });
+}
+
+fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
+    let has_identifier = recomputed.identifier == subset.identifier;
+    let has_granules = recomputed.granules == subset.granules;
+    let (identifier, granules) = (recomputed.identifier, recomputed.granules);
+    let off = granules as i64 - subset.granules as i64;
+    let cause = format!("{has_identifier} {off}");
+    match (has_identifier, has_granules) {
+        (true, true) => {}
+        (false, true) => add(findings, cause, subset, |name| {
+            format!("{name} has another identifier by its granule rows, {identifier}")
+        }),
+        (true, false) => add(findings, cause, subset, |name| {
+            format!("{name} counts {} granules, the granule rows give {granules}", subset.granules)
+        }),
+        (false, false) => add(findings, cause, subset, |name| {
+            format!(
+                "{name} counts {} granules, the granule rows give {granules}, and the identifier {identifier}",
+                subset.granules
+            )
+        }),
+    }
+}
+
+/// Subsets that are off alike are a few findings: one lost granule row is in many subsets.
+fn add(findings: &mut Findings, cause: String, subset: &Subset, text: impl FnOnce(&str) -> String) {
+    let name = name(subset);
+    findings.add_of_cause(cause, MAX_LISTED, ("subsets", &name), || Finding {
+        code: Code::Subset,
+        timestamp: Some(subset.timestamp),
+        granule: None,
+        text: text(&name),
+    });
+}
+
+fn name(subset: &Subset) -> String {
+    let selected = match patterns(subset).first() {
+        Some(pattern) => format!("of {}", quoted(pattern.as_str())),
+        None => "of named granules".to_owned(),
+    };
+    format!("the subset {} {selected}, first cited {}", subset.identifier, subset.cited)
+}
