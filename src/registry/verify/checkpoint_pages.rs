@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::model::{Checkpoint, GranuleId};
-use crate::store::{DatasetKey, Snapshot};
 use crate::registry::error::Result;
+use crate::store::{DatasetKey, Snapshot};
 
 /// Checkpoints that are read at once.
 const PAGE_CHECKPOINTS: u32 = 1_024;

@@ -112,7 +112,9 @@ impl Pass<'_> {
             }
             Err(error) => {
                 let what = match rows.last_id() {
-                    Some(last) => format!("the granule rows after {} cannot be read", quoted(&last)),
+                    Some(last) => {
+                        format!("the granule rows after {} cannot be read", quoted(&last))
+                    }
                     None => "the granule rows cannot be read".to_owned(),
                 };
                 findings.append(std::mem::take(&mut rows.findings));
@@ -189,9 +191,8 @@ impl Pass<'_> {
             (Agreement::UpTo(last), Some((stated, _))) => {
                 let mut progress = self.registry.begin("narrowing down", "granules", None);
                 let last = last.as_ref();
-                let searched = intervals::search(
-                    self.read, self.key, stated, last, rows_agree, &mut progress,
-                );
+                let searched =
+                    intervals::search(self.read, self.key, stated, last, rows_agree, &mut progress);
                 return match readable(searched)? {
                     Ok(found) => Ok(found),
                     Err(error) => {

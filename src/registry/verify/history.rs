@@ -92,7 +92,8 @@ fn compare_identifiers(
         );
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
-            text += &format!("; {} instances in a row disagree, the last is that of {last}", run.len());
+            text +=
+                &format!("; {} instances in a row disagree, the last is that of {last}", run.len());
         }
         // The checkpoints are those of the latest instance.
         if let Some(last) = agrees_to
@@ -118,7 +119,8 @@ fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Fi
         );
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
-            let (number, off) = (granules.unsigned_abs(), if granules < 0 { "few" } else { "many" });
+            let (number, off) =
+                (granules.unsigned_abs(), if granules < 0 { "few" } else { "many" });
             text += &format!(
                 "; so {} instances in a row have {number} too {off}, the last is that of {last}",
                 run.len()
@@ -164,7 +166,8 @@ fn check_recorded(history: &[Stated], findings: &mut Findings) {
         let mut text = format!("recorded {}, before it took effect", first.recorded);
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
-            text += &format!("; so are {} instances in a row, the last is that of {last}", run.len());
+            text +=
+                &format!("; so are {} instances in a row, the last is that of {last}", run.len());
         }
         findings.add(Code::Recorded, Some(first.timestamp), None, text);
     }

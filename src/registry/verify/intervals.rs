@@ -113,7 +113,11 @@ impl Search<'_> {
         match (checkpoint, stands_after(granule_id)) {
             (Some(checkpoint), true) => self.compare(checkpoint),
             (Some(_), false) => {
-                self.add("misplaced", granule_id, "no checkpoint belongs after this granule".into());
+                self.add(
+                    "misplaced",
+                    granule_id,
+                    "no checkpoint belongs after this granule".into(),
+                );
             }
             (None, true) => {
                 let text = "the checkpoint after this granule is missing".to_owned();

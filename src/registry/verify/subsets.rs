@@ -71,9 +71,7 @@ impl Subsets {
             .partition(|(_, subset)| matches!(subset.criteria, Criteria::Patterns(_)));
         let mut by_pattern: Vec<Subset> =
             by_pattern.into_iter().map(|(_, subset)| subset).collect();
-        by_pattern.sort_by(|a, b| {
-            (patterns(a), a.timestamp).cmp(&(patterns(b), b.timestamp))
-        });
+        by_pattern.sort_by(|a, b| (patterns(a), a.timestamp).cmp(&(patterns(b), b.timestamp)));
         Subsets { by_pattern, named }
     }
 
@@ -294,12 +292,7 @@ fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
 }
 
 /// Subsets that are off alike are a few findings: one lost granule row is in many subsets.
-fn add(
-    findings: &mut Findings,
-    cause: String,
-    subset: &Subset,
-    text: impl FnOnce(&str) -> String,
-) {
+fn add(findings: &mut Findings, cause: String, subset: &Subset, text: impl FnOnce(&str) -> String) {
     let name = name(subset);
     findings.add_of_cause(cause, MAX_LISTED, ("subsets", &name), || Finding {
         code: Code::Subset,

@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
 
 use super::dataset::DatasetKey;
 use crate::model::DatasetName;
+use crate::store::Result;
 use crate::store::sqlite::schema;
 use crate::store::sqlite::session::Snapshot;
-use crate::store::Result;
 
 /// Findings of SQLite's check of the file that are listed; it stops after them.
 const MAX_FINDINGS: u32 = 100;
@@ -43,7 +43,9 @@ impl Snapshot {
             *rows.entry(row.get(2)?).or_default() += 1;
             Ok(())
         })?;
-        let text = |(parent, count)| format!("{count} rows of {table} belong to a {parent} that is missing");
+        let text = |(parent, count)| {
+            format!("{count} rows of {table} belong to a {parent} that is missing")
+        };
         Ok(rows.into_iter().map(text).collect())
     }
 
