@@ -98,6 +98,14 @@ fn a_removed_instance_is_one_finding_for_what_it_ingested_and_deleted() {
 }
 
 #[test]
+fn the_loss_of_the_whole_history_is_a_few_findings() {
+    let findings = Sandbox::new().after("DELETE FROM instance");
+    assert!((1..=10).contains(&findings.len()), "{findings:#?}");
+    let dates = findings.iter().filter(|finding| finding.code == Code::Date).count();
+    assert_eq!(dates, 5, "three times of ingest and two of deletion: {findings:#?}");
+}
+
+#[test]
 fn an_added_instance_is_named() {
     let findings = Sandbox::new().after(&format!(
         "INSERT INTO instance

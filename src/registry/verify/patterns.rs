@@ -87,8 +87,9 @@ impl Entry {
         let text = pattern.as_str();
         let prefix = &text[..text.find(['*', '?', '[']).unwrap_or(text.len())];
         let rest = &text[prefix.len()..];
-        // A set ends with a bracket, so that what follows the last one is literal.
-        let suffix = &rest[rest.rfind(['*', '?', ']']).map_or(rest.len(), |last| last + 1)..];
+        // A set ends with a bracket, which is literal elsewhere.
+        let ends: &[char] = if rest.contains('[') { &['*', '?', ']'] } else { &['*', '?'] };
+        let suffix = &rest[rest.rfind(ends).map_or(rest.len(), |last| last + 1)..];
         let between = match &rest[..rest.len() - suffix.len()] {
             "" => Between::Nothing,
             stars if !stars.contains(['?', '[']) => {
