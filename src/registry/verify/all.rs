@@ -95,7 +95,7 @@ impl Registry {
                 }
             };
             for name in &names {
-                match name.parse() {
+                match DatasetName::from_stored(name) {
                     Ok(dataset) => show(self.verify(&dataset)?)?,
                     Err(_) => show(of_impossible_name(name))?,
                 }

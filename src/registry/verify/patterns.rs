@@ -23,10 +23,18 @@ pub(super) struct Patterns {
 struct Entry {
     prefix: String,
     suffix: String,
-    /// Whether any characters between prefix and suffix match.
-    is_star_between: bool,
-    pattern: Pattern,
+    between: Between,
     users: Vec<usize>,
+}
+
+/// What a pattern has between its literal prefix and its literal suffix.
+enum Between {
+    Nothing,
+    /// Stars, with these strings between them. Looking for the strings one after the other took a
+    /// tenth of the time of the pattern.
+    Stars(Vec<String>),
+    /// Something else: the whole pattern is tried.
+    Other(Pattern),
 }
 
 impl Patterns {
@@ -79,21 +87,40 @@ impl Entry {
         let text = pattern.as_str();
         let prefix = &text[..text.find(['*', '?', '[']).unwrap_or(text.len())];
         let rest = &text[prefix.len()..];
-        // A set ends with a bracket, so that what follows the last one is literal.
-        let suffix = &rest[rest.rfind(['*', '?', ']']).map_or(rest.len(), |last| last + 1)..];
-        Entry {
-            prefix: prefix.to_owned(),
-            suffix: suffix.to_owned(),
-            is_star_between: rest.len() == suffix.len() + 1 && rest.starts_with('*'),
-            pattern: pattern.clone(),
-            users,
-        }
+        // A set ends with a bracket, which is literal elsewhere.
+        let ends: &[char] = if rest.contains('[') { &['*', '?', ']'] } else { &['*', '?'] };
+        let suffix = &rest[rest.rfind(ends).map_or(rest.len(), |last| last + 1)..];
+        let between = match &rest[..rest.len() - suffix.len()] {
+            "" => Between::Nothing,
+            stars if !stars.contains(['?', '[']) => {
+                let strings = stars.split('*').filter(|string| !string.is_empty());
+                Between::Stars(strings.map(str::to_owned).collect())
+            }
+            _ => Between::Other(pattern.clone()),
+        };
+        Entry { prefix: prefix.to_owned(), suffix: suffix.to_owned(), between, users }
     }
 
     /// Whether the pattern matches an id that has its prefix.
     fn matches(&self, granule_id: &str) -> bool {
         let rest = &granule_id[self.prefix.len()..];
+<<<<<<< HEAD
         rest.ends_with(&self.suffix) && (self.is_star_between || self.pattern.matches(granule_id))
+=======
+        let Some(mut rest) = rest.strip_suffix(self.suffix.as_str()) else { return false };
+        match &self.between {
+            Between::Nothing => rest.is_empty(),
+            // The first place of each string leaves most room for the others.
+            Between::Stars(strings) => strings.iter().all(|string| match rest.find(string) {
+                Some(at) => {
+                    rest = &rest[at + string.len()..];
+                    true
+                }
+                None => false,
+            }),
+            Between::Other(pattern) => pattern.matches(granule_id),
+        }
+>>>>>>> verify
     }
 }
 
@@ -105,7 +132,12 @@ mod tests {
     fn the_patterns_that_match_are_those_that_match_one_by_one() {
         let texts = [
             "*", "a*", "a", "ab*", "ab*b", "ab*ab", "a?b*", "[a-b]*b", "*b", "*]", "a[]]*", "b*",
+<<<<<<< HEAD
             "abc", "é*", "??", "b[!a]*a", "*a*b*", "ab[b]", "a*[b]b",
+=======
+            "abc", "é*", "??", "b[!a]*a", "*a*b*", "ab[b]", "a*[b]b", "*ab*ba*", "a*a*a", "*]*]",
+            "a]*", "]", "a*]",
+>>>>>>> verify
         ];
         let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let alphabet = ["a", "b", "c", "]", "é"];

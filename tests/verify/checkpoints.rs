@@ -1,0 +1,189 @@
+//! Checkpoints narrow down where granule rows were lost, and are verified themselves.
+
+use accession::{Code, Finding};
+use rusqlite::Connection;
+
+use crate::sandbox::{Sandbox, codes, granule_id, micros, only, second};
+
+#[test]
+fn one_lost_row_is_three_findings_that_narrow_it_down() {
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    let (before, after) = (&checkpoints[1], &checkpoints[2]);
+    let findings = sandbox.after(&format!(
+        "DELETE FROM granule
+         WHERE granule_id = (SELECT min(granule_id) FROM granule WHERE granule_id > '{}')",
+        before.granule_id
+    ));
+    assert_eq!(
+        codes(&findings),
+        [Code::Identifier, Code::Count, Code::Checkpoint],
+        "{findings:#?}"
+    );
+    let [identifier, count, checkpoint] = &findings[..] else { unreachable!() };
+    assert_eq!((identifier.timestamp, count.timestamp), (Some(second(0)), Some(second(0))));
+    let last = format!("the last is that of {}", second(3));
+    assert!(identifier.text.ends_with(&format!("4 instances in a row disagree, {last}")));
+    assert_eq!(
+        count.text,
+        format!(
+            "the history counts 6000 granules, the granule rows give 5999; so 4 instances in a row have 1 too few, {last}"
+        )
+    );
+    let counted = after.granules - before.granules;
+    assert_eq!(checkpoint.granule.as_deref(), Some(after.granule_id.as_str()));
+    assert_eq!(
+        checkpoint.text,
+        format!(
+            "after {:?}, up to and including this granule, the registry has {} granules where the checkpoint counts {counted}",
+            before.granule_id,
+            counted - 1
+        )
+    );
+}
+
+#[test]
+fn rows_lost_in_two_intervals_are_found_in_both() {
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    let number = checkpoints.len();
+    assert!(number >= 4);
+    // Before the first checkpoint, after the last, and before the last but one.
+    let lost = ["granule.00005".to_owned(), granule_id(6_009), {
+        let connection = Connection::open(&sandbox.path).unwrap();
+        let sql = "SELECT max(granule_id) FROM granule WHERE granule_id < ?1";
+        connection.query_row(sql, [&checkpoints[number - 2].granule_id], |row| row.get(0)).unwrap()
+    }];
+    for granule_id in &lost {
+        sandbox.alter(&format!("DELETE FROM granule WHERE granule_id = '{granule_id}'"));
+    }
+    let findings = sandbox.verify();
+    let intervals: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.code == Code::Checkpoint)
+        .map(|finding| finding.granule.as_deref().unwrap())
+        .collect();
+    let expected = [0, number - 2, number - 1].map(|index| checkpoints[index].granule_id.as_str());
+    assert_eq!(intervals, expected, "{findings:#?}");
+    assert!(findings.len() <= 6, "{findings:#?}");
+}
+
+#[test]
+fn checkpoints_of_an_older_version_narrow_down_without_counts() {
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    sandbox.alter("UPDATE checkpoint SET granules = NULL");
+    assert_eq!(sandbox.verify(), []);
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00005'");
+    let finding = only(&findings, Code::Checkpoint);
+    assert_eq!(finding.granule.as_deref(), Some(checkpoints[0].granule_id.as_str()));
+    assert!(finding.text.contains("other granules"), "{finding:?}");
+    // One old checkpoint among new ones: the counts after it are not taken for wrong.
+    let sandbox = Sandbox::new();
+    sandbox.alter(&format!(
+        "UPDATE checkpoint SET granules = NULL WHERE granule_id = '{}'",
+        checkpoints[0].granule_id
+    ));
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00005'");
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
+}
+
+#[test]
+fn a_lost_row_after_the_last_checkpoint_is_after_the_last_checkpoint() {
+    let sandbox = Sandbox::new();
+    let last = sandbox.checkpoints().pop().unwrap().granule_id;
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.06009'");
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+    let says = format!("up to {last:?} the granule rows agree with every checkpoint");
+    assert!(findings[0].text.ends_with(&says), "{findings:#?}");
+}
+
+#[test]
+fn a_lost_row_that_a_checkpoint_was_set_after_is_named() {
+    let sandbox = Sandbox::new();
+    let lost = &sandbox.checkpoints()[1].granule_id;
+    let findings = sandbox.after(&format!("DELETE FROM granule WHERE granule_id = '{lost}'"));
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
+    assert_eq!(findings[2].granule.as_ref(), Some(lost));
+    assert!(findings[2].text.starts_with("the registry does not hold this granule"));
+}
+
+#[test]
+fn an_added_row_is_counted_between_its_checkpoints() {
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    let findings = sandbox.after(&format!(
+        "INSERT INTO granule SELECT id, 'granule.00005x', {}, NULL, NULL FROM dataset",
+        micros(2)
+    ));
+    assert_eq!(
+        codes(&findings),
+        [Code::Identifier, Code::Count, Code::Checkpoint],
+        "{findings:#?}"
+    );
+    assert_eq!(findings[1].timestamp, Some(second(2)));
+    assert!(findings[1].text.contains("2 instances in a row have 1 too many"), "{findings:#?}");
+    let counted = checkpoints[0].granules;
+    let says =
+        format!("the registry has {} granules where the checkpoint counts {counted}", counted + 1);
+    assert!(findings[2].text.ends_with(&says), "{findings:#?}");
+}
+
+#[test]
+fn an_altered_missing_or_misplaced_checkpoint_is_named_alone() {
+    let number = Sandbox::new().checkpoints().len();
+    for index in [0, 1, number - 1] {
+        for sql in [
+            "UPDATE checkpoint SET chain = unhex('00' || substr(hex(chain), 3)) WHERE granule_id = ",
+            "UPDATE checkpoint SET granules = granules + 1 WHERE granule_id = ",
+            "DELETE FROM checkpoint WHERE granule_id = ",
+        ] {
+            let sandbox = Sandbox::new();
+            let granule_id = &sandbox.checkpoints()[index].granule_id;
+            let findings = sandbox.after(&format!("{sql}'{granule_id}'"));
+            assert_eq!(codes(&findings), [Code::Checkpoint], "{sql} {findings:#?}");
+            assert_eq!(findings[0].granule.as_ref(), Some(granule_id));
+        }
+    }
+    let number_of = |n: usize| (0..n).map(|n| format!("absent.{n}"));
+    let absent = number_of(100_000).find(|id| accession::chain::stands_after(id)).unwrap();
+    for misplaced in ["granule.00001", "granule.00001x", "zzz", &absent] {
+        let findings = Sandbox::new().after(&format!(
+            "INSERT INTO checkpoint SELECT id, '{misplaced}', zeroblob(16), 2 FROM dataset"
+        ));
+        assert_eq!(codes(&findings), [Code::Checkpoint], "{findings:#?}");
+        assert_eq!(findings[0].granule.as_deref(), Some(misplaced));
+    }
+}
+
+#[test]
+fn an_altered_checkpoint_beside_a_lost_row_does_not_hide_where_the_row_was() {
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    let (altered, before, after) = (&checkpoints[0], &checkpoints[1], &checkpoints[2]);
+    sandbox.alter(&format!(
+        "UPDATE checkpoint SET chain = zeroblob(16) WHERE granule_id = '{}'",
+        altered.granule_id
+    ));
+    let findings = sandbox.after(&format!(
+        "DELETE FROM granule
+         WHERE granule_id = (SELECT min(granule_id) FROM granule WHERE granule_id > '{}')",
+        before.granule_id
+    ));
+    let found: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.code == Code::Checkpoint).collect();
+    assert_eq!(found.len(), 2, "{findings:#?}");
+    assert_eq!(found[0].granule.as_ref(), Some(&altered.granule_id));
+    assert!(found[0].text.contains("the granule rows give"), "{findings:#?}");
+    assert_eq!(found[1].granule.as_ref(), Some(&after.granule_id));
+    assert!(found[1].text.contains("the registry has"), "{findings:#?}");
+}
+
+#[test]
+fn the_loss_of_all_checkpoints_is_a_few_findings() {
+    for sql in ["DELETE FROM checkpoint", "UPDATE checkpoint SET chain = zeroblob(16)"] {
+        let findings = Sandbox::new().after(sql);
+        assert!((1..=10).contains(&findings.len()), "{sql}: {findings:#?}");
+        assert!(findings.iter().all(|finding| finding.code == Code::Checkpoint));
+    }
+}

@@ -1,0 +1,178 @@
+//! What was altered in the history or the granule rows is named, in few words.
+
+use accession::{Code, Verification};
+
+use crate::sandbox::{Sandbox, codes, micros, name, only, registry_of, second};
+
+#[test]
+fn an_untouched_registry_verifies() {
+    assert_eq!(Sandbox::new().verify(), []);
+    assert_eq!(Sandbox::new().with_subsets().verify(), []);
+}
+
+#[test]
+fn one_byte_of_one_identifier_names_that_instance_and_no_other() {
+    for seconds in 0..4 {
+        let findings = Sandbox::new().after(&format!(
+            "UPDATE instance SET identifier = unhex('00' || substr(hex(identifier), 3)) WHERE timestamp = {}",
+            micros(seconds)
+        ));
+        assert_eq!(codes(&findings), [Code::Identifier], "{findings:#?}");
+        assert_eq!(findings[0].timestamp, Some(second(seconds)));
+    }
+}
+
+#[test]
+fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
+    // Held in the first three instances only: no checkpoint counts it now.
+    let findings = Sandbox::new().after(
+        "UPDATE granule SET granule_id = 'granule.05000x' WHERE granule_id = 'granule.05000'",
+    );
+    assert_eq!(codes(&findings), [Code::Identifier], "{findings:#?}");
+    assert_eq!(findings[0].timestamp, Some(second(0)));
+    assert!(findings[0].text.contains("3 instances in a row"), "{findings:#?}");
+
+    let sandbox = Sandbox::new();
+    let checkpoints = sandbox.checkpoints();
+    assert!(checkpoints.len() >= 3, "enough to lie between two");
+    let (before, after) = (&checkpoints[0], &checkpoints[1]);
+    let findings = sandbox.after(&format!(
+        "UPDATE granule SET granule_id = granule_id || 'x'
+         WHERE granule_id = (SELECT min(granule_id) FROM granule WHERE granule_id > '{}')",
+        before.granule_id
+    ));
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Checkpoint], "{findings:#?}");
+    assert!(findings[0].text.contains("4 instances in a row"), "{findings:#?}");
+    assert_eq!(findings[1].granule.as_deref(), Some(after.granule_id.as_str()));
+    let text = &findings[1].text;
+    assert!(text.contains(&format!("after {:?}, up to", before.granule_id)), "{text}");
+    assert!(text.ends_with(&format!("as many: {}", after.granules - before.granules)), "{text}");
+}
+
+#[test]
+fn an_altered_date_names_its_granule() {
+    for (sql, what) in [
+        (
+            "UPDATE granule SET ingested = ingested + 1 WHERE granule_id = 'granule.00500'",
+            "ingested",
+        ),
+        ("UPDATE granule SET deleted = deleted + 1 WHERE granule_id = 'granule.05000'", "deleted"),
+    ] {
+        let findings = Sandbox::new().after(sql);
+        let finding = only(&findings, Code::Date);
+        assert!(finding.text.starts_with(what), "{finding:?}");
+        assert!(sql.contains(finding.granule.as_deref().unwrap()));
+        assert!(findings.len() <= 4, "{findings:#?}");
+    }
+}
+
+#[test]
+fn a_date_moved_to_another_change_is_one_wrong_count() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE granule SET ingested = {} WHERE granule_id = 'granule.00500'",
+        micros(1)
+    ));
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+    assert!(findings.iter().all(|finding| finding.timestamp == Some(second(0))));
+}
+
+#[test]
+fn an_altered_timestamp_of_an_instance_names_the_first_granule_and_counts_the_others() {
+    let findings = Sandbox::new().after(&format!(
+        "UPDATE instance SET timestamp = timestamp + 1 WHERE timestamp = {}",
+        micros(0)
+    ));
+    assert_eq!(codes(&findings), [Code::Count, Code::Date], "{findings:#?}");
+    assert_eq!(findings[1].granule.as_deref(), Some("granule.00000"));
+    assert!(findings[1].text.contains("and 5999 more granules, the last is \"granule.05999\""));
+}
+
+#[test]
+fn a_removed_instance_is_one_finding_for_what_it_ingested_and_deleted() {
+    for (seconds, granules) in [(1, "granule.00010"), (2, "granule.00010")] {
+        let sql = format!("DELETE FROM instance WHERE timestamp = {}", micros(seconds));
+        let findings = Sandbox::new().after(&sql);
+        assert_eq!(only(&findings, Code::Date).granule.as_deref(), Some(granules));
+        assert!(findings.len() <= 2, "{findings:#?}");
+    }
+}
+
+#[test]
+fn the_loss_of_the_whole_history_is_a_few_findings() {
+    let findings = Sandbox::new().after("DELETE FROM instance");
+    assert!((1..=10).contains(&findings.len()), "{findings:#?}");
+    let dates = findings.iter().filter(|finding| finding.code == Code::Date).count();
+    assert_eq!(dates, 5, "three times of ingest and two of deletion: {findings:#?}");
+}
+
+#[test]
+fn an_added_instance_is_named() {
+    let findings = Sandbox::new().after(&format!(
+        "INSERT INTO instance
+         SELECT dataset_id, timestamp + 1, zeroblob(16), granules, 1, 0, recorded, NULL, NULL
+         FROM instance WHERE timestamp = {}",
+        micros(1)
+    ));
+    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+}
+
+#[test]
+fn an_altered_count_or_recording_is_named_alone() {
+    for (column, seconds, code) in [
+        ("granules = granules + 1", 1, Code::Count),
+        ("ingested = ingested + 1", 2, Code::Count),
+        ("deleted = deleted + 1", 1, Code::Count),
+        ("recorded = timestamp - 1", 3, Code::Recorded),
+    ] {
+        let sandbox = Sandbox::new();
+        let sql = format!("UPDATE instance SET {column} WHERE timestamp = {}", micros(seconds));
+        let findings = sandbox.after(&sql);
+        assert_eq!(codes(&findings), [code], "{sql}: {findings:#?}");
+        assert_eq!(findings[0].timestamp, Some(second(seconds)));
+    }
+}
+
+#[test]
+fn counts_that_are_off_by_the_same_number_are_one_finding() {
+    let findings =
+        Sandbox::new().after("UPDATE instance SET granules = granules + 7 WHERE timestamp >= 0");
+    assert_eq!(codes(&findings), [Code::Count], "{findings:#?}");
+    assert!(findings[0].text.contains("4 instances in a row have 7 too few"), "{findings:#?}");
+}
+
+#[test]
+fn a_granule_held_twice_at_once_is_named() {
+    let findings = Sandbox::new().with_subsets().after(&format!(
+        "INSERT INTO granule SELECT dataset_id, granule_id, {}, NULL, NULL FROM granule WHERE granule_id = 'granule.00002'",
+        micros(2)
+    ));
+    assert_eq!(only(&findings, Code::Overlap).granule.as_deref(), Some("granule.00002"));
+    assert_eq!(codes(&findings), [Code::Count, Code::Overlap], "{findings:#?}");
+}
+
+#[test]
+fn an_id_that_no_granule_can_have_is_named() {
+    let findings = Sandbox::new().after(
+        "UPDATE granule SET granule_id = 'a' || char(10) WHERE granule_id = 'granule.00020'",
+    );
+    assert_eq!(only(&findings, Code::GranuleId).granule.as_deref(), Some("a\n"));
+    assert!(findings.len() <= 4, "{findings:#?}");
+}
+
+#[test]
+fn what_is_wrong_is_found_and_never_repaired() {
+    let sandbox = Sandbox::new();
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.05999'");
+    let bytes = std::fs::read(&sandbox.path).unwrap();
+    assert_eq!(sandbox.verify(), findings);
+    assert_eq!(std::fs::read(&sandbox.path).unwrap(), bytes);
+}
+
+#[test]
+fn a_json_row_has_the_fields_of_the_contract() {
+    let sandbox = Sandbox::empty();
+    let registry = registry_of(&sandbox.path, 0..1);
+    let json = |verification: &Verification| serde_json::to_string(verification).unwrap();
+    let row = json(&registry.verify(&name("D0000")).unwrap());
+    assert_eq!(row, r#"{"dataset":"D0000","identifiers":4,"mismatches":[],"ok":true}"#);
+}

@@ -1,0 +1,164 @@
+//! A registry file to alter as the sqlite3 shell would.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use accession::{
+    Access, Change, Code, DatasetName, Finding, GranuleId, Moment, Named, Registry, Stamp,
+    Timestamp, Verification, Verified, Wanted,
+};
+use rusqlite::Connection;
+
+pub fn name(text: &str) -> DatasetName {
+    text.parse().unwrap()
+}
+
+pub fn granule(n: usize) -> GranuleId {
+    granule_id(n).parse().unwrap()
+}
+
+pub fn granule_id(n: usize) -> String {
+    format!("granule.{n:05}")
+}
+
+/// So many seconds after an instant of 2001.
+pub fn second(seconds: i64) -> Timestamp {
+    let start: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
+    Timestamp::from_micros(start.as_micros() + seconds * 1_000_000).unwrap()
+}
+
+pub fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+pub fn ingest_and_delete(
+    registry: &Registry,
+    dataset: &str,
+    seconds: i64,
+    ingest: impl IntoIterator<Item = usize>,
+    delete: impl IntoIterator<Item = usize>,
+) {
+    let mut change = Change::new();
+    change.create_dataset();
+    ingest.into_iter().for_each(|n| change.ingest(granule(n)).unwrap());
+    delete.into_iter().for_each(|n| change.delete(granule(n)).unwrap());
+    registry.change(&name(dataset), &change, &Stamp::at(second(seconds), now())).unwrap();
+}
+
+/// A registry file whose dataset `dataset` has four changes over 6,000 granules.
+pub struct Sandbox {
+    _directory: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+/// A stored checkpoint, and how many granules it counts.
+pub struct Stored {
+    pub granule_id: String,
+    pub granules: u64,
+}
+
+impl Sandbox {
+    pub fn new() -> Self {
+        let sandbox = Sandbox::empty();
+        let registry = Registry::create(&sandbox.path).unwrap();
+        ingest_and_delete(&registry, "dataset", 0, 0..6_000, []);
+        ingest_and_delete(&registry, "dataset", 1, [], 10..12);
+        ingest_and_delete(&registry, "dataset", 2, 10..11, []);
+        ingest_and_delete(&registry, "dataset", 3, 6_000..6_010, 5_000..5_001);
+        sandbox
+    }
+
+    pub fn empty() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        Sandbox { _directory: directory, path }
+    }
+
+    /// Cites two subsets of what was held after the third change: by a pattern, and by names.
+    pub fn with_subsets(self) -> Self {
+        let registry = Registry::open(&self.path, Access::Write).unwrap();
+        let mut named = Named::new();
+        [1, 2, 3].into_iter().for_each(|n| named.add(granule(n)).unwrap());
+        let patterns = vec!["granule.0000*".parse().unwrap()];
+        for wanted in [Wanted::Patterns(patterns), Wanted::Named(named)] {
+            let at = Some(Moment::Instant(second(2)));
+            registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+        }
+        self
+    }
+
+    pub fn verify(&self) -> Vec<Finding> {
+        let registry = Registry::open(&self.path, Access::Read).unwrap();
+        assert_eq!(registry.check_file().unwrap(), []);
+        let verification = registry.verify(&name("dataset")).unwrap();
+        assert_eq!(verification.ok, verification.mismatches.is_empty());
+        verification.mismatches
+    }
+
+    /// Alters the file as the sqlite3 shell would.
+    pub fn alter(&self, sql: &str) {
+        let connection = Connection::open(&self.path).unwrap();
+        assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
+    }
+
+    /// Alters the file, and verifies.
+    pub fn after(&self, sql: &str) -> Vec<Finding> {
+        self.alter(sql);
+        self.verify()
+    }
+
+    pub fn checkpoints(&self) -> Vec<Stored> {
+        let connection = Connection::open(&self.path).unwrap();
+        let mut statement = connection
+            .prepare("SELECT granule_id, granules FROM checkpoint ORDER BY granule_id")
+            .unwrap();
+        let rows = statement.query_map([], |row| {
+            Ok(Stored { granule_id: row.get(0)?, granules: row.get::<_, i64>(1)? as u64 })
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    }
+}
+
+pub fn micros(seconds: i64) -> i64 {
+    second(seconds).as_micros()
+}
+
+/// The codes of the findings, in their order.
+pub fn codes(findings: &[Finding]) -> Vec<Code> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+/// The only finding of a kind.
+#[track_caller]
+pub fn only(findings: &[Finding], code: Code) -> &Finding {
+    let mut of_code = findings.iter().filter(|finding| finding.code == code);
+    let first = of_code.next();
+    assert!(first.is_some() && of_code.next().is_none(), "one {code:?}: {findings:#?}");
+    first.unwrap()
+}
+
+pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
+    let mut shown = Vec::new();
+    let verified = registry.verify_all(&[], |verification| {
+        shown.push(verification);
+        Ok::<_, accession::Error>(())
+    });
+    (verified.unwrap(), shown)
+}
+
+/// The datasets that have findings, in the order in which they were shown. `None`: the file.
+pub fn with_findings(shown: &[Verification]) -> Vec<Option<&str>> {
+    let damaged = shown.iter().filter(|verification| !verification.ok);
+    damaged.map(|verification| verification.dataset.as_ref().map(DatasetName::as_str)).collect()
+}
+
+pub fn registry_of(path: &Path, datasets: Range<usize>) -> Registry {
+    let registry = Registry::create(path).unwrap();
+    for n in datasets {
+        let dataset = format!("D{n:04}");
+        (0..4).for_each(|change| {
+            ingest_and_delete(&registry, &dataset, change, [change as usize], []);
+        });
+    }
+    registry
+}

@@ -1,0 +1,85 @@
+//! What was altered in cited subsets is named, and many subsets cost no more than a few.
+
+use accession::{Code, Finding, Moment, Named, Registry, Wanted};
+
+use crate::sandbox::{Sandbox, granule, ingest_and_delete, name, now, second};
+
+#[test]
+fn an_altered_subset_is_named_alone() {
+    for (sql, granule) in [
+        ("UPDATE saved_selection SET identifier = zeroblob(16) WHERE id = 1", None),
+        ("UPDATE saved_selection SET granules = granules + 1 WHERE id = 2", None),
+        ("UPDATE saved_selection SET patterns = '[\"granule.0001?\"]' WHERE id = 1", None),
+        ("DELETE FROM named_granule WHERE granule_id = 'granule.00002'", None),
+        ("UPDATE saved_selection SET timestamp = timestamp + 1 WHERE id = 2", None),
+        (
+            "UPDATE named_granule SET granule_id = 'granule.9' WHERE granule_id = 'granule.00003'",
+            Some("granule.9"),
+        ),
+    ] {
+        let found = Sandbox::new().with_subsets().after(sql);
+        assert!((1..=2).contains(&found.len()), "{sql}: {found:#?}");
+        assert!(found.iter().all(|finding| finding.code == Code::Subset), "{sql}: {found:#?}");
+        assert_eq!(found[0].granule.as_deref(), granule, "{sql}: {found:#?}");
+    }
+    let sql = "UPDATE saved_selection SET patterns = '[\"granule.0000?\"]' WHERE id = 1";
+    assert_eq!(Sandbox::new().with_subsets().after(sql), [], "they select the same");
+}
+
+#[test]
+fn a_lost_row_that_a_subset_names_is_named() {
+    let sandbox = Sandbox::new().with_subsets();
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00002'");
+    let subsets: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.code == Code::Subset).collect();
+    assert_eq!(subsets.len(), 2, "of the pattern, and of the names: {findings:#?}");
+    assert!(subsets.iter().any(|finding| finding.granule.as_deref() == Some("granule.00002")));
+    assert!(findings.len() <= 5, "{findings:#?}");
+}
+
+#[test]
+fn a_lost_row_of_many_subsets_is_a_few_findings() {
+    let sandbox = Sandbox::empty();
+    let registry = Registry::create(&sandbox.path).unwrap();
+    for seconds in 0..100 {
+        let n = seconds as usize;
+        ingest_and_delete(&registry, "dataset", seconds, n * 10..n * 10 + 10, []);
+        let wanted = Wanted::Patterns(vec!["*".parse().unwrap()]);
+        let other = Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]);
+        for wanted in [wanted, other] {
+            let at = Some(Moment::Instant(second(seconds)));
+            registry.cite_subset(&name("dataset"), at, &wanted, second(seconds)).unwrap();
+        }
+        let mut named = Named::new();
+        named.add(granule(3)).unwrap();
+        named.add(granule(n * 10 + 4)).unwrap();
+        registry.cite_subset(&name("dataset"), None, &Wanted::Named(named), now()).unwrap();
+    }
+    drop(registry);
+    assert_eq!(sandbox.verify(), []);
+    let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00003'");
+    assert!(findings.len() <= 10, "{findings:#?}");
+    let of_subsets = findings.iter().filter(|finding| finding.code == Code::Subset);
+    let named: Vec<&str> = of_subsets.filter_map(|finding| finding.granule.as_deref()).collect();
+    assert_eq!(named, ["granule.00003"], "{findings:#?}");
+}
+
+#[test]
+fn the_patterns_of_many_subsets_are_tried_on_the_granules_with_their_prefixes() {
+    let registry = Registry::in_memory().unwrap();
+    ingest_and_delete(&registry, "dataset", 0, 0..20_000, []);
+    ingest_and_delete(&registry, "dataset", 1, 20_000..20_001, []);
+    let cite = |pattern: String, seconds| {
+        let wanted = Wanted::Patterns(vec![pattern.parse().unwrap()]);
+        let at = Some(Moment::Instant(second(seconds)));
+        registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+    };
+    for n in 0..200 {
+        cite(format!("granule.{n:03}*"), 0);
+    }
+    let verification = registry.verify(&name("dataset")).unwrap();
+    assert_eq!((verification.mismatches, verification.identifiers), (vec![], 202));
+    assert_eq!(verification.work.rows, 20_001);
+    // Each granule has one of the prefixes. The granule ingested later is in no subset.
+    assert_eq!(verification.work.patterns_tried, 20_000);
+}
