@@ -1,30 +1,59 @@
-//! The register in which an archive enters its data granules.
+//! A registry of the data granules of an archive.
 //!
-//! A *registry* is one file. It says which exact set of granules a dataset held at any time, gives
-//! that set an identifier that every archive computes alike, and never forgets either.
+//! A *registry* is one file. It records which exact set of granules a dataset held at any time,
+//! gives each such set an identifier that every archive computes alike, and keeps both for ever: an
+//! identifier that was published always resolves to its granules.
 //!
-//! # The first day of the seed document
+//! # A change
+//!
+//! A dataset changes by ingesting granules and by deleting them, which marks them as deleted: nothing
+//! is ever erased. One change is one transaction, and leads to a new identifier.
 //!
 //! ```
-//! use accession::{Access, Change, GranuleId, Registry, Selection, Stamp};
+//! use accession::{Change, DatasetName, GranuleId, Registry, Selection, Stamp};
 //!
-//! let folder = tempfile::tempdir()?;
-//! let mut registry = Registry::create(&folder.path().join("accession.db"))?;
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("accession.db");
+//! let registry = Registry::create(&path)?;
+//! let dataset: DatasetName = "US.FOOL2.002".parse()?;
 //!
-//! // US ingests a granule on 2001-01-02, and enters it today.
-//! let dataset: accession::DatasetName = "US.FOOL2.002".parse()?;
-//! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
-//! let change = Change { ingest: vec![granule_id.into()], create: true, ..Change::default() };
-//! let stamp = Stamp {
-//!     at: Some("2001-01-02T00:00:00Z".parse()?),
-//!     now: "2026-01-01T00:00:00Z".parse()?,
-//! };
-//! registry.change(&dataset, change, stamp)?;
+//! let mut change = Change::new();
+//! change.ingest("FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse::<GranuleId>()?)?;
+//! change.create_dataset();
+//! // It took effect on 2001-01-02, and is entered years later.
+//! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
+//! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
+//! let identifier = applied.instance.expect("the granule is new").identifier;
+//! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
-//! // A reader asks what was in force on a later day.
+//! // Questions are asked on a snapshot: what was in force on a later day?
+//! let snapshot = registry.snapshot()?;
 //! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
-//! let selected = registry.select(&selection)?;
-//! assert_eq!(selected.instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
+//! let selected = snapshot.select(&selection)?;
+//! assert_eq!(selected.set.identifier(), identifier);
+//!
+//! // A long list needs no snapshot: it is read page by page, and can be stopped at any time.
+//! let granules = snapshot.granules(&selected.set)?;
+//! drop(snapshot);
+//! for granule in granules {
+//!     println!("{}", granule?.granule_id);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The identifier of a list
+//!
+//! A reader who holds files and an identifier from a paper needs no registry:
+//!
+//! ```
+//! use accession::{GranuleId, Listing};
+//!
+//! let mut listing = Listing::new();
+//! for text in ["FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204"] {
+//!     listing.add(text.parse::<GranuleId>()?)?;
+//! }
+//! let identified = listing.identify()?;
+//! assert_eq!(identified.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -32,24 +61,24 @@
 //!
 //! Each may use only those below it:
 //!
-//! - [`citation`]: citations in every format, and what is known of a pasted one
 //! - [`mirror`]: manifests, and whether a mirror holds the same set
-//! - [`input`]: other people's files: a stream of ids, each with its place
+//! - [`citation`]: citations in every format, and what is known of a pasted one
+//! - [`input`]: other people's files: a stream of ids, each with its source location
 //! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
-//! - [`store`]: the file; all SQL, and nothing but SQL
+//! - `store`, which is private: the file; all SQL, and nothing but SQL
+//! - [`chain`]: the rule, the sweep; no I/O
+//! - [`disk`]: files that appear whole, and temporary ones
 //! - [`minting`]: the two id helpers: unique granule ids, payment ids
-//! - [`chain`]: the rule, the rewind, the sweep; no I/O
-//! - [`model`]: values that cannot be wrong
+//! - [`model`]: values that are checked when they are made
+//!
+//! Time is an argument throughout: the library reads no clock of its own.
 
 pub mod chain;
 pub mod citation;
-
 pub mod disk;
 pub mod input;
-
 pub mod minting;
 pub mod mirror;
-
 pub mod model;
 pub mod registry;
 mod store;
@@ -61,4 +90,11 @@ pub use model::{
     SourceLocation, Subset, Timestamp, TimestampError, WebAddress, WebAddressError, Withdrawal,
     Year, YearError, quoted,
 };
-pub use registry::*;
+pub use registry::{
+    Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, Code, Counts,
+    DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Expected, Export, Exported,
+    Finding, FoundPeriod, Granules, History, Identified, Import, Imported, Lease, Listed, Listing,
+    MaxDelete, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, RecordVersion, Registry,
+    Resolution, Resolved, Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp,
+    StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory,
+};
