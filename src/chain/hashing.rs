@@ -31,6 +31,8 @@ pub struct Hashing<'scope, 'env, F> {
     /// `None` means that no batch has been full yet.
     thread: Option<HashingThread<'scope>>,
     batch: Batch,
+    /// How many of the ids that were added the last instance holds.
+    held: u64,
     on_checkpoint: F,
 }
 
@@ -51,20 +53,30 @@ struct Batch {
     ends: Vec<usize>,
     /// The instances that hold each id.
     instances: Vec<Range<usize>>,
-    /// The index of each id that a checkpoint follows, and the identifier of the last instance after
-    /// that id, once it is hashed.
-    checkpoints: Vec<(usize, Identifier)>,
+    /// The ids that a checkpoint follows.
+    checkpoints: Vec<Reached>,
+}
+
+/// A checkpoint that the hashing reaches.
+#[derive(Clone, Copy)]
+struct Reached {
+    /// The index of the id in its batch.
+    index: usize,
+    /// The identifier of the last instance up to that id, once it is hashed.
+    identifier: Identifier,
+    /// How many ids the last instance holds up to that id, of those that were added here.
+    held: u64,
 }
 
 impl<'scope, 'env, F, E> Hashing<'scope, 'env, F>
 where
-    F: FnMut(&str, Identifier) -> Result<(), E>,
+    F: FnMut(&str, Identifier, u64) -> Result<(), E>,
 {
     /// Continues `sweep`.
     ///
     /// For each id that the last instance holds and that a checkpoint follows, in order,
-    /// `on_checkpoint` is called with the id and the identifier of the last instance's granules up to
-    /// that id. [`Hashing::hold`] and [`Hashing::finish`] make these calls.
+    /// `on_checkpoint` is called with the id, the identifier of the last instance's granules up to that
+    /// id, and how many of these were added here. [`Hashing::hold`] and [`Hashing::finish`] make these calls.
     pub fn new(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
         Hashing {
             scope,
@@ -72,6 +84,7 @@ where
             sweep: Some(sweep),
             thread: None,
             batch: Batch::default(),
+            held: 0,
             on_checkpoint,
         }
     }
@@ -85,8 +98,13 @@ where
         if self.batch.is_full() {
             self.hand_over()?;
         }
-        if !instances.is_empty() && instances.end == self.instances && is_checkpoint(granule_id) {
-            self.batch.checkpoints.push((self.batch.ends.len(), Identifier::EMPTY));
+        if !instances.is_empty() && instances.end == self.instances {
+            self.held += 1;
+            if is_checkpoint(granule_id) {
+                let index = self.batch.ends.len();
+                let (identifier, held) = (Identifier::EMPTY, self.held);
+                self.batch.checkpoints.push(Reached { index, identifier, held });
+            }
         }
         self.batch.push(granule_id, instances);
         Ok(())
@@ -181,9 +199,9 @@ impl Batch {
     fn hash(&mut self, sweep: &mut Sweep) {
         let mut hashed = 0;
         for checkpoint in 0..self.checkpoints.len() {
-            let end = self.checkpoints[checkpoint].0 + 1;
+            let end = self.checkpoints[checkpoint].index + 1;
             self.hold(hashed..end, sweep);
-            self.checkpoints[checkpoint].1 = sweep.latest();
+            self.checkpoints[checkpoint].identifier = sweep.latest();
             hashed = end;
         }
         self.hold(hashed..self.ends.len(), sweep);
@@ -198,11 +216,11 @@ impl Batch {
 
     fn report_checkpoints<E>(
         &self,
-        on_checkpoint: &mut impl FnMut(&str, Identifier) -> Result<(), E>,
+        on_checkpoint: &mut impl FnMut(&str, Identifier, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.checkpoints
-            .iter()
-            .try_for_each(|&(index, chain)| on_checkpoint(self.granule_id(index), chain))
+        self.checkpoints.iter().try_for_each(|reached| {
+            on_checkpoint(self.granule_id(reached.index), reached.identifier, reached.held)
+        })
     }
 }
 
@@ -211,11 +229,11 @@ mod tests {
     use super::super::Chain;
     use super::*;
 
-    fn hashed(count: usize) -> (Identifier, u64, Vec<(String, Identifier)>) {
+    fn hashed(count: usize) -> (Identifier, u64, Vec<(String, Identifier, u64)>) {
         let mut checkpoints = Vec::new();
         let sweep = std::thread::scope(|scope| {
-            let on_checkpoint = |granule_id: &str, chain| {
-                checkpoints.push((granule_id.to_owned(), chain));
+            let on_checkpoint = |granule_id: &str, chain, held| {
+                checkpoints.push((granule_id.to_owned(), chain, held));
                 Ok::<(), ()>(())
             };
             let mut hashing = Hashing::new(scope, Sweep::over(1), on_checkpoint);
@@ -237,7 +255,7 @@ mod tests {
                 let granule_id = format!("granule.{n:08}");
                 chain.push(&granule_id);
                 if is_checkpoint(&granule_id) {
-                    checkpoints.push((granule_id, chain.identifier()));
+                    checkpoints.push((granule_id, chain.identifier(), n as u64 + 1));
                 }
             }
             assert_eq!(hashed(count), (chain.identifier(), count as u64, checkpoints));
@@ -248,7 +266,7 @@ mod tests {
     #[test]
     fn an_error_of_on_checkpoint_ends_the_hashing_without_a_deadlock() {
         let result = std::thread::scope(|scope| {
-            let fail = |_: &str, _| Err("disk full");
+            let fail = |_: &str, _, _| Err("disk full");
             let mut hashing = Hashing::new(scope, Sweep::over(1), fail);
             for n in 0..20 * BATCH_IDS {
                 hashing.hold(&format!("granule.{n:08}"), 0..1)?;

@@ -1,7 +1,5 @@
 //! Verifying one dataset, in one pass over its granule rows.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
 
 use super::checkpoints::{Agreement, Checkpoints};
 use super::finding::{Code, Findings, Verification, VerifyWork, readable};
@@ -9,7 +7,7 @@ use super::history::{self, Recomputed, Stated};
 use super::intervals;
 use super::rows::Rows;
 use super::subsets::{Selected, Subsets};
-use crate::chain::{Hashing, Sweep, is_checkpoint};
+use crate::chain::{Hashing, Sweep};
 use crate::model::{DatasetName, Identifier, Timestamp, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -150,11 +148,8 @@ impl Pass<'_> {
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
-        // The counts of the checkpoints that are being hashed; they come back in order.
-        let counts = RefCell::new(VecDeque::new());
         let (sweep, selected) = std::thread::scope(|scope| {
-            let compare = |granule_id: &str, chain: Identifier| -> Result<()> {
-                let granules = counts.borrow_mut().pop_front().unwrap_or_default();
+            let compare = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
                 checkpoints.compare(granule_id, chain, granules)
             };
             let mut hashing = Hashing::new(scope, Sweep::over(history.len()), compare);
@@ -163,10 +158,6 @@ impl Pass<'_> {
                 progress.advance()?;
                 let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
                 selecting.held(granule_id, period)?;
-                let is_held_latest = !span.is_empty() && span.end == history.len();
-                if is_held_latest && is_checkpoint(granule_id) {
-                    counts.borrow_mut().push_back(rows.held_latest);
-                }
                 hashing.hold(granule_id, span)
             })?;
             Ok::<_, Error>((hashing.finish()?, selecting.finish()?))

@@ -32,7 +32,7 @@ struct Recomputed {
     granules: u64,
 }
 
-type NoCheckpoint = fn(&str, Identifier) -> Result<()>;
+type NoCheckpoint = fn(&str, Identifier, u64) -> Result<()>;
 
 /// The pass over the granule rows for the subsets of patterns: one sweep, as over a history, in
 /// which each subset is an instance.
@@ -97,7 +97,7 @@ impl Subsets {
         let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
             patterns(&self.by_pattern[subsets.start]).iter().map(move |pattern| (pattern, criteria))
         });
-        let nothing: NoCheckpoint = |_, _| Ok(());
+        let nothing: NoCheckpoint = |_, _, _| Ok(());
         Selecting {
             hashing: Hashing::new(scope, Sweep::over(timestamps.len()), nothing),
             patterns: Patterns::of(used),

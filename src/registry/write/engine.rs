@@ -4,10 +4,10 @@
 //! takes their events in canonical order, a batch of granules at a time, and costs one pass over the
 //! granules from the checkpoint before the first of them on, for all instants together ([`Sweep`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use super::stamp::Stamp;
-use crate::chain::{Hashing, Sweep, is_checkpoint};
+use crate::chain::{Hashing, Sweep};
 use crate::model::{
     Checkpoint, DatasetName, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
 };
@@ -499,15 +499,12 @@ fn sweep(
     let held_before = latest.as_ref().map_or(0, |latest| latest.granules);
     let before = resume.granules_before(held_before);
     let mut rows = 0;
-    // Rows of the stored history, and granules of the newest instance, that come after the resume
-    // point.
-    let (mut stored, mut held) = (0, 0);
-    // The counts of the checkpoints that are being hashed; they come back in order.
-    let counts = std::cell::RefCell::new(VecDeque::new());
+    // Rows of the stored history after the resume point.
+    let mut stored = 0;
     let mut checkpoints = Checkpoints { addition, batch: Vec::new(), stored: 0 };
     let sweep = std::thread::scope(|scope| {
-        let leave_checkpoint = |granule_id: &str, chain: Identifier| -> Result<()> {
-            let granules = counts.borrow_mut().pop_front().flatten();
+        let leave_checkpoint = |granule_id: &str, chain: Identifier, held: u64| -> Result<()> {
+            let granules = before.map(|before| before + held);
             let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(name))?;
             checkpoints.add(Checkpoint { granule_id, chain, granules })
         };
@@ -518,12 +515,6 @@ fn sweep(
             let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
             stored += u64::from(is_stored);
             let (granule_id, span) = span(name, times, period)?;
-            if !span.is_empty() && span.end == times.len() {
-                held += 1;
-                if is_checkpoint(granule_id) {
-                    counts.borrow_mut().push_back(before.map(|before: u64| before + held));
-                }
-            }
             hashing.hold(granule_id, span)
         })?;
         hashing.finish()
