@@ -18,9 +18,6 @@ pub struct Primary {
     _folder: Option<tempfile::TempDir>,
 }
 
-/// How an SQLite database begins (sqlite.org/fileformat.html § 1.3).
-const SQLITE: &[u8] = b"SQLite format 3\0";
-
 impl Primary {
     /// Opens a registry file to read from it, even while its owner writes; or reads a manifest,
     /// gzip or not, and checks every identifier in it, by rebuilding it in a temporary registry.
@@ -39,14 +36,15 @@ impl Primary {
     ) -> Result<Self> {
         let mut file =
             File::open(path).map_err(|source| Error::File { path: path.into(), source })?;
-        let mut magic = Vec::new();
-        let read = (&mut file).take(SQLITE.len() as u64).read_to_end(&mut magic);
+        let mut beginning = Vec::new();
+        let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
         read.map_err(|source| Error::File { path: path.into(), source })?;
-        if magic != SQLITE {
-            let whole = io::Cursor::new(magic).chain(file);
+        if !registry::is_registry(&beginning) {
+            let whole = io::Cursor::new(beginning).chain(file);
             return Primary::from_manifest(whole, &path.to_string_lossy(), mirror, named, now);
         }
-        // SQLite's locks on a file go when any other handle on it is closed: not later than now.
+        // Closing any handle on a file drops the locks of this process on it, so this one is closed
+        // before the registry is opened.
         drop(file);
         Primary::of(Registry::open(path, Access::Read)?, None, mirror, named)
     }

@@ -48,8 +48,9 @@ mod sqlite;
 pub use error::Error;
 pub use sqlite::{Access, BUSY_WAIT, Withdrawn};
 pub(crate) use sqlite::{
-    Begin, DatasetKey, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent, StoredPeriod,
-    StoredVersion, SubsetKey, Transaction, Watch, WorkerRow, limit_memory,
+    Begin, DatasetKey, MAGIC_BYTES, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent,
+    StoredPeriod, StoredVersion, SubsetKey, Transaction, Watch, WorkerRow, is_database,
+    limit_memory,
 };
 
 type Result<T> = std::result::Result<T, Error>;

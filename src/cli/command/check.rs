@@ -1,12 +1,13 @@
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 
 use accession::citation::check::{Checked, Verdict, check};
 use accession::citation::recognise::{self, Pasted};
+use accession::disk::scratch;
 use accession::{Access, Resolved, quoted};
 use anyhow::{Context, Result};
 
 use crate::cli::exit::Exit;
-use crate::cli::output::{count, in_force, one_line, selected_by};
+use crate::cli::output::{count, in_force, json, one_line, selected_by};
 use crate::cli::reading::CitationText;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -40,14 +41,21 @@ impl Args {
         let pasted = self.find()?;
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
+        // The verdicts are written to a temporary file first: they are all of one snapshot, and while
+        // that is open, nobody must wait for a terminal or a pipe.
+        let mut spool = BufWriter::new(scratch::file()?);
         let checked = check(&registry, &pasted, now, |verdict| {
             if session.is_json() {
-                session.json(&verdict)?;
+                json::write(&mut spool, &verdict)?;
+                writeln!(spool)?;
             } else {
-                write_verdict(session.out(), &verdict)?;
+                write_verdict(&mut spool, &verdict)?;
             }
             Ok::<_, anyhow::Error>(())
         })?;
+        let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
+        spool.rewind()?;
+        io::copy(&mut spool, session.out())?;
         if !session.is_json() {
             write_same_sets(session.out(), &checked)?;
             write_differences(session.out(), &checked)?;

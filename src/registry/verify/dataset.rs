@@ -1,6 +1,5 @@
 //! Verifying one dataset, in one pass over its granule rows.
 
-
 use super::checkpoints::{Agreement, Checkpoints};
 use super::finding::{Code, Findings, Verification, VerifyWork, readable};
 use super::history::{self, Recomputed, Stated};
