@@ -1,4 +1,4 @@
-//! Where the other side comes from.
+//! The primary of a mirror: a registry, or a manifest that is rebuilt.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,20 +14,20 @@ use crate::registry::{self, Access, Import, Registry, Stamp, Withdrawn};
 pub struct Primary {
     registry: Registry,
     dataset: DatasetName,
-    /// Where a manifest was rebuilt; gone with it.
-    _folder: Option<tempfile::TempDir>,
 }
 
 impl Primary {
     /// Opens a registry file to read from it, even while its owner writes; or reads a manifest,
-    /// gzip or not, and checks every identifier in it, by rebuilding it in a temporary registry.
+    /// compressed with gzip or not, and checks every identifier in it by rebuilding it in a temporary
+    /// registry.
     ///
-    /// The dataset is `named`, or the one of the mirror's name, or the only one there is.
+    /// The dataset is `named`; `None` means the one with the name of the mirror, or the only one.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]; [`Error::Input`]; [`Error::Change`]: a manifest that is wrong, with the
-    /// line; [`Error::NoPrimaryDataset`].
+    /// [`Error::File`]: the file cannot be read; [`Error::Registry`]: the registry cannot be opened,
+    /// or the manifest contradicts itself; [`Error::Input`]: a line of the manifest cannot be read;
+    /// [`Error::NoPrimaryDataset`].
     pub fn open(
         path: &Path,
         mirror: &DatasetName,
@@ -46,10 +46,10 @@ impl Primary {
         // Closing any handle on a file drops the locks of this process on it, so this one is closed
         // before the registry is opened.
         drop(file);
-        Primary::of(Registry::open(path, Access::Read)?, None, mirror, named)
+        Primary::of(Registry::open(path, Access::Read)?, mirror, named)
     }
 
-    /// Reads a manifest, as [`Primary::open`] does; `name` is how messages call it.
+    /// Reads a manifest, as [`Primary::open`] does; `name` is what messages call it.
     ///
     /// # Errors
     ///
@@ -63,9 +63,7 @@ impl Primary {
     ) -> Result<Self> {
         let reader = Reader::open(input::unzipped(file, name)?, name)?;
         let dataset = reader.dataset().name.clone();
-        let folder = tempfile::tempdir()
-            .map_err(|source| Error::File { path: std::env::temp_dir(), source })?;
-        let registry = Registry::create(&folder.path().join("primary.db"))?;
+        let registry = Registry::temporary()?;
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {})?;
         import.create_dataset();
@@ -73,15 +71,10 @@ impl Primary {
         if imported.instances.is_empty() {
             return Err(registry::Error::NoHistory { name: dataset }.into());
         }
-        Primary::of(registry, Some(folder), mirror, named)
+        Primary::of(registry, mirror, named)
     }
 
-    fn of(
-        registry: Registry,
-        folder: Option<tempfile::TempDir>,
-        mirror: &DatasetName,
-        named: Option<&DatasetName>,
-    ) -> Result<Self> {
+    fn of(registry: Registry, mirror: &DatasetName, named: Option<&DatasetName>) -> Result<Self> {
         let snapshot = registry.snapshot()?;
         let wanted = named.unwrap_or(mirror);
         let dataset = if snapshot.has_dataset(wanted)? {
@@ -95,7 +88,7 @@ impl Primary {
             }
         };
         drop(snapshot);
-        Ok(Primary { registry, dataset, _folder: folder })
+        Ok(Primary { registry, dataset })
     }
 
     /// Its registry.

@@ -18,9 +18,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The stored registry.
-    #[error("registry {}", quoted(&path.to_string_lossy()))]
+    #[error("{}", match path.as_os_str().is_empty() {
+        true => "the registry that is in no file".to_owned(),
+        false => format!("registry {}", quoted(&path.to_string_lossy())),
+    })]
     Store {
-        /// Which one; empty in memory.
+        /// Which one. Empty: it is in memory, or in a temporary file.
         path: PathBuf,
         /// What is wrong with it.
         source: store::Error,

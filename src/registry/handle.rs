@@ -117,6 +117,17 @@ impl Registry {
         Ok(Registry { store: Arc::new(store), monitor: None })
     }
 
+    /// Creates a registry in a temporary file without a name, for what does not fit into memory. It
+    /// is gone when its last clone is dropped, or the process is killed. It has one connection, as one
+    /// in memory has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `temporary`: the directory for temporary files cannot be used.
+    pub fn temporary() -> Result<Self> {
+        Ok(Registry { store: Arc::new(Store::temporary(BUSY_WAIT)?), monitor: None })
+    }
+
     /// Creates a new registry that has yet to be put in place at `path`.
     ///
     /// # Errors

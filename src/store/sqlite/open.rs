@@ -70,6 +70,20 @@ pub fn in_memory() -> Result<Opened> {
     Ok(Opened { connection, identity })
 }
 
+/// Creates an empty registry in a temporary file without a name, in the directory for temporary
+/// files: for what does not fit into memory. It no longer exists once the connection is closed, or the
+/// process is killed.
+///
+/// # Errors
+///
+/// [`Error::Temporary`].
+pub fn temporary() -> Result<Opened> {
+    let mut connection = connection::open_temporary().map_err(Error::of_temporary_file)?;
+    migrate::migrate(&mut connection).map_err(Error::of_temporary_file)?;
+    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
+    Ok(Opened { connection, identity })
+}
+
 impl Opened {
     /// Checks the schema, brings it up to date, and makes the connection fit for its access.
     fn prepare(self) -> Result<Self> {

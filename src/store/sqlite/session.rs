@@ -68,6 +68,15 @@ impl Store {
         Ok(Store::of(open::in_memory()?, busy_wait))
     }
 
+    /// Creates a registry in a temporary file without a name, which is gone when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`].
+    pub fn temporary(busy_wait: Duration) -> Result<Self> {
+        Ok(Store::of(open::temporary()?, busy_wait))
+    }
+
     /// Creates a registry beside `target`, which is there once it is put in place.
     ///
     /// # Errors
