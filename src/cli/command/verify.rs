@@ -1,10 +1,10 @@
 use std::io::{self, Write};
 
-use accession::{Access, DatasetName, Registry, Verification, Withdrawn, quoted};
+use accession::{Access, DatasetName, Verification, Verified, quoted};
 use anyhow::Result;
 
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, count};
+use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
@@ -25,71 +25,43 @@ pub struct Args {
 const COLUMNS: [Column; 3] =
     [Column::text("dataset"), Column::number("identifiers"), Column::text("result")];
 
-/// Datasets that are read at once.
-const PAGE_ROWS: u32 = 1_000;
-
-/// The totals that end the report.
-#[derive(Default)]
-struct Summary {
-    datasets: u64,
-    identifiers: u64,
-    findings: u64,
-}
-
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
-        let mut datasets = self.datasets;
-        if datasets.is_empty() {
-            registry.check_file()?;
-            datasets = all_datasets(&registry)?;
-        }
         let mut table = session.table(COLUMNS);
-        let mut summary = Summary::default();
-        let mut exit = Exit::Done;
-        for dataset in &datasets {
-            let verification = registry.verify(dataset)?;
-            if !verification.ok {
-                exit = Exit::Differs;
-            }
+        let verified = registry.verify_all(&self.datasets, |verification| {
             if session.is_json() {
                 session.json(&verification)?;
-                continue;
+            } else {
+                write_findings(session.out(), &verification)?;
+                table.add_row(session.out(), cells(&verification))?;
             }
-            summary.add(&verification);
-            write_findings(session.out(), &verification)?;
-            table.add_row(session.out(), cells(&verification))?;
-        }
+            Ok::<_, anyhow::Error>(())
+        })?;
         if !session.is_json() {
             table.finish(session.out())?;
-            summary.write(session.out())?;
+            write_summary(session.out(), &verified)?;
         }
-        Ok(exit)
-    }
-}
-
-fn all_datasets(registry: &Registry) -> Result<Vec<DatasetName>> {
-    let mut datasets: Vec<DatasetName> = Vec::new();
-    loop {
-        let page = registry.snapshot()?.datasets(datasets.last(), Withdrawn::Listed, PAGE_ROWS)?;
-        datasets.extend(page.datasets.into_iter().map(|listed| listed.dataset.name));
-        if page.next.is_none() {
-            return Ok(datasets);
-        }
+        Ok(if verified.findings == 0 { Exit::Done } else { Exit::Differs })
     }
 }
 
 fn write_findings(out: &mut impl Write, verification: &Verification) -> io::Result<()> {
     for finding in &verification.mismatches {
-        write!(out, "{}: ", verification.dataset)?;
+        write!(out, "{}: ", subject(verification))?;
         match (&finding.granule, finding.timestamp) {
             (Some(granule), _) => write!(out, "{}: ", quoted(granule))?,
             (None, Some(timestamp)) => write!(out, "{timestamp}: ")?,
             (None, None) => {}
         }
-        writeln!(out, "{}", finding.text)?;
+        writeln!(out, "{}", one_line(&finding.text))?;
     }
     Ok(())
+}
+
+/// What was verified: a dataset, or the file.
+fn subject(verification: &Verification) -> String {
+    verification.dataset.as_ref().map_or("the file".to_owned(), ToString::to_string)
 }
 
 fn cells(verification: &Verification) -> [String; 3] {
@@ -97,24 +69,16 @@ fn cells(verification: &Verification) -> [String; 3] {
         0 => "ok".to_owned(),
         findings => format!("NOT ok: {}", count(findings, "finding")),
     };
-    [verification.dataset.to_string(), verification.identifiers.to_string(), result]
+    [subject(verification), verification.identifiers.to_string(), result]
 }
 
-impl Summary {
-    fn add(&mut self, verification: &Verification) {
-        self.datasets += 1;
-        self.identifiers += verification.identifiers;
-        self.findings += verification.mismatches.len() as u64;
-    }
-
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let datasets = count(self.datasets, "dataset");
-        let identifiers = count(self.identifiers, "identifier");
-        match self.findings {
-            0 => writeln!(out, "{datasets}, {identifiers}: all ok"),
-            findings => {
-                writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", count(findings, "finding"))
-            }
+fn write_summary(out: &mut impl Write, verified: &Verified) -> io::Result<()> {
+    let datasets = count(verified.datasets, "dataset");
+    let identifiers = count(verified.identifiers, "identifier");
+    match verified.findings {
+        0 => writeln!(out, "{datasets}, {identifiers}: all ok"),
+        findings => {
+            writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", count(findings, "finding"))
         }
     }
 }
