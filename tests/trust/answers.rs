@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use accession::{Access, DatasetName, Instance, Registry, Selection};
+use accession::{
+    Access, DatasetName, Granules, Instance, Listed, Moment, Registry, Selection, Withdrawn,
+};
 
 use crate::harness::oracle::naive;
 
@@ -15,9 +17,9 @@ pub struct Answers {
 
 impl Answers {
     /// Reads everything that a registry reports.
-    pub fn of(registry: &mut Registry) -> accession::Result<Self> {
+    pub fn of(registry: &Registry) -> accession::Result<Self> {
         let mut answers = Answers::default();
-        let listed = registry.datasets()?;
+        let listed = datasets(registry)?;
         for listed in &listed {
             let dataset = &listed.dataset;
             answers.add("dataset name", &dataset.name);
@@ -29,6 +31,10 @@ impl Answers {
             answers.add("dataset year", &dataset.year);
             answers.add("dataset url", &dataset.url);
             answers.add("dataset archive", &dataset.archive);
+            answers.add("dataset licence", &dataset.licence);
+            answers.add("dataset description", &dataset.description);
+            answers.add("dataset withdrawn", &listed.withdrawn);
+            answers.add("dataset former names", &listed.former_names);
             answers.add("latest", &listed.latest.as_ref().map(|latest| latest.identifier));
         }
         for listed in &listed {
@@ -36,13 +42,12 @@ impl Answers {
             for instance in history(registry, name)? {
                 answers.add_instance(&instance);
                 answers.add_granules(registry, name, &instance)?;
-                let mut intervals = Vec::new();
-                registry.resolve(instance.identifier, None, None, |found| {
-                    let found = found.instance;
-                    intervals.push((found.dataset, found.timestamp, found.until));
-                    Ok(())
-                })?;
-                answers.add("resolve", &intervals);
+                let resolution = registry.snapshot()?.resolve(instance.identifier, None, None)?;
+                for row in &resolution.rows {
+                    let found = row.set.instance();
+                    answers.add("resolve", &(&found.dataset, found.timestamp, found.until));
+                    answers.add("resolve subset", &row.set.subset());
+                }
             }
         }
         Ok(answers)
@@ -57,23 +62,24 @@ impl Answers {
         self.add("deleted", &instance.deleted);
         self.add("recorded", &instance.recorded);
         self.add("note", &instance.note);
+        self.add("recorded by", &instance.recorded_by);
     }
 
     fn add_granules(
         &mut self,
-        registry: &mut Registry,
+        registry: &Registry,
         name: &DatasetName,
         instance: &Instance,
     ) -> accession::Result<()> {
-        let at = Some(accession::Moment::Instant(instance.timestamp));
+        let at = Some(Moment::Instant(instance.timestamp));
         let selection = Selection::Dataset { name: name.clone(), at };
-        registry.granules(&selection, |granule| {
+        for granule in granules(registry, &selection)? {
+            let granule = granule?;
             self.facts.push(("granule", granule.granule_id.to_string()));
             self.add("granule ingested", &granule.ingested);
             self.add("granule deleted", &granule.deleted);
             self.add("granule producer", &granule.producer_granule);
-            Ok(())
-        })?;
+        }
         Ok(())
     }
 
@@ -107,33 +113,50 @@ impl Answers {
 }
 
 /// The history of a dataset.
-pub fn history(registry: &mut Registry, name: &DatasetName) -> accession::Result<Vec<Instance>> {
-    let mut instances = Vec::new();
-    registry.history(name, |instance| {
-        instances.push(instance);
-        Ok(())
-    })?;
-    Ok(instances)
+pub fn history(registry: &Registry, name: &DatasetName) -> accession::Result<Vec<Instance>> {
+    let history = registry.snapshot()?.history(name)?;
+    history.collect()
+}
+
+/// All datasets, withdrawn ones included.
+pub fn datasets(registry: &Registry) -> accession::Result<Vec<Listed>> {
+    let mut datasets: Vec<Listed> = Vec::new();
+    let mut after = None;
+    loop {
+        let page = registry.snapshot()?.datasets(after.as_ref(), Withdrawn::Listed, 100)?;
+        datasets.extend(page.datasets);
+        after = page.next;
+        if after.is_none() {
+            return Ok(datasets);
+        }
+    }
+}
+
+fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Granules> {
+    let snapshot = registry.snapshot()?;
+    let selected = snapshot.select(selection)?;
+    snapshot.granules(&selected.set)
 }
 
 /// The ids of the selected granules.
 pub fn granule_ids(
-    registry: &mut Registry,
+    registry: &Registry,
     selection: &Selection,
 ) -> accession::Result<BTreeSet<String>> {
     let mut granule_ids = BTreeSet::new();
-    registry.granules(selection, |granule| {
+    for granule in granules(registry, selection)? {
+        let granule = granule?;
         assert!(granule_ids.insert(granule.granule_id.to_string()), "{granule:?} is listed twice");
-        Ok(())
-    })?;
+    }
     Ok(granule_ids)
 }
 
 /// Asserts that a registry file is sound and agrees with itself: its pages, each identifier, each
 /// count; and that each identifier is the naive one of the granules listed for it.
-pub fn assert_sound(registry: &mut Registry, context: &str) {
-    registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
-    for listed in registry.datasets().unwrap() {
+pub fn assert_sound(registry: &Registry, context: &str) {
+    let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
+    assert_eq!(findings, [], "{context}");
+    for listed in datasets(registry).unwrap() {
         let name = listed.dataset.name;
         let verification = registry.verify(&name).unwrap();
         assert_eq!(verification.mismatches, [], "{context}");
@@ -146,8 +169,8 @@ pub fn assert_sound(registry: &mut Registry, context: &str) {
 
 /// Opens a registry as the next command would, asserts that it is sound, and reads all answers.
 pub fn examine(path: &Path, context: &str) -> Answers {
-    let mut registry = Registry::open(path, Access::Write)
+    let registry = Registry::open(path, Access::Write)
         .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
-    assert_sound(&mut registry, context);
-    Answers::of(&mut registry).unwrap().timeless()
+    assert_sound(&registry, context);
+    Answers::of(&registry).unwrap().timeless()
 }

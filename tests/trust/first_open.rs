@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use accession::{Access, Registry};
 
-use crate::answers::assert_sound;
+use crate::answers::{assert_sound, datasets};
 use crate::rounds::rounds;
 use crate::victim::program_in;
 
@@ -59,9 +59,9 @@ fn eight_processes_that_make_one_registry_at_once_all_succeed() {
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "round {round}: {error}");
         }
-        let mut registry = Registry::open(&path, Access::Write).unwrap();
-        assert_sound(&mut registry, "first open");
-        let datasets = registry.datasets().unwrap();
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        assert_sound(&registry, "first open");
+        let datasets = datasets(&registry).unwrap();
         let names: Vec<&str> = datasets.iter().map(|listed| listed.dataset.name.as_str()).collect();
         let expected: Vec<String> = (0..PROCESSES).map(|n| format!("DATASET.{n}")).collect();
         assert_eq!(names, expected, "round {round}");

@@ -115,9 +115,10 @@ fn kill_commands(
         assert!(was_killed || output.status.success(), "{context}");
         spans.learn(kind, was_killed);
         let wal_left = victim.was_wal_left();
+        let temporary_files_left = victim.temporary_files_left(kind, &context);
         let found = victim.settle(&plan, &output, &context);
         assert!(was_killed || found == Found::After, "{context}: acknowledged, and not there");
-        let temporary_files_left = victim.temporary_files_left(kind, &context);
+        victim.assert_nothing_else_is_left(&context);
 
         let mut counts = counts.lock().unwrap();
         counts.0.entry(kind).or_default().add(was_killed, found, wal_left, temporary_files_left);

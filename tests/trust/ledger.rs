@@ -65,7 +65,7 @@ impl Ledger {
 
     /// Compares the registry with the history, with or without the entries in `more`, and adds `more`
     /// to the history if the registry has them.
-    pub fn settle(&mut self, registry: &mut Registry, more: &[Entry], context: &str) -> Found {
+    pub fn settle(&mut self, registry: &Registry, more: &[Entry], context: &str) -> Found {
         let verification = registry.verify(&self.dataset).unwrap();
         assert_eq!(verification.mismatches, [], "{context}");
         let reported = history(registry, &self.dataset).unwrap();

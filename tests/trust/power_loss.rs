@@ -131,7 +131,7 @@ impl Run {
             }
             let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= record.end).unwrap();
             let found = Registry::open(&directory.path().join("accession.db"), Access::Write)
-                .and_then(|mut registry| Answers::of(&mut registry))
+                .and_then(|registry| Answers::of(&registry))
                 .ok()
                 .map(Answers::timeless);
             let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
@@ -176,9 +176,9 @@ impl Run {
 
     /// The registry takes changes as ever, and issues no payment id again.
     fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, context: &str) {
-        let mut registry = Registry::open(path, Access::Write).unwrap();
-        let stamp = Stamp { at: Some(second(10_000)), now: now() };
-        registry.change(&name("OWN"), change(["after.the.loss"], []), stamp).unwrap();
+        let registry = Registry::open(path, Access::Write).unwrap();
+        let stamp = Stamp::at(second(10_000), now());
+        registry.change(&name("OWN"), &change(["after.the.loss"], []), &stamp).unwrap();
         if let Some((end, ids, time)) = &self.payment
             && *end <= self.ends[acknowledged].0
         {
@@ -190,7 +190,7 @@ impl Run {
                 "{context}: a payment id came again"
             );
         }
-        assert_sound(&mut registry, context);
+        assert_sound(&registry, context);
     }
 }
 

@@ -131,11 +131,11 @@ fn four_writers_and_four_readers_lose_nothing_and_see_nothing_half_done() {
         });
         arena.is_over.store(true, Ordering::Release);
     });
-    let mut registry = arena.registry();
-    assert_sound(&mut registry, "rivals");
+    let registry = arena.registry();
+    assert_sound(&registry, "rivals");
     let shared = name("SHARED");
     let selection = Selection::Dataset { name: shared.clone(), at: None };
-    assert_eq!(granule_ids(&mut registry, &selection).unwrap(), *arena.held.lock().unwrap());
+    assert_eq!(granule_ids(&registry, &selection).unwrap(), *arena.held.lock().unwrap());
     assert_eq!(registry.verify(&shared).unwrap().identifiers, all_changes as u64);
     let reads = arena.reads.load(Ordering::Relaxed);
     println!("rivals: {all_changes} changes and {reads} reads, none refused");
@@ -163,7 +163,7 @@ fn reads_succeed_while_a_long_import_is_being_written() {
         }
         reads += 1;
         // Either the whole import is there, or nothing of it.
-        let mut registry = arena.registry();
+        let registry = arena.registry();
         if let Ok(verified) = registry.verify(&name("LONG")) {
             assert_eq!((verified.mismatches, verified.identifiers), (vec![], 28));
         }

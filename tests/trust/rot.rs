@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use accession::minting::payment::Scheme;
-use accession::{Access, DatasetEdit, Entry, Registry, Stamp, Timestamp, Wanted, Year};
+use accession::minting::payment::{PaymentId, Scheme};
+use accession::{
+    Access, DatasetEdit, Edit, Entry, Named, Registry, Stamp, Timestamp, Wanted, Year,
+};
 
-use crate::answers::Answers;
+use crate::answers::{Answers, datasets};
 use crate::dice::Dice;
 use crate::harness::values::{change, id, name, now, second};
 use crate::rounds::{dice, directory_in_memory, rounds};
@@ -64,7 +66,7 @@ impl Original {
     /// producers' ids, records, payment ids.
     fn new() -> Self {
         let copies = Copies::new();
-        let mut registry = Registry::create(&copies.path).unwrap();
+        let registry = Registry::create(&copies.path).unwrap();
         for (dataset, from, to) in [("ONE", 0, 300), ("TWO", 100, 400), ("THREE", 150, 180)] {
             let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id);
             for (step, (ingest, delete)) in [
@@ -76,48 +78,53 @@ impl Original {
             .into_iter()
             .enumerate()
             {
-                let mut change = change(ingest, delete);
-                change.note = (step % 2 == 1).then(|| format!("what happened in step {step}"));
-                if step == 1 {
-                    change.ingest.iter_mut().for_each(|entry: &mut Entry| {
-                        entry.producer_granule =
-                            Some(id(&format!("{}.of.producer", entry.granule_id)));
-                    });
+                let mut change = change([], delete);
+                for granule_id in ingest {
+                    let producer = || id(&format!("{granule_id}.of.producer"));
+                    let producer_granule = (step == 1).then(producer);
+                    let entry = Entry { producer_granule, ..id(granule_id).into() };
+                    change.ingest(entry).unwrap();
                 }
-                let stamp = Stamp { at: Some(second(step as i64 * 1_000)), now: now() };
-                registry.change(&name(dataset), change, stamp).unwrap();
+                if step % 2 == 1 {
+                    change.note(Some(format!("what happened in step {step}")));
+                }
+                let recorded_by = (step == 2).then(|| "Somebody on duty".to_owned());
+                let stamp = Stamp::at(second(step as i64 * 1_000), now()).recorded_by(recorded_by);
+                registry.change(&name(dataset), &change, &stamp).unwrap();
             }
             let edit = DatasetEdit {
-                doi: Some(format!("10.9999/{dataset}").parse().ok()),
-                title: Some(Some(format!("The title of {dataset}"))),
-                creators: Some(
+                doi: Edit::Set(format!("10.9999/{dataset}").parse().unwrap()),
+                title: Edit::Set(format!("The title of {dataset}")),
+                description: Edit::Set(format!("What {dataset} is")),
+                creators: Edit::Set(
                     ["Someone", "Someone Else"].map(|name| name.parse().unwrap()).to_vec(),
                 ),
-                publisher: Some(Some("The Archive".to_owned())),
-                version: Some(Some("002".to_owned())),
-                year: Some(Year::try_from(2_001).ok()),
-                url: Some(format!("https://archive.example/{dataset}").parse().ok()),
-                archive: Some(Some("US".to_owned())),
-                licence: Some(Some("CC-BY-4.0".to_owned())),
+                publisher: Edit::Set("The Archive".to_owned()),
+                version: Edit::Set("002".to_owned()),
+                year: Edit::Set(Year::try_from(2_001).unwrap()),
+                url: Edit::Set(format!("https://archive.example/{dataset}").parse().unwrap()),
+                archive: Edit::Set("US".to_owned()),
+                licence: Edit::Set("CC-BY-4.0".to_owned()),
             };
-            registry.edit_dataset(&name(dataset), edit).unwrap();
+            registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
             let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
-            let named =
-                Wanted::Named((from + 9..from + 15).map(|n| id(granule_id(n)).into()).collect());
-            for wanted in [patterns, named] {
-                registry.cite_part(&name(dataset), None, wanted, now()).unwrap();
+            let mut named = Named::new();
+            (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
+            for wanted in [patterns, Wanted::Named(named)] {
+                registry.cite_subset(&name(dataset), None, &wanted, now()).unwrap();
             }
         }
         let payment_time = second(26 * 365 * 86_400);
         let scheme = Scheme::default();
-        let lease = |registry: &mut Registry, worker, count| {
+        let lease = |registry: &Registry, worker, count| {
             let worker = scheme.worker(worker).unwrap();
             registry.lease_payment_ids(scheme, worker, count, || payment_time).unwrap()
         };
-        let taken = lease(&mut registry, 5, 9).ids.into_iter().map(|decoded| decoded.id);
-        registry.take_payment_ids(taken).unwrap();
+        let taken: Vec<PaymentId> =
+            lease(&registry, 5, 9).ids.into_iter().map(|decoded| decoded.id).collect();
+        registry.take_payment_ids(&taken).unwrap();
         for worker in [3, 8] {
-            lease(&mut registry, worker, 7);
+            lease(&registry, worker, 7);
         }
         drop(registry);
         let bytes = std::fs::read(&copies.path).unwrap();
@@ -134,12 +141,12 @@ impl Original {
     fn add_wal(&mut self, copies: &Copies) {
         copies.write(&self.bytes);
         let reader = Registry::open(&copies.path, Access::Read).unwrap();
-        let mut registry = Registry::open(&copies.path, Access::Write).unwrap();
+        let registry = Registry::open(&copies.path, Access::Write).unwrap();
         for n in 0..5 {
             let change = change([format!("later.{n}").as_str()], [granule_id(200 + n)]);
-            let stamp = Stamp { at: Some(second(10_000 + n as i64)), now: now() };
-            registry.change(&name("ONE"), change, stamp).unwrap();
-            self.with_wal.push(Answers::of(&mut registry).unwrap());
+            let stamp = Stamp::at(second(10_000 + n as i64), now());
+            registry.change(&name("ONE"), &change, &stamp).unwrap();
+            self.with_wal.push(Answers::of(&registry).unwrap());
         }
         self.wal = std::fs::read(copies.wal()).unwrap();
         drop((registry, reader));
@@ -149,15 +156,15 @@ impl Original {
 
     /// Asks everything: what was found wrong, if anything, and the answers.
     fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
-        let mut registry = Registry::open(path, Access::Write)?;
-        let mut answers = Answers::of(&mut registry)?;
+        let registry = Registry::open(path, Access::Write)?;
+        let mut answers = Answers::of(&registry)?;
         let mut found = None;
-        for listed in registry.datasets()? {
+        for listed in datasets(&registry)? {
             if !registry.verify(&listed.dataset.name)?.ok {
                 found = Some(Seen::FoundInRows);
             }
         }
-        if registry.check_file().is_err() {
+        if !registry.check_file()?.is_empty() {
             found = Some(Seen::FoundInFile);
         }
         let scheme = Scheme::default();

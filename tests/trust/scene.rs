@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
-use crate::answers::{Answers, examine};
+use crate::answers::{Answers, datasets, examine};
 use crate::harness::values::{change, name, now, second};
 use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
@@ -110,21 +110,22 @@ impl Scene {
         let ids = |numbers: std::ops::Range<usize>| {
             numbers.filter(|n| n % 8 != 0).map(granule_id).collect::<Vec<_>>()
         };
-        let mut registry = Registry::create(path).unwrap();
+        let registry = Registry::create(path).unwrap();
         for (dataset, ingest, delete) in [
             ("MIRROR", ids(0..150), vec![]),
             ("OWN", ids(0..300), vec![]),
             ("OWN", ids(300..400), ids(102..104)),
             ("OWN", ids(102..103), ids(201..206)),
         ] {
-            let at = registry.datasets().unwrap().iter().flat_map(|listed| &listed.latest).count();
-            let history = registry.dataset(&name(dataset)).ok().and_then(|listed| listed.latest);
+            let at = datasets(&registry).unwrap().iter().flat_map(|listed| &listed.latest).count();
+            let listed = registry.snapshot().unwrap().dataset(&name(dataset));
+            let history = listed.ok().and_then(|listed| listed.latest);
             let seconds = history.map_or(at as i64, |latest| {
                 (latest.timestamp.as_micros() - second(0).as_micros()) / 1_000_000 + 1
             });
             let change = change(ingest.iter().copied(), delete.iter().copied());
-            let stamp = Stamp { at: Some(second(seconds)), now: now() };
-            registry.change(&name(dataset), change, stamp).unwrap();
+            let stamp = Stamp::at(second(seconds), now());
+            registry.change(&name(dataset), &change, &stamp).unwrap();
         }
         drop(registry);
         let output = self.program(path, "payment-id new --worker 7 --count 5");

@@ -23,9 +23,10 @@ pub enum Kind {
     PullManifest,
     Payment,
     Create,
+    Backup,
 }
 
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Kind; 9] = [
     Kind::Ingest,
     Kind::Delete,
     Kind::Change,
@@ -34,6 +35,7 @@ pub const KINDS: [Kind; 8] = [
     Kind::PullManifest,
     Kind::Payment,
     Kind::Create,
+    Kind::Backup,
 ];
 
 /// A command, and what it adds to a history.
@@ -69,7 +71,7 @@ impl Primary {
     /// Two dozen changes of 300 granules, as a registry and as a manifest.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut registry = Registry::create(&directory.path().join("primary.db")).unwrap();
+        let registry = Registry::create(&directory.path().join("primary.db")).unwrap();
         let mut ledger = Ledger::of("PRIMARY");
         let mut dice = Dice::of(7);
         let mut held = BTreeSet::new();
@@ -79,8 +81,8 @@ impl Primary {
             let goes = some_of(&held, &mut dice, 12);
             held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
             let change = change(comes.iter().map(String::as_str), goes.iter().map(String::as_str));
-            let stamp = Stamp { at: Some(at), now: now() };
-            registry.change(&name("PRIMARY"), change, stamp).unwrap();
+            let stamp = Stamp::at(at, now());
+            registry.change(&name("PRIMARY"), &change, &stamp).unwrap();
             ledger.entries.push(Entry::of(at, held.clone()));
         }
         drop(registry);
@@ -111,14 +113,14 @@ impl<'primary> Victim<'primary> {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
         let path = directory.path().join("register/accession.db");
-        let mut registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path).unwrap();
         let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
         let mut dice = Dice::of(3);
         for ledger in [&mut own, &mut mirror] {
             let (at, ids) = (ledger.next_time(), ledger.new_ids(&mut dice, 150));
             let change = change(ids.iter().map(String::as_str), []);
-            let stamp = Stamp { at: Some(at), now: now() };
-            registry.change(&ledger.dataset, change, stamp).unwrap();
+            let stamp = Stamp::at(at, now());
+            registry.change(&ledger.dataset, &change, &stamp).unwrap();
             ledger.entries.push(Entry::of(at, ids));
         }
         drop(registry);
@@ -156,6 +158,11 @@ impl<'primary> Victim<'primary> {
                 let from = self.input("ids.txt", &lines(&ids));
                 let arguments = format!("ingest NEW --create --at {} --from {from}", second(1));
                 Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(second(1), ids)] }
+            }
+            Kind::Backup => {
+                self.created += 1;
+                let arguments = vec!["backup".to_owned(), self.created().display().to_string()];
+                Plan { kind, arguments, adds: Vec::new() }
             }
         }
     }
@@ -212,9 +219,14 @@ impl<'primary> Victim<'primary> {
         self.directory.path().join("register").join(file)
     }
 
+    /// The registry or backup that the latest command of such a kind creates.
+    fn created(&self) -> PathBuf {
+        self.register(&format!("created-{}.db", self.created))
+    }
+
     fn registry_of(&self, kind: Kind) -> PathBuf {
         match kind {
-            Kind::Create => self.register(&format!("created-{}.db", self.created)),
+            Kind::Create => self.created(),
             _ => self.register("accession.db"),
         }
     }
@@ -233,20 +245,21 @@ impl<'primary> Victim<'primary> {
 
     /// Compares the registry with what it must hold; says whether the plan's change is there.
     pub fn settle(&mut self, plan: &Plan, output: &Output, context: &str) -> Found {
-        if plan.kind == Kind::Create {
+        if matches!(plan.kind, Kind::Create | Kind::Backup) {
             return self.settle_created(plan, context);
         }
         let open = |path: &Path| Registry::open(path, Access::Write);
-        let mut registry = open(&self.register("accession.db"))
+        let registry = open(&self.register("accession.db"))
             .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
-        registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
+        let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
+        assert_eq!(findings, [], "{context}");
         let (own, mirror): (&[Entry], &[Entry]) = match plan.kind {
             Kind::Pull | Kind::PullManifest => (&[], &plan.adds),
             _ => (&plan.adds, &[]),
         };
         let found = [
-            self.own.settle(&mut registry, own, context),
-            self.mirror.settle(&mut registry, mirror, context),
+            self.own.settle(&registry, own, context),
+            self.mirror.settle(&registry, mirror, context),
         ];
         if plan.kind == Kind::Payment {
             let printed = String::from_utf8(output.stdout.clone()).unwrap();
@@ -261,46 +274,60 @@ impl<'primary> Victim<'primary> {
         found[usize::from(own.is_empty())]
     }
 
-    /// A new registry is there whole or not at all; if not, the same command makes it now.
+    /// A new registry or backup is there whole or not at all; if not, the same command makes it now,
+    /// and removes what the killed one left.
     fn settle_created(&mut self, plan: &Plan, context: &str) -> Found {
-        let path = self.registry_of(plan.kind);
+        let path = self.created();
         let found = if path.exists() { Found::After } else { Found::Before };
         if found == Found::Before {
             let output = self.command(plan).output().unwrap();
             assert!(output.status.success(), "{context}: and then {output:?}");
+            self.temporary_files = self.temporary_files();
+            assert_eq!(self.temporary_files, BTreeSet::new(), "{context}: not removed");
         }
-        let mut registry = Registry::open(&path, Access::Write)
+        let registry = Registry::open(&path, Access::Write)
             .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
-        let mut ledger = Ledger::of("NEW");
-        assert_eq!(ledger.settle(&mut registry, &plan.adds, context), Found::After);
+        if plan.kind == Kind::Create {
+            let mut ledger = Ledger::of("NEW");
+            assert_eq!(ledger.settle(&registry, &plan.adds, context), Found::After);
+        } else {
+            self.own.settle(&registry, &[], context);
+            self.mirror.settle(&registry, &[], context);
+        }
         drop(registry);
         assert!(std::fs::remove_file(path).is_ok());
         found
     }
 
-    /// Whether the killed command left its temporary file; nothing else may be left. What an earlier
-    /// one left may be gone: the next command that creates a file there removes it.
+    /// Whether the killed command left its temporary file. What an earlier one left may be gone: the
+    /// next command that creates a file there removes it.
     pub fn temporary_files_left(&mut self, kind: Kind, context: &str) -> bool {
-        let entries = std::fs::read_dir(self.directory.path().join("register")).unwrap();
-        let mut temporary_files = BTreeSet::new();
-        for entry in entries {
-            let file = entry.unwrap().file_name().into_string().unwrap();
-            match file.strip_prefix(".accession-").and_then(|rest| rest.split_once('.')) {
-                Some((draft, "lock" | "new" | "new-journal" | "new-wal" | "new-shm")) => {
-                    temporary_files.insert(draft.to_owned());
-                }
-                _ => assert!(
-                    ["accession.db", "accession.db-wal", "accession.db-shm"]
-                        .contains(&file.as_str()),
-                    "{context}: {file} was left"
-                ),
-            }
-        }
+        let temporary_files = self.temporary_files();
         let more = temporary_files.difference(&self.temporary_files).count();
         self.temporary_files = temporary_files;
         let left = &self.temporary_files;
-        assert!(more == 0 || (more == 1 && kind == Kind::Create), "{context}: {left:?}");
+        let creates = matches!(kind, Kind::Create | Kind::Backup);
+        assert!(more == 0 || (more == 1 && creates), "{context}: {left:?}");
         more > 0
+    }
+
+    /// The stems of the temporary files beside the registry.
+    fn temporary_files(&self) -> BTreeSet<String> {
+        self.files().iter().filter_map(|file| temporary_stem(file)).map(str::to_owned).collect()
+    }
+
+    /// Beside the registry there are only its own files and temporary ones.
+    pub fn assert_nothing_else_is_left(&self, context: &str) {
+        let own = ["accession.db", "accession.db-wal", "accession.db-shm"];
+        for file in self.files() {
+            let is_known = own.contains(&file.as_str()) || temporary_stem(&file).is_some();
+            assert!(is_known, "{context}: {file} was left");
+        }
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path().join("register")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     /// What the library finds sound, the program does too.
@@ -326,6 +353,12 @@ fn some_of(held: &BTreeSet<String>, dice: &mut Dice, count: usize) -> BTreeSet<S
 
 fn lines(ids: &BTreeSet<String>) -> String {
     ids.iter().map(|id| format!("{id}\n")).collect()
+}
+
+/// The stem of a temporary file, its lock, or a file that SQLite keeps beside it.
+fn temporary_stem(file: &str) -> Option<&str> {
+    let (stem, ending) = file.strip_prefix(".accession-")?.split_once('.')?;
+    matches!(ending, "lock" | "new" | "new-journal" | "new-wal" | "new-shm").then_some(stem)
 }
 
 fn words(arguments: &str) -> Vec<String> {
