@@ -37,12 +37,13 @@ pub fn apply(
     let created =
         Created { registry: is_new_registry && changed, dataset: applied.created_dataset };
     session.warn_of(&applied);
+    session.report_work(&applied.work);
     if session.is_json() {
         let in_force = applied.in_force.as_ref();
         let skipped = applied.skipped;
         let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
         session.json(&AppliedJson::from(outcome))?;
-    } else {
+    } else if !session.is_quiet() {
         session.write_created(dataset, created, dry_run)?;
         write_applied(session.out(), &applied, dry_run)?;
     }

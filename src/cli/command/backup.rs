@@ -31,7 +31,7 @@ impl Args {
         session.note_commit(Commit::Backup);
         if session.is_json() {
             session.json(&backup)?;
-        } else {
+        } else if !session.is_quiet() {
             writeln!(
                 session.out(),
                 "{}: {}, {}, all verified; {} bytes",

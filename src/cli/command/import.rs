@@ -6,7 +6,7 @@ use anyhow::Result;
 use crate::cli::args::FormatArgs;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
-use crate::cli::output::{AppliedJson, Created, Outcome, count, write_work};
+use crate::cli::output::{AppliedJson, Created, Outcome, count};
 use crate::cli::reading::{InputFile, import_events};
 use crate::cli::session::{Create, Session, Written};
 
@@ -61,6 +61,7 @@ impl Args {
         let changed = !imported.instances.is_empty();
         let created =
             Created { registry: is_new_registry && changed, dataset: imported.created_dataset };
+        session.report_work(&imported.work);
         if session.is_json() {
             let (dataset, in_force) = (&self.dataset, imported.in_force.as_ref());
             let (dry_run, skipped) = (self.dry_run, imported.skipped);
@@ -69,7 +70,7 @@ impl Args {
             for instance in &imported.instances {
                 session.json(instance)?;
             }
-        } else {
+        } else if !session.is_quiet() {
             session.write_created(&self.dataset, created, self.dry_run)?;
             write_imported(session.out(), &self.dataset, &imported, self.dry_run)?;
         }
@@ -104,7 +105,6 @@ fn write_imported(
         first.timestamp, last.timestamp, last.granules
     )?;
     writeln!(out, "identifier {}", last.identifier)?;
-    write_work(out, &imported.work)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }

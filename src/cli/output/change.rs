@@ -103,10 +103,9 @@ pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<(
     Ok(())
 }
 
-/// Writes what a change cost.
-pub fn write_work(out: &mut impl Write, work: &Work) -> io::Result<()> {
-    writeln!(
-        out,
+/// What a change cost.
+pub fn work_done(work: &Work) -> String {
+    format!(
         "hashed {}, read {}, set {}",
         count(work.steps, "step"),
         count(work.rows, "row"),
@@ -137,7 +136,6 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> 
         instance.granules
     )?;
     writeln!(out, "identifier {}", instance.identifier)?;
-    write_work(out, &applied.work)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }
