@@ -9,6 +9,7 @@
 //! - `hint`, `report`: errors
 //! - `session`: one run: its registry, its clock, its output
 //! - [`reading`]: the files that a command names
+//! - `dataset_warnings`: what a reader of a dataset should know
 //! - `apply`, `uniquify`: steps that several commands have in common
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, one file each
@@ -19,6 +20,7 @@ mod args;
 mod arguments;
 mod command;
 mod commit;
+mod dataset_warnings;
 mod exit;
 mod hint;
 mod output;
