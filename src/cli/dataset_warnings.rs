@@ -36,8 +36,7 @@ fn warn_of_listed(session: &Session, asked: &DatasetName, listed: &Listed) -> Re
 /// Warns that a dataset was named by a former name.
 pub fn warn_of_former_name(session: &Session, asked: &DatasetName, current: &DatasetName) {
     if asked != current {
-        session
-            .warn(WarningKind::FormerName, &format!("{asked} was renamed: it is now {current}"));
+        session.warn(WarningKind::FormerName, &format!("{asked} was renamed: it is now {current}"));
     }
 }
 
@@ -81,4 +80,16 @@ pub fn in_force_now(snapshot: &Snapshot, listed: &mut Listed, now: Timestamp) ->
         Err(error) => return Err(error.into()),
     };
     Ok(())
+}
+
+/// Warns that a change of a dataset that has a history takes effect before today.
+pub fn warn_of_back_dated(session: &Session, at: Timestamp, now: Timestamp) {
+    if at < now.day().start() {
+        session.warn(
+            WarningKind::BackDated,
+            &format!(
+                "the change takes effect at {at}: citations made since then name the set before it"
+            ),
+        );
+    }
 }

@@ -65,7 +65,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             report::usage(&error.format(&mut command), is_plain, wants_json)
         }
         Err(help) => {
-            let mut session = Session::new(RunOptions { json: wants_json, ..RunOptions::default() });
+            let mut session =
+                Session::new(RunOptions { json: wants_json, ..RunOptions::default() });
             let result = print_help(&help, &mut session);
             conclude(result, &mut session)
         }

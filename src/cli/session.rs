@@ -123,7 +123,8 @@ impl Session {
 
     /// The path of the registry that [`Session::write`] would create; `None` if it would not.
     pub fn new_registry(&self, create: Create) -> Option<&Path> {
-        (create != Create::Never && !self.options.registry.exists()).then_some(&self.options.registry)
+        (create != Create::Never && !self.options.registry.exists())
+            .then_some(&self.options.registry)
     }
 
     /// Does `work` on the registry. If the registry is missing and `create` says so, it is created;
@@ -228,8 +229,11 @@ impl Session {
     ) -> io::Result<()> {
         let verb = if dry_run { "would create" } else { "created" };
         if created.registry {
-            let path =
-                self.options.registry.canonicalize().or_else(|_| std::path::absolute(&self.options.registry));
+            let path = self
+                .options
+                .registry
+                .canonicalize()
+                .or_else(|_| std::path::absolute(&self.options.registry));
             let path = path.unwrap_or_else(|_| self.options.registry.clone());
             let path = quoted(&path.to_string_lossy()).to_string();
             writeln!(self.out, "{verb} registry {path}")?;

@@ -168,4 +168,3 @@ fn read_record(file: &InputFile) -> Result<DatasetEdit> {
             .into()
     })
 }
-
