@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::error::{Error, Result};
 use super::handle::Registry;
-use super::verify::Verification;
+use super::verify::refuse_mismatch;
 use crate::store::{self, Access};
 
 /// A copy that was made, and what was verified in it.
@@ -62,15 +62,5 @@ impl Registry {
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_closed_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
-    }
-}
-
-/// Stops at the first thing that does not agree.
-fn refuse_mismatch(verification: Verification) -> Result<()> {
-    let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
-    let text = finding.text;
-    match verification.dataset {
-        Some(dataset) => Err(Error::Inconsistent { what: format!("{dataset}: {text}") }),
-        None => Err(store::Error::Damaged { what: text }.into()),
     }
 }

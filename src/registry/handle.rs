@@ -140,6 +140,16 @@ impl Registry {
         Registry { store: Arc::clone(&self.store), monitor: other.monitor.clone() }
     }
 
+    /// The store, to close it.
+    ///
+    /// # Errors
+    ///
+    /// [`store::Error::Busy`]: a clone of the registry is still in use.
+    pub(super) fn into_store(self) -> Result<Store, store::Error> {
+        let Registry { store, .. } = self;
+        Arc::try_unwrap(store).map_err(|_| store::Error::Busy)
+    }
+
     /// The path that the registry was opened by. `None` in memory.
     pub fn path(&self) -> Option<&Path> {
         self.store.path()
@@ -254,11 +264,7 @@ impl NewRegistry {
     /// was faster; of kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, file, path } = self;
-        let put = |registry: Registry| {
-            let Registry { store, .. } = registry;
-            let store = Arc::try_unwrap(store).map_err(|_| store::Error::Busy)?;
-            file.put_in_place(store)
-        };
-        put(registry).map_err(|error| Error::from(error).in_file(&path))
+        let put = || file.put_in_place(registry.into_store()?);
+        put().map_err(|error| Error::from(error).in_file(&path))
     }
 }

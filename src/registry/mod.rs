@@ -14,6 +14,7 @@ mod handle;
 mod listing;
 mod monitor;
 mod refusal;
+mod restore;
 mod snapshot;
 mod staging;
 mod verify;
@@ -25,6 +26,7 @@ pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub use monitor::Monitor;
 pub use refusal::ChangeError;
+pub use restore::{Restored, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
     Granules, History, Listed, NotedPeriod, RecordVersion, Resolution, Resolved, Selected,

@@ -35,6 +35,7 @@ mod recognise;
 mod records_of_others;
 mod refusals;
 mod replaced;
+mod restore;
 mod seed;
 mod stored;
 mod unique_granule;

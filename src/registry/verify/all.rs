@@ -5,6 +5,7 @@ use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
+use crate::store;
 
 /// Names that are read at once.
 const PAGE_NAMES: u32 = 1_024;
@@ -113,4 +114,18 @@ fn of_impossible_name(name: &str) -> Verification {
     let text = format!("a dataset is named {}, which no dataset can be", quoted(name));
     findings.add(Code::File, None, None, text);
     Verification::new(None, 0, findings, VerifyWork::default())
+}
+
+/// For [`Registry::verify_all`]: stops at the first thing that does not agree.
+///
+/// # Errors
+///
+/// [`Error::Inconsistent`]; of kind `damaged` if it is about the file.
+pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
+    let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
+    let text = finding.text;
+    match verification.dataset {
+        Some(dataset) => Err(Error::Inconsistent { what: format!("{dataset}: {text}") }),
+        None => Err(store::Error::Damaged { what: text }.into()),
+    }
 }

@@ -22,4 +22,5 @@ mod rows;
 mod subsets;
 
 pub use all::Verified;
+pub(super) use all::refuse_mismatch;
 pub use finding::{Code, Finding, Verification, VerifyWork};

@@ -51,6 +51,11 @@ impl TemporaryRegistry {
         self.file.path()
     }
 
+    /// The path that the registry is meant for.
+    pub fn target(&self) -> &Path {
+        self.file.target()
+    }
+
     /// Closes the connection that filled the registry.
     ///
     /// # Errors

@@ -13,30 +13,18 @@ use super::{Result, backup, connection, files, open};
 use crate::disk::{self, reserved};
 use crate::store::Error;
 
-/// Copies the registry at `copy` beside `target`, moves away what is at `target` with its `-wal` and
-/// `-shm` files, and puts the copy there. The caller has verified the copy.
-///
-/// What was there goes to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there was
-/// nothing. `suffix` is the time, in a form that a file name can contain. `progress` is called with the
-/// pages copied and the pages in total.
-///
-/// If the target is a registry, this holds its write lock while it is moved: no change is half there.
-/// Whoever has it open finds by [`Identity::check`](super::Identity::check) that it was replaced.
-/// Between two renames the path leads nowhere; if the process is killed then, both the old
-/// registry and the copy are still there, under other names.
+/// Copies the registry at `copy` into a temporary file beside `target`, whatever is there.
+/// `progress` is called with the pages copied and the pages in total.
 ///
 /// # Errors
 ///
-/// As [`open::open`] of the copy; [`Error::Busy`]: another process is writing to the target;
-/// [`Error::Exists`]: a file with the name `TARGET.replaced-SUFFIX` exists, or another process created a
-/// registry at the target meanwhile.
-pub fn restore(
+/// As [`open::open`] of the copy; [`Error::Interrupted`]: `progress` returned `Break`.
+pub fn prepare(
     copy: &Path,
     target: &Path,
-    suffix: &str,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<Option<PathBuf>> {
+) -> Result<TemporaryRegistry> {
     // A link goes on leading to the registry.
     let target = match target.is_symlink() {
         true => files::canonical(target)?,
@@ -46,7 +34,30 @@ pub fn restore(
     let temporary = TemporaryRegistry::beside(&target)?;
     backup::fill(&temporary, &source.connection, busy_wait, progress)?;
     source.identity.check()?;
-    drop(source);
+    Ok(temporary)
+}
+
+/// Moves away what is at the target of a temporary file, with its `-wal` and `-shm` files, and puts
+/// the temporary file there. All connections to the temporary file are closed.
+///
+/// What was there goes to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there was
+/// nothing. `suffix` is the time, in a form that a file name can contain.
+///
+/// If the target is a registry, this holds its write lock while it is moved: no change is half there.
+/// Whoever has it open finds by [`Identity::check`](super::Identity::check) that it was replaced.
+/// Between two renames the path leads nowhere; if the process is killed then, both the old
+/// registry and the copy are still there, under other names.
+///
+/// # Errors
+///
+/// [`Error::Busy`]: another process is writing to the target; [`Error::Exists`]: a file with the name
+/// `TARGET.replaced-SUFFIX` exists, or another process created a registry at the target meanwhile.
+pub fn replace(
+    temporary: TemporaryRegistry,
+    suffix: &str,
+    busy_wait: Duration,
+) -> Result<Option<PathBuf>> {
+    let target = temporary.target().to_owned();
     let lock = target_connection(&target, busy_wait)?;
     let moved = move_away(&target, suffix)?;
     temporary.put_in_place()?;
@@ -136,7 +147,8 @@ mod tests {
 
     fn restore(copy: &Path, target: &Path) -> Result<Option<PathBuf>> {
         let wait = Duration::from_millis(50);
-        super::restore(copy, target, "T", wait, |_, _| ControlFlow::Continue(()))
+        let temporary = prepare(copy, target, wait, |_, _| ControlFlow::Continue(()))?;
+        replace(temporary, "T", wait)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::identity::Identity;
 use super::open::{self, Opened};
 use super::pool::Pool;
 use super::schema::{self, Age};
-use super::{Access, TemporaryRegistry, backup};
+use super::{Access, TemporaryRegistry, backup, restore};
 use crate::store::{Error, Result};
 
 /// Virtual-machine instructions of SQLite between two questions whether to go on: about a
@@ -136,6 +136,23 @@ impl Store {
 }
 
 impl NewFile {
+    /// Copies the registry at `copy` beside `target`, whose place the copy can then take.
+    /// `progress` is called with the pages copied and the pages in total.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`] of the copy; [`Error::Full`]; [`Error::Interrupted`]: `progress` returned
+    /// `Break`.
+    pub fn copy_of(
+        copy: &Path,
+        target: &Path,
+        busy_wait: Duration,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        let file = restore::prepare(copy, target, busy_wait, progress)?;
+        Ok(NewFile { file })
+    }
+
     /// The path of the temporary file.
     pub fn path(&self) -> &Path {
         self.file.path()
@@ -147,10 +164,28 @@ impl NewFile {
     ///
     /// [`Error::Exists`]: a file is there by now; another process was faster.
     pub fn put_in_place(self, store: Store) -> Result<()> {
-        if let Some(connection) = store.pool.into_one() {
-            self.file.close(connection)?;
-        }
+        self.close(store)?;
         self.file.put_in_place()
+    }
+
+    /// Puts the registry in its place, and moves away what is there, to `TARGET.replaced-SUFFIX`:
+    /// that path is returned. `None` means that there was nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`]: another process is writing to the registry that is there; [`Error::Exists`]:
+    /// there is a file at `TARGET.replaced-SUFFIX`.
+    pub fn replace(self, store: Store, suffix: &str) -> Result<Option<PathBuf>> {
+        let busy_wait = store.busy_wait;
+        self.close(store)?;
+        restore::replace(self.file, suffix, busy_wait)
+    }
+
+    fn close(&self, store: Store) -> Result<()> {
+        match store.pool.into_one() {
+            Some(connection) => self.file.close(connection),
+            None => Ok(()),
+        }
     }
 
     /// The same for a file that nobody has open.
