@@ -79,6 +79,7 @@ pub enum Command {
     Check(command::check::Args),
     Verify(command::verify::Args),
     Backup(command::backup::Args),
+    Restore(command::restore::Args),
     Export(command::export::Args),
     #[command(subcommand)]
     Mirror(command::mirror::Command),
@@ -116,6 +117,7 @@ impl Command {
             Command::Check(args) => args.run(session),
             Command::Verify(args) => args.run(session),
             Command::Backup(args) => args.run(session),
+            Command::Restore(args) => args.run(session),
             Command::Export(args) => args.run(session),
             Command::Mirror(command) => command.run(session),
             Command::GranuleId(command) => command.run(session),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use accession::{Access, Applied, DatasetName, Registry, Skipped, Stamp, Timestamp, Work, quoted};
+use accession::{
+    Access, Applied, DatasetName, Error, Registry, Skipped, Stamp, Timestamp, Work, quoted,
+};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -118,7 +120,22 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> Result<Registry> {
-        Ok(Registry::open(&self.options.registry, access)?.with_monitor(Arc::new(Progress::new())))
+        let registry =
+            Registry::open(&self.options.registry, access).map_err(|error| match error {
+                // A relative path may be wrong because the directory is.
+                Error::Store { source, .. } if source.kind() == "registry-missing" => {
+                    Error::Store { path: self.registry_path(), source }
+                }
+                other => other,
+            })?;
+        Ok(registry.with_monitor(Arc::new(Progress::new())))
+    }
+
+    /// The absolute path of the registry.
+    pub fn registry_path(&self) -> PathBuf {
+        let path = &self.options.registry;
+        let path_now = path.canonicalize().or_else(|_| std::path::absolute(path));
+        path_now.unwrap_or_else(|_| path.clone())
     }
 
     /// The path of the registry that [`Session::write`] would create; `None` if it would not.
@@ -229,12 +246,7 @@ impl Session {
     ) -> io::Result<()> {
         let verb = if dry_run { "would create" } else { "created" };
         if created.registry {
-            let path = self
-                .options
-                .registry
-                .canonicalize()
-                .or_else(|_| std::path::absolute(&self.options.registry));
-            let path = path.unwrap_or_else(|_| self.options.registry.clone());
+            let path = self.registry_path();
             let path = quoted(&path.to_string_lossy()).to_string();
             writeln!(self.out, "{verb} registry {path}")?;
         }

@@ -13,6 +13,7 @@ use super::search_pages::{MissingPages, SearchPages};
 use super::spaces::EdgeSpaces;
 use crate::cli::output::{PROGRESS_ROWS, Progress};
 use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 
 /// Reads the events of a file into an import. Returns how many were left out, because their day is
 /// not over.
@@ -37,6 +38,11 @@ pub fn import_events(
     };
     if format == Some(InputFormat::Manifest) {
         let manifest = manifest::Reader::open(reader, &name)?;
+        if import.is_daily() {
+            return Err(UsageError::new("a manifest has its own times: they cannot become days")
+                .with_hint("omit --every")
+                .into());
+        }
         manifest.read_into(import, |events| {
             let _ = progress.advance(events);
         })?;

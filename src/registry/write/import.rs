@@ -120,6 +120,11 @@ impl Import {
         self.unknown = Unknown::Create(None);
     }
 
+    /// Whether the events of a day become one change.
+    pub fn is_daily(&self) -> bool {
+        self.every == Every::Day
+    }
+
     /// Decides which events become one change.
     pub fn every(&mut self, every: Every) {
         self.every = every;
