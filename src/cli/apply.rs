@@ -4,8 +4,9 @@ use accession::{Applied, DatasetName, Registry, Stamp, Timestamp};
 use anyhow::Result;
 
 use super::commit::Commit;
+use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_future_change};
 use super::exit::Exit;
-use super::output::{AppliedJson, Created, Outcome, write_applied};
+use super::output::{AppliedJson, Created, Outcome, write_applied, write_dry_run};
 use super::session::{Create, Session, Written};
 
 /// How one change is made.
@@ -37,14 +38,38 @@ pub fn apply(
     let created =
         Created { registry: is_new_registry && changed, dataset: applied.created_dataset };
     session.warn_of(&applied);
+    warn_of_time(session, dataset, at, &applied)?;
+    session.report_work(&applied.work);
     if session.is_json() {
         let in_force = applied.in_force.as_ref();
         let skipped = applied.skipped;
         let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
         session.json(&AppliedJson::from(outcome))?;
-    } else {
+    } else if !session.is_quiet() {
         session.write_created(dataset, created, dry_run)?;
-        write_applied(session.out(), &applied, dry_run)?;
+        write_applied(session.out(), &applied)?;
+        if dry_run {
+            write_dry_run(session.out(), &applied.first, applied.instance.as_ref())?;
+        }
     }
     Ok(Exit::Done)
+}
+
+/// Warns of what the reader of a change should know about the name and the times of the dataset.
+fn warn_of_time(
+    session: &Session,
+    asked: &DatasetName,
+    at: Option<Timestamp>,
+    applied: &Applied,
+) -> Result<()> {
+    let Some(in_force) = &applied.in_force else { return Ok(()) };
+    let now = session.now()?;
+    warn_of_former_name(session, asked, &in_force.dataset);
+    if applied.clock_behind_micros.is_none() {
+        warn_of_future_change(session, in_force, now);
+    }
+    if let (Some(at), Some(_), Some(_)) = (at, &applied.instance, applied.last) {
+        warn_of_back_dated(session, at, now);
+    }
+    Ok(())
 }

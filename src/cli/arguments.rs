@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::command;
 use super::exit::Exit;
-use super::session::Session;
+use super::session::{RunOptions, Session};
 
 /// The display order of the options that every command takes: after its own.
 const LAST: usize = 1_000;
@@ -39,6 +39,25 @@ pub struct Arguments {
     #[arg(long, global = true, display_order = LAST)]
     pub json: bool,
 
+    /// Print no text on stdout if the command only confirms what it did
+    #[arg(short, long, global = true, display_order = LAST)]
+    pub quiet: bool,
+
+    /// Print on stderr what the work was, and how long it took
+    #[arg(short, long, global = true, display_order = LAST)]
+    pub verbose: bool,
+
+    /// Who makes the change, as this registry records it [default: the user name of the system]
+    #[arg(
+        long,
+        global = true,
+        display_order = LAST,
+        value_name = "NAME",
+        env = "ACCESSION_BY",
+        hide_env_values = true
+    )]
+    pub by: Option<String>,
+
     #[command(subcommand)]
     pub command: Command,
 }
@@ -60,6 +79,7 @@ pub enum Command {
     Check(command::check::Args),
     Verify(command::verify::Args),
     Backup(command::backup::Args),
+    Restore(command::restore::Args),
     Export(command::export::Args),
     #[command(subcommand)]
     Mirror(command::mirror::Command),
@@ -69,6 +89,14 @@ pub enum Command {
     PaymentId(command::payment_id::Command),
     Completions(command::completions::Args),
     Man(command::man::Args),
+}
+
+impl Arguments {
+    /// What of the arguments concerns every command, and the command.
+    pub fn split(self) -> (RunOptions, Command) {
+        let Arguments { registry, json, quiet, verbose, by, command } = self;
+        (RunOptions { registry, json, quiet, verbose, by }, command)
+    }
 }
 
 impl Command {
@@ -89,6 +117,7 @@ impl Command {
             Command::Check(args) => args.run(session),
             Command::Verify(args) => args.run(session),
             Command::Backup(args) => args.run(session),
+            Command::Restore(args) => args.run(session),
             Command::Export(args) => args.run(session),
             Command::Mirror(command) => command.run(session),
             Command::GranuleId(command) => command.run(session),

@@ -14,6 +14,8 @@ pub enum Commit {
     PaymentIds,
     /// A backup file.
     Backup,
+    /// A registry that was restored.
+    Restored,
 }
 
 impl Commit {
@@ -25,6 +27,7 @@ impl Commit {
             Commit::Subset => "the citation of the subset that it saved",
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
+            Commit::Restored => "the report of the registry that it restored",
         }
     }
 
@@ -42,6 +45,9 @@ impl Commit {
                 "ids that were not written are never issued again: repeat the command for others"
             }
             Commit::Backup => "do not repeat the command: the backup is complete and verified",
+            Commit::Restored => {
+                "do not repeat the command: the copy is verified, and in the place of the registry"
+            }
         }
     }
 }

@@ -33,9 +33,9 @@ fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {
         ChangeError::HeldThen { .. } | ChangeError::NotHeldThen { .. } => {
             "nothing was changed; correct the file: a granule is ingested and deleted in turn"
         }
-        ChangeError::NotHeld { .. } => "`accession granules DATASET` lists the granules held",
+        ChangeError::NotHeld { .. } => "--skip-missing skips granules that are not held",
         ChangeError::Twice { .. } => {
-            "name each granule once; for ingest, --skip-existing skips repetitions"
+            "name each granule once; --skip-existing and --skip-missing skip repetitions"
         }
         ChangeError::Both { .. } => "make two changes, one after the other",
         ChangeError::NotAsExpected { .. } => {
@@ -106,6 +106,9 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "not-identical" => "`accession compare` shows where they differ",
         "inconsistent" => "`accession verify` shows where",
+        "pages-missing" => {
+            "nothing was changed; name the files of all pages, or take these with --partial"
+        }
         "payment-scheme" => {
             "name these with --layout and --epoch, or use another registry for other ids"
         }

@@ -4,11 +4,12 @@
 //!
 //! Each may use only those before it:
 //!
-//! - `exit`, `usage`, `warning`, `commit`: values
+//! - `exit`, `usage`, `warning`, `commit`, `user`: values
 //! - [`output`]: tables, JSON, messages, progress
 //! - `hint`, `report`: errors
 //! - `session`: one run: its registry, its clock, its output
 //! - [`reading`]: the files that a command names
+//! - `dataset_warnings`: what a reader of a dataset should know
 //! - `apply`, `uniquify`: steps that several commands have in common
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, one file each
@@ -19,6 +20,7 @@ mod args;
 mod arguments;
 mod command;
 mod commit;
+mod dataset_warnings;
 mod exit;
 mod hint;
 mod output;
@@ -27,6 +29,7 @@ mod report;
 mod session;
 mod uniquify;
 mod usage;
+mod user;
 mod warning;
 
 use std::ffi::OsString;
@@ -38,7 +41,7 @@ use clap::{CommandFactory, FromArgMatches};
 use args::standard_input_uses;
 use arguments::Arguments;
 use exit::Exit;
-use session::Session;
+use session::{RunOptions, Session};
 use usage::UsageError;
 
 /// Runs the command that the arguments name.
@@ -53,16 +56,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     });
     match parsed {
         Ok((arguments, uses)) => {
-            let wants_json = arguments.json;
-            let mut session = Session::new(arguments.registry, wants_json);
-            let result = run_command(arguments.command, uses, &mut session);
+            let (options, command) = arguments.split();
+            let mut session = Session::new(options);
+            let result = run_command(command, uses, &mut session);
             conclude(result, &mut session)
         }
         Err(error) if error.use_stderr() => {
             report::usage(&error.format(&mut command), is_plain, wants_json)
         }
         Err(help) => {
-            let mut session = Session::new(Default::default(), wants_json);
+            let mut session =
+                Session::new(RunOptions { json: wants_json, ..RunOptions::default() });
             let result = print_help(&help, &mut session);
             conclude(result, &mut session)
         }

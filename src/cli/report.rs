@@ -10,6 +10,7 @@ use super::commit::Commit;
 use super::exit::Exit;
 use super::hint;
 use super::output::{Failure, Label, is_interpreted, json, one_line, write_message};
+use super::reading::PagesMissing;
 use super::usage::UsageError;
 
 /// An error as `--json` prints it. What is `None` is omitted.
@@ -53,6 +54,9 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
         Report { kind: "usage", message, hint, ..Report::default() }
     } else if let Some(error) = error.downcast_ref::<input::Error>() {
         of_input(error, message)
+    } else if error.is::<PagesMissing>() {
+        let kind = "pages-missing";
+        Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
     } else if let Some(error) = error.downcast_ref::<disk::Error>() {
         let kind = error.kind();
         Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }

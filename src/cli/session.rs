@@ -3,25 +3,43 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use accession::{Access, Applied, DatasetName, Registry, Skipped, Stamp, Timestamp, quoted};
+use accession::{
+    Access, Applied, DatasetName, Error, Registry, Skipped, Stamp, Timestamp, Work, quoted,
+};
 use anyhow::Result;
 use serde::Serialize;
 
 use super::commit::Commit;
 use super::output::{
-    Column, Created, Failure, Label, Output, Progress, Table, count, json, write_message,
+    Column, Created, Failure, Label, Output, Progress, Table, count, json, work_done, write_message,
 };
 use super::usage::UsageError;
+use super::user::system_user;
 use super::warning::WarningKind;
 
 /// One run of the program.
 pub struct Session {
-    registry: PathBuf,
-    json: bool,
+    options: RunOptions,
+    began: Instant,
     out: Output,
     committed: Option<Commit>,
+}
+
+/// What every command takes.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// The registry file.
+    pub registry: PathBuf,
+    /// Whether stdout carries JSON only.
+    pub json: bool,
+    /// Whether confirmations are omitted.
+    pub quiet: bool,
+    /// Whether the work that was done is reported.
+    pub verbose: bool,
+    /// Who makes changes. `None` or empty: the user of the system.
+    pub by: Option<String>,
 }
 
 /// What [`Session::write`] did.
@@ -33,13 +51,45 @@ pub struct Written<T> {
 }
 
 impl Session {
-    pub fn new(registry: PathBuf, json: bool) -> Self {
-        Session { registry, json, out: Output::new(), committed: None }
+    pub fn new(options: RunOptions) -> Self {
+        Session { options, began: Instant::now(), out: Output::new(), committed: None }
     }
 
     /// Whether stdout carries JSON only.
     pub fn is_json(&self) -> bool {
-        self.json
+        self.options.json
+    }
+
+    /// Whether confirmations are omitted: what a command prints only to say that it was done.
+    pub fn is_quiet(&self) -> bool {
+        self.options.quiet
+    }
+
+    /// Reports on stderr what the work was, if `--verbose` asks for it.
+    pub fn report_work(&self, work: &Work) {
+        if !self.options.verbose {
+            return;
+        }
+        let seconds = self.began.elapsed().as_secs_f64();
+        if self.is_json() {
+            let work = serde_json::json!({ "work": {
+                "steps": work.steps,
+                "rows": work.rows,
+                "checkpoints": work.checkpoints,
+                "seconds": seconds,
+            } });
+            // If stderr cannot be written, there is nowhere left to report it.
+            let _ = writeln!(io::stderr(), "{}", json::to_string(&work));
+        } else {
+            let work = work_done(work);
+            let _ = writeln!(io::stderr(), "{work} in {seconds:.3} s");
+        }
+    }
+
+    /// Who makes the changes of this run.
+    fn by(&self) -> Option<String> {
+        let by = self.options.by.clone().filter(|by| !by.trim().is_empty());
+        by.or_else(system_user)
     }
 
     /// The current time. Nothing else reads the clock.
@@ -58,7 +108,7 @@ impl Session {
     pub fn stamp(&self, at: Option<Timestamp>) -> Result<Stamp<'_>> {
         // Checked once here, so that the clock that is read later can be trusted to be readable.
         let now = self.now()?;
-        Ok(Stamp::new(at, move || self.now().unwrap_or(now)))
+        Ok(Stamp::new(at, move || self.now().unwrap_or(now)).recorded_by(self.by()))
     }
 
     /// Waits until `instant`.
@@ -70,12 +120,28 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> Result<Registry> {
-        Ok(Registry::open(&self.registry, access)?.with_monitor(Arc::new(Progress::new())))
+        let registry =
+            Registry::open(&self.options.registry, access).map_err(|error| match error {
+                // A relative path may be wrong because the directory is.
+                Error::Store { source, .. } if source.kind() == "registry-missing" => {
+                    Error::Store { path: self.registry_path(), source }
+                }
+                other => other,
+            })?;
+        Ok(registry.with_monitor(Arc::new(Progress::new())))
+    }
+
+    /// The absolute path of the registry.
+    pub fn registry_path(&self) -> PathBuf {
+        let path = &self.options.registry;
+        let path_now = path.canonicalize().or_else(|_| std::path::absolute(path));
+        path_now.unwrap_or_else(|_| path.clone())
     }
 
     /// The path of the registry that [`Session::write`] would create; `None` if it would not.
     pub fn new_registry(&self, create: Create) -> Option<&Path> {
-        (create != Create::Never && !self.registry.exists()).then_some(&self.registry)
+        (create != Create::Never && !self.options.registry.exists())
+            .then_some(&self.options.registry)
     }
 
     /// Does `work` on the registry. If the registry is missing and `create` says so, it is created;
@@ -99,10 +165,10 @@ impl Session {
         create: Create,
         work: &mut impl FnMut(&Registry, &Session) -> Result<Written<T>>,
     ) -> Result<Written<T>> {
-        if create == Create::Never || self.registry.exists() {
+        if create == Create::Never || self.options.registry.exists() {
             return work(&self.open(Access::Write)?, self);
         }
-        let new = Registry::prepare(&self.registry)?;
+        let new = Registry::prepare(&self.options.registry)?;
         let written = work(&new.registry.with_monitor(Arc::new(Progress::new())), self)?;
         if create == Create::Rehearse || written.committed.is_none() {
             return Ok(written);
@@ -129,7 +195,7 @@ impl Session {
 
     /// Prints a warning on stderr: the command succeeds, but a person should know something.
     pub fn warn(&self, kind: WarningKind, message: &str) {
-        if !self.json {
+        if !self.is_json() {
             return write_message(Label::Warning, message);
         }
         let warning = serde_json::json!({ "warning": { "kind": kind.name(), "message": message } });
@@ -180,9 +246,7 @@ impl Session {
     ) -> io::Result<()> {
         let verb = if dry_run { "would create" } else { "created" };
         if created.registry {
-            let path =
-                self.registry.canonicalize().or_else(|_| std::path::absolute(&self.registry));
-            let path = path.unwrap_or_else(|_| self.registry.clone());
+            let path = self.registry_path();
             let path = quoted(&path.to_string_lossy()).to_string();
             writeln!(self.out, "{verb} registry {path}")?;
         }

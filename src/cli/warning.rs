@@ -31,6 +31,23 @@ pub enum WarningKind {
     Separators,
     /// Some granules of the change were skipped.
     Skipped,
+    /// The change took effect before now, in a dataset that existed: citations made since then name the
+    /// set before it.
+    BackDated,
+    /// A dataset was named by a former name.
+    FormerName,
+    /// The last change of the dataset is in the future.
+    LastChangeInFuture,
+    /// A creator is recorded as an organisation and looks like a person.
+    LikelyPerson,
+    /// An import has so many distinct times that a change for each is slow.
+    ManyTimes,
+    /// Events of a day that is not over were left out.
+    DayNotOver,
+    /// Granules were ingested and deleted within one day, and cancel out.
+    CancelledOut,
+    /// The dataset was withdrawn.
+    Withdrawn,
 }
 
 impl WarningKind {
@@ -45,13 +62,20 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 13] = [
+    pub const ALL: [WarningKind; 21] = [
+        WarningKind::BackDated,
+        WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
         WarningKind::ClockBehind,
         WarningKind::CommentLines,
+        WarningKind::DayNotOver,
         WarningKind::DeletedInFile,
         WarningKind::EdgeSpace,
+        WarningKind::FormerName,
         WarningKind::HeaderLine,
+        WarningKind::LastChangeInFuture,
+        WarningKind::LikelyPerson,
+        WarningKind::ManyTimes,
         WarningKind::MirrorUnnamed,
         WarningKind::NeverHeld,
         WarningKind::NotInForce,
@@ -59,6 +83,7 @@ impl WarningKind {
         WarningKind::PagesMissing,
         WarningKind::Separators,
         WarningKind::Skipped,
+        WarningKind::Withdrawn,
     ];
 
     /// The stable name, for scripts.
@@ -77,6 +102,14 @@ impl WarningKind {
             WarningKind::OtherIdentifiers => "other-identifiers",
             WarningKind::PagesMissing => "pages-missing",
             WarningKind::Skipped => "skipped",
+            WarningKind::BackDated => "back-dated",
+            WarningKind::FormerName => "former-name",
+            WarningKind::LastChangeInFuture => "last-change-in-future",
+            WarningKind::LikelyPerson => "likely-person",
+            WarningKind::ManyTimes => "many-times",
+            WarningKind::DayNotOver => "day-not-over",
+            WarningKind::CancelledOut => "cancelled-out",
+            WarningKind::Withdrawn => "withdrawn",
         }
     }
 }

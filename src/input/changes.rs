@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::{Error, InputErrorKind};
 use super::numbered_lines::NumberedLines;
 use super::spelled_time;
-use crate::model::{Event, EventKind, GranuleId};
+use crate::model::{Event, EventKind, GranuleId, Moment};
 
 /// The greatest length of a line: the longest id, and room for any spelling of a time.
 const MAX_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
@@ -19,7 +19,8 @@ impl<R: BufRead> Changes<R> {
         Changes(NumberedLines::new(file, name, MAX_LINE_BYTES))
     }
 
-    pub(super) fn event(&mut self) -> Result<Option<Event>, Error> {
+    /// The next event, and its time as it is written.
+    pub(super) fn event(&mut self) -> Result<Option<(Event, Moment)>, Error> {
         let Changes(lines) = self;
         while lines.advance()? {
             let line = lines.text();
@@ -40,14 +41,16 @@ impl<R: BufRead> Changes<R> {
                 b"-" => EventKind::Deleted,
                 _ => return Err(lines.fail(InputErrorKind::NotAChange)),
             };
-            let at = spelled_time::parse(&String::from_utf8_lossy(at))
+            let moment = spelled_time::parse(&String::from_utf8_lossy(at))
                 .map_err(|kind| lines.fail(kind))?;
             let granule_id = GranuleId::from_bytes(granule_id).map_err(|cause| {
                 let text = String::from_utf8_lossy(granule_id).into_owned();
                 lines.fail(InputErrorKind::GranuleId { text, cause })
             })?;
             let location = Some(lines.location());
-            return Ok(Some(Event { at, kind, granule_id, producer_granule: None, location }));
+            let at = moment.of_change();
+            let event = Event { at, kind, granule_id, producer_granule: None, location };
+            return Ok(Some((event, moment)));
         }
         Ok(None)
     }

@@ -89,6 +89,9 @@ pub enum InputErrorKind {
     /// A file without dates, where they are needed.
     #[error("the file has no dates of ingest")]
     NoDates,
+    /// Columns of dates are named, and the format has no columns.
+    #[error("the file is not a table: no column of dates can be named")]
+    NotATable,
     /// A granule without a date of ingest.
     #[error("the granule has no date of ingest")]
     NoIngestDate,

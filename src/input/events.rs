@@ -10,13 +10,15 @@ use super::input_file::InputFile;
 use super::options::Options;
 use super::record::{Hits, Record, RecordReader};
 use super::records::open_reader;
-use crate::model::{Event, EventKind};
+use crate::model::{Day, Event, EventKind, Moment};
 
 /// The events of a file, in its order; nothing follows an error.
 pub struct Events {
     reader: EventReader,
     /// The deletion of the granule whose ingest was returned last.
-    deletion: Option<Event>,
+    deletion: Option<(Event, Moment)>,
+    unfinished_day: Option<Day>,
+    left_out: u64,
     has_failed: bool,
 }
 
@@ -39,12 +41,18 @@ pub fn open_events(
     let name: Arc<str> = name.into();
     let file = InputFile::open(file, &name)?;
     let format = file.format(&name, &options)?;
+    let has_columns = matches!(format, InputFormat::Csv | InputFormat::Ndjson);
+    let names_columns = options.ingested_column.is_some() || options.deleted_column.is_some();
+    if names_columns && !has_columns {
+        return Err(Error::new(&name, 1, InputErrorKind::NotATable));
+    }
     let file = file.into_reader();
     let reader = match format {
         InputFormat::Changes => EventReader::Changes(Changes::new(file, name)),
         format => EventReader::Records(open_reader(file, name, format, &options)?),
     };
-    Ok(Events { reader, deletion: None, has_failed: false })
+    let unfinished_day = options.unfinished_day;
+    Ok(Events { reader, deletion: None, unfinished_day, left_out: 0, has_failed: false })
 }
 
 impl Events {
@@ -64,7 +72,24 @@ impl Events {
         }
     }
 
+    /// How many events were left out so far, because they are dated without a time on a day that
+    /// is not over ([`Options::unfinished_day`]).
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// The next event that is not left out.
     fn event(&mut self) -> Result<Option<Event>, Error> {
+        while let Some((event, moment)) = self.any_event()? {
+            match (moment, self.unfinished_day) {
+                (Moment::Day(day), Some(unfinished)) if day >= unfinished => self.left_out += 1,
+                _ => return Ok(Some(event)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn any_event(&mut self) -> Result<Option<(Event, Moment)>, Error> {
         if let Some(deletion) = self.deletion.take() {
             return Ok(Some(deletion));
         }
@@ -75,17 +100,21 @@ impl Events {
         let Some(record) = reader.record()? else { return Ok(None) };
         let Record { granule_id, location, ingested, deleted, .. } = record;
         if let (Some(ingested), Some(deleted)) = (ingested, deleted)
-            && deleted < ingested
+            && deleted.of_change() < ingested.of_change()
         {
+            let (ingested, deleted) = (ingested.of_change(), deleted.of_change());
             let kind = InputErrorKind::DeletedBeforeIngested { ingested, deleted };
             return Err(Error { location, kind });
         }
-        let event = |at, kind| Event {
-            at,
-            kind,
-            granule_id: granule_id.clone(),
-            producer_granule: None,
-            location: Some(location.clone()),
+        let event = |moment: Moment, kind| {
+            let event = Event {
+                at: moment.of_change(),
+                kind,
+                granule_id: granule_id.clone(),
+                producer_granule: None,
+                location: Some(location.clone()),
+            };
+            (event, moment)
         };
         self.deletion = deleted.map(|at| event(at, EventKind::Deleted));
         Ok(ingested.map(|at| event(at, EventKind::Ingested)))

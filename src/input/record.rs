@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::warning::InputWarning;
-use crate::model::{GranuleId, SourceLocation, Timestamp};
+use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// A granule as a file lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub struct Record {
     /// Where it was read.
     pub location: SourceLocation,
     /// The time of ingest. `None` unless dates were asked for.
-    pub ingested: Option<Timestamp>,
+    pub ingested: Option<Moment>,
     /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
-    pub deleted: Option<Timestamp>,
+    pub deleted: Option<Moment>,
     /// Whether the file marks the granule as deleted.
     pub is_deleted: bool,
 }

@@ -10,7 +10,7 @@ use super::error::{Error, InputErrorKind};
 use super::json_items::JsonItems;
 use super::record::{Hits, Record, RecordReader};
 use super::spelled_time;
-use crate::model::{GranuleId, SourceLocation, Timestamp};
+use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// Which catalogue's response it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl<R: BufRead> Response<R> {
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
         let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
         if self.with_dates {
-            let read = |text: &Value| -> Result<Timestamp, Error> {
+            let read = |text: &Value| -> Result<Moment, Error> {
                 let text = text.as_str().unwrap_or_default();
                 spelled_time::parse(text).map_err(fail)
             };

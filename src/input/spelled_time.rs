@@ -3,11 +3,9 @@
 use super::error::InputErrorKind;
 use crate::model::{Moment, Timestamp};
 
-/// Reads a time of RFC 3339 or of another spelling with an offset. A day means its 00:00:00Z, as
-/// the time of a change does (identifier.md, Time).
-pub(super) fn parse(text: &str) -> Result<Timestamp, InputErrorKind> {
+/// Reads a day, or a time of RFC 3339 or of another spelling with an offset.
+pub(super) fn parse(text: &str) -> Result<Moment, InputErrorKind> {
     text.parse::<Moment>()
-        .map(Moment::of_change)
-        .or_else(|_| Timestamp::from_other_spelling(text))
+        .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
         .map_err(|cause| InputErrorKind::Time { text: text.to_owned(), cause })
 }

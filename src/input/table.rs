@@ -13,7 +13,7 @@ use super::limits::MAX_ROW_BYTES;
 use super::options::Options;
 use super::record::{Record, RecordReader};
 use super::spelled_time;
-use crate::model::{GranuleId, SourceLocation, Timestamp};
+use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table<R> {
@@ -113,9 +113,16 @@ impl<R: io::Read> Table<R> {
         table.columns = header.len();
         table.column = find_column(header, options.column.as_deref()).map_err(fail)?;
         if options.with_dates {
-            let ingested = INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name));
+            let ingested = match options.ingested_column.as_deref() {
+                Some(column) => find_column(header, Some(column)).map(Some),
+                None => Ok(INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name))),
+            };
+            let ingested = ingested.map_err(fail)?;
             table.ingested = Some(ingested.ok_or_else(|| fail(InputErrorKind::NoDates))?);
-            table.deleted = index_of(header, DELETED_COLUMN);
+            table.deleted = match options.deleted_column.as_deref() {
+                Some(column) => Some(find_column(header, Some(column)).map_err(fail)?),
+                None => index_of(header, DELETED_COLUMN),
+            };
         }
         Ok(table)
     }
@@ -141,7 +148,7 @@ impl<R: io::Read> Table<R> {
     }
 
     /// The time in a cell. `None` if the cell is empty.
-    fn time(&self, column: Option<usize>, line: u64) -> Result<Option<Timestamp>, Error> {
+    fn time(&self, column: Option<usize>, line: u64) -> Result<Option<Moment>, Error> {
         let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
         if cell.is_empty() {
             return Ok(None);

@@ -35,8 +35,8 @@ pub use snapshot::{
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::{
-    Applied, Change, DatasetEdit, Edit, Expected, Import, Imported, Lease, MaxDelete, Named,
-    Revert, Skipped, Stamp, Sync, Wanted, Work,
+    Applied, Change, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported, Lease,
+    MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
 pub use crate::store::{Access, BUSY_WAIT, Error as StoreError, Withdrawn};

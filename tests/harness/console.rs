@@ -87,6 +87,7 @@ impl Sandbox {
             .env_clear()
             .env("HOME", self.path())
             .env("LC_ALL", "C.UTF-8")
+            .env("LOGNAME", "archivist")
             .env("PATH", path)
     }
 
@@ -96,6 +97,10 @@ impl Sandbox {
         let output = self.set_up(shell.args(["-c", command])).output().unwrap();
         let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
         printed.push_str(&String::from_utf8_lossy(&output.stderr));
+        // The directory has another name in every run.
+        for path in [self.path().canonicalize().unwrap(), self.path().to_owned()] {
+            printed = printed.replace(path.to_str().unwrap(), "/archive");
+        }
         if !printed.is_empty() && !printed.ends_with('\n') {
             printed.push('\n');
         }

@@ -4,7 +4,7 @@ use accession::{Entry, GranuleId, SourceLocation, quoted};
 use anyhow::Result;
 
 use super::format::FormatArgs;
-use crate::cli::reading::{EdgeSpaces, InputFile, each_entry_of_files};
+use crate::cli::reading::{EdgeSpaces, InputFile, MissingPages, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -33,6 +33,16 @@ impl GranuleArgs {
     pub fn each_entry(
         &self,
         session: &Session,
+        take: impl FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
+        self.each_entry_of_pages(MissingPages::Warn, session, take)
+    }
+
+    /// As [`GranuleArgs::each_entry`], where the files must perhaps be all pages of a search result.
+    pub fn each_entry_of_pages(
+        &self,
+        missing: MissingPages,
+        session: &Session,
         mut take: impl FnMut(Entry) -> Result<()>,
     ) -> Result<()> {
         if self.ids.is_empty() && self.from.is_empty() {
@@ -50,6 +60,6 @@ impl GranuleArgs {
             take(Entry { granule_id, producer_granule: None, location: Some(location) })?;
         }
         spaces.warn_if_any(session);
-        each_entry_of_files(&self.from, &self.format.options(), session, take)
+        each_entry_of_pages(&self.from, &self.format.options(), missing, session, take)
     }
 }

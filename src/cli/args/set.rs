@@ -20,10 +20,10 @@ impl TypedSet {
     ///
     /// The time is after `now`.
     pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
-        if let Selection::Dataset { at: Some(at), .. } = &self.0 {
-            refuse_future(*at, now)?;
+        match self.0 {
+            Selection::Dataset { name, at } => dataset_at(name, at, now),
+            identifier => Ok(identifier),
         }
-        Ok(self.0)
     }
 }
 
@@ -51,7 +51,8 @@ impl FromStr for TypedSet {
     }
 }
 
-/// The set that `DATASET [--at T]` means.
+/// The set that `DATASET [--at T]` means: without a time the one in force now, even if the last change
+/// of the dataset is in the future.
 ///
 /// # Errors
 ///
@@ -60,7 +61,7 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     if let Some(at) = at {
         refuse_future(at, now)?;
     }
-    Ok(Selection::Dataset { name, at })
+    Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
 }
 
 #[cfg(test)]

@@ -12,9 +12,8 @@ use crate::cli::session::Session;
 /// Copy the registry to a file, while others use it, and verify the copy
 ///
 /// The copy is the registry at one moment. The file appears only when it is complete and every
-/// identifier in it has been recomputed. A backup is a registry like any other. To restore it, move
-/// away what is left of the lost registry (also the files that end in -wal, -shm and -journal), and
-/// put the backup in its place.
+/// identifier in it has been recomputed. A backup is a registry like any other; `accession restore`
+/// puts it in the place of a lost one.
 ///
 /// Example:
 ///   accession backup /backup/accession-$(date +%F).db
@@ -31,7 +30,7 @@ impl Args {
         session.note_commit(Commit::Backup);
         if session.is_json() {
             session.json(&backup)?;
-        } else {
+        } else if !session.is_quiet() {
             writeln!(
                 session.out(),
                 "{}: {}, {}, all verified; {} bytes",

@@ -4,7 +4,7 @@ use anyhow::Result;
 use crate::cli::apply::apply;
 use crate::cli::args::{ChangeArgs, FormatArgs};
 use crate::cli::exit::Exit;
-use crate::cli::reading::{InputFile, each_entry_of_files};
+use crate::cli::reading::{InputFile, MissingPages, each_entry_of_files, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -33,6 +33,14 @@ pub struct Args {
 
     #[command(flatten)]
     change: ChangeArgs,
+
+    /// Skip granules to add that are already held or that are repeated in the input
+    #[arg(long)]
+    skip_existing: bool,
+
+    /// Skip granules to mark deleted that are not held or that are repeated in the input
+    #[arg(long)]
+    skip_missing: bool,
 }
 
 impl Args {
@@ -44,7 +52,15 @@ impl Args {
         }
         let options = self.format.options();
         let mut change = self.change.change();
-        each_entry_of_files(&self.ingest, &options, session, |entry| Ok(change.ingest(entry)?))?;
+        if self.skip_existing {
+            change.skip_existing();
+        }
+        if self.skip_missing {
+            change.skip_missing();
+        }
+        let missing = MissingPages::Refuse;
+        let ingest = |entry| Ok(change.ingest(entry)?);
+        each_entry_of_pages(&self.ingest, &options, missing, session, ingest)?;
         each_entry_of_files(&self.delete, &options, session, |entry| Ok(change.delete(entry)?))?;
         let application = self.change.application(false);
         apply(session, &self.dataset, application, |registry, stamp| {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cli::args::dataset_at;
 use crate::cli::commit::Commit;
+use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::in_force;
 use crate::cli::reading::{InputFile, each_entry_of_file};
@@ -108,6 +109,9 @@ impl Args {
                 Ok(Written { result: cited, committed })
             })?,
         };
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        warn_of_dataset(session, &snapshot, &self.dataset)?;
+        drop(snapshot);
         warn_of_others(session, at, &cited);
         let citation = Citation::new(cited, at, now.day());
         warn_of_lacking(session, &self.dataset, &citation, self.format);

@@ -24,11 +24,18 @@ pub struct Args {
 
     #[command(flatten)]
     change: ChangeArgs,
+
+    /// Skip granules that are not held or that are repeated in the input
+    #[arg(long)]
+    skip_missing: bool,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut change = self.change.change();
+        if self.skip_missing {
+            change.skip_missing();
+        }
         self.granules.each_entry(session, |entry| Ok(change.delete(entry)?))?;
         let application = self.change.application(false);
         apply(session, &self.dataset, application, |registry, stamp| {

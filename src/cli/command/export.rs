@@ -14,7 +14,7 @@ use crate::cli::usage::UsageError;
 /// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
 ///
 /// A manifest is JSON Lines; the same history gives the same bytes. The file that --output names
-/// appears only when it is complete. It may replace another manifest, but no other file.
+/// appears only when it is complete. It may replace a manifest of the same dataset, but no other file.
 ///
 /// Examples:
 ///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
@@ -66,7 +66,11 @@ fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<
         }
         out.flush().map_err(cannot_because)
     };
-    match target(path)? {
+    let target = target(path)?;
+    if let Target::File(path) = &target {
+        refuse_other_manifest(registry, dataset, path)?;
+    }
+    match target {
         Target::Stream(file) => write_to(&file),
         Target::File(path) => {
             let temporary = AtomicFile::beside(&path).with_context(cannot)?;
@@ -74,6 +78,27 @@ fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<
             Ok(temporary.replace().with_context(cannot)?)
         }
     }
+}
+
+/// Refuses to replace the manifest of another dataset.
+fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
+    let Some(other) = dataset_of_manifest(path) else { return Ok(()) };
+    let listed = registry.snapshot()?.dataset(dataset)?;
+    if other == listed.dataset.name || listed.former_names.contains(&other) {
+        return Ok(());
+    }
+    let shown = quoted(&path.to_string_lossy()).to_string();
+    Err(UsageError::new(format!("{shown} is the manifest of {other}: it was not overwritten"))
+        .with_hint("name another file, or move this one away")
+        .into())
+}
+
+/// The dataset whose manifest a file is. `None` if it is not a manifest that can be read, or does not
+/// exist.
+fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
+    let name = path.to_string_lossy();
+    let file = io::BufReader::new(File::open(path).ok()?);
+    Some(manifest::Reader::open(file, &name).ok()?.dataset().name.clone())
 }
 
 /// What the path of the output names.

@@ -4,6 +4,7 @@ use accession::{Access, DatasetName, GranuleId, Identifier, Moment, Selection, q
 use anyhow::Result;
 
 use crate::cli::args::dataset_at;
+use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, in_force};
 use crate::cli::session::Session;
@@ -41,6 +42,7 @@ impl Args {
         if let Some(producer) = &self.producer {
             return list_of_producer(session, &self.dataset, producer);
         }
+        let name = self.dataset.clone();
         let selection = match self.identifier {
             Some(identifier) => Selection::Identifier { identifier, dataset: Some(self.dataset) },
             None => dataset_at(self.dataset, self.at, session.now()?)?,
@@ -48,6 +50,7 @@ impl Args {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let selected = snapshot.select(&selection)?;
         let granules = snapshot.granules(&selected.set)?;
+        warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
         for granule in granules {
             let granule = granule?;

@@ -1,14 +1,19 @@
 use std::io::{self, Write};
 
-use accession::{DatasetName, Import, Imported};
+use accession::input::Options;
+use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
 use crate::cli::args::FormatArgs;
 use crate::cli::commit::Commit;
+use crate::cli::dataset_warnings::{
+    warn_of_back_dated, warn_of_former_name, warn_of_future_change,
+};
 use crate::cli::exit::Exit;
-use crate::cli::output::{AppliedJson, Created, Outcome, count, write_work};
-use crate::cli::reading::{InputFile, import_events};
+use crate::cli::output::{AppliedJson, Created, Outcome, count, write_dry_run};
+use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session, Written};
+use crate::cli::warning::WarningKind;
 
 /// Build a history from a file that tells when granules were ingested and deleted
 ///
@@ -32,6 +37,27 @@ pub struct Args {
     #[command(flatten)]
     format: FormatArgs,
 
+    /// The column or field that has the time of ingest [default: ingested, else createdAt]
+    #[arg(long, value_name = "COLUMN")]
+    ingested: Option<String>,
+
+    /// The column or field that has the time of deletion [default: deleted]
+    #[arg(long, value_name = "COLUMN")]
+    deleted: Option<String>,
+
+    /// Make one change of the events of each UTC day, stamped at its last microsecond. Days that are
+    /// not over are left out, and so is what was ingested and deleted within one day
+    #[arg(long, value_name = "PERIOD")]
+    every: Option<Period>,
+
+    /// Also take the rows that are dated today without a time, though the day is not over
+    #[arg(long, conflicts_with = "every")]
+    include_today: bool,
+
+    /// Take a search result that lacks some of its pages
+    #[arg(long)]
+    partial: bool,
+
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -40,6 +66,16 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
 }
+
+/// The period whose events become one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Period {
+    /// A day in UTC
+    Day,
+}
+
+/// More distinct times than this are worth a hint: an import costs granules times distinct times.
+const MANY_TIMES: u64 = 3_000;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
@@ -50,7 +86,21 @@ impl Args {
         if self.dry_run {
             import.dry_run();
         }
-        import_events(&self.file, &self.format.options(), session, &mut import)?;
+        if self.every.is_some() {
+            import.every(Every::Day);
+        }
+        let missing = MissingPages::when(self.partial);
+        let options = self.options(session.now()?);
+        let undated = import_events(&self.file, &options, missing, session, &mut import)?;
+        let (_, times) = import.counts();
+        if self.every.is_none() && times > MANY_TIMES {
+            session.warn(
+                WarningKind::ManyTimes,
+                &format!(
+                    "the file has {times} distinct times, and each becomes a change: --every day makes one change a day, which is faster"
+                ),
+            );
+        }
         let create = Create::when(self.create, self.dry_run);
         let is_new_registry = session.new_registry(create).is_some();
         let imported = session.write(create, |registry, session| {
@@ -61,6 +111,8 @@ impl Args {
         let changed = !imported.instances.is_empty();
         let created =
             Created { registry: is_new_registry && changed, dataset: imported.created_dataset };
+        session.report_work(&imported.work);
+        self.warn_of(session, undated, &imported)?;
         if session.is_json() {
             let (dataset, in_force) = (&self.dataset, imported.in_force.as_ref());
             let (dry_run, skipped) = (self.dry_run, imported.skipped);
@@ -69,20 +121,61 @@ impl Args {
             for instance in &imported.instances {
                 session.json(instance)?;
             }
-        } else {
+        } else if !session.is_quiet() {
             session.write_created(&self.dataset, created, self.dry_run)?;
-            write_imported(session.out(), &self.dataset, &imported, self.dry_run)?;
+            write_imported(session.out(), &imported)?;
+            if self.dry_run {
+                write_dry_run(session.out(), &imported.first, total(&imported).as_ref())?;
+            }
         }
         Ok(Exit::Done)
     }
+
+    fn options(&self, now: Timestamp) -> Options {
+        Options {
+            ingested_column: self.ingested.clone(),
+            deleted_column: self.deleted.clone(),
+            unfinished_day: (!self.include_today).then(|| now.day()),
+            ..self.format.options()
+        }
+    }
+
+    /// Warns of events that did not become a change, and of the name and the times of the dataset.
+    fn warn_of(&self, session: &Session, undated: u64, imported: &Imported) -> Result<()> {
+        let now = session.now()?;
+        let left_out = undated + imported.left_out;
+        if left_out > 0 {
+            let way_out =
+                if self.every.is_some() { "" } else { ", or take them with --include-today" };
+            session.warn(
+                WarningKind::DayNotOver,
+                &format!(
+                    "left out {} of a day that is not over: import the file again when it is{way_out}",
+                    count(left_out, "event")
+                ),
+            );
+        }
+        if imported.cancelled > 0 {
+            session.warn(
+                WarningKind::CancelledOut,
+                &format!(
+                    "{} and deletion within one day cancelled out",
+                    count(imported.cancelled, "ingest")
+                ),
+            );
+        }
+        if let Some(in_force) = &imported.in_force {
+            warn_of_former_name(session, &self.dataset, &in_force.dataset);
+            warn_of_future_change(session, in_force, now);
+        }
+        if let (Some(first), Some(_)) = (imported.instances.first(), imported.last) {
+            warn_of_back_dated(session, first.timestamp, now);
+        }
+        Ok(())
+    }
 }
 
-fn write_imported(
-    out: &mut impl Write,
-    dataset: &DatasetName,
-    imported: &Imported,
-    dry_run: bool,
-) -> io::Result<()> {
+fn write_imported(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
     let instances = &imported.instances;
     let skipped = imported.skipped.held;
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
@@ -100,13 +193,16 @@ fn write_imported(
     let changes = count(instances.len() as u64, "change");
     writeln!(
         out,
-        "{dataset}: {changes} from {} to {}: +{ingested} -{deleted}, holds {}",
-        first.timestamp, last.timestamp, last.granules
+        "{}: {changes} from {} to {}: +{ingested} -{deleted}, holds {}",
+        last.dataset, first.timestamp, last.timestamp, last.granules
     )?;
-    writeln!(out, "identifier {}", last.identifier)?;
-    write_work(out, &imported.work)?;
-    if dry_run {
-        writeln!(out, "dry run: nothing was changed")?;
-    }
-    Ok(())
+    writeln!(out, "identifier {}", last.identifier)
+}
+
+/// The last instance of an import, with the counts of all its changes.
+fn total(imported: &Imported) -> Option<Instance> {
+    let instances = &imported.instances;
+    let ingested = instances.iter().map(|instance| instance.ingested).sum();
+    let deleted = instances.iter().map(|instance| instance.deleted).sum();
+    instances.last().map(|last| Instance { ingested, deleted, ..last.clone() })
 }

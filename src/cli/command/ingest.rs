@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::cli::apply::apply;
 use crate::cli::args::{ChangeArgs, GranuleArgs};
 use crate::cli::exit::Exit;
+use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 use crate::cli::uniquify::Uniquify;
 
@@ -48,6 +49,10 @@ pub struct Args {
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
+
+    /// Take a search result that lacks some of its pages
+    #[arg(long)]
+    partial: bool,
 }
 
 impl Args {
@@ -65,7 +70,8 @@ impl Args {
         }
         let now = session.now()?;
         let mut index = 0;
-        self.granules.each_entry(session, |entry| {
+        let missing = MissingPages::when(self.partial);
+        self.granules.each_entry_of_pages(missing, session, |entry| {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry, index, now)?,
                 None => entry,

@@ -3,6 +3,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::dataset_at;
+use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{in_force, write_instance};
 use crate::cli::session::Session;
@@ -36,8 +37,12 @@ struct Found<'a> {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let name = self.dataset.clone();
         let selection = dataset_at(self.dataset, self.at, session.now()?)?;
-        let selected = session.open(Access::Read)?.snapshot()?.select(&selection)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let selected = snapshot.select(&selection)?;
+        warn_of_dataset(session, &snapshot, &name)?;
+        drop(snapshot);
         if session.is_json() {
             let found = Found { instance: selected.instance(), others: &selected.others };
             session.json(&found)?;

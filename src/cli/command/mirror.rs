@@ -12,7 +12,7 @@ use crate::cli::args::PrimaryArgs;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{
-    AppliedJson, Column, Created, Outcome, Spool, Table, count, json, write_json_list, write_work,
+    AppliedJson, Column, Created, Outcome, Spool, Table, count, json, write_json_list,
 };
 use crate::cli::session::{Create, Session, Written};
 
@@ -245,6 +245,9 @@ impl Pull {
             registry: is_new_registry && changed,
             dataset: applied.is_some_and(|applied| applied.created_dataset),
         };
+        if let Some(applied) = applied {
+            session.report_work(&applied.work);
+        }
         if session.is_json() {
             let in_force = match applied {
                 Some(applied) => applied.in_force.as_ref(),
@@ -254,7 +257,7 @@ impl Pull {
             let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
             let (applied, status) = (AppliedJson::from(outcome), pulled.before.status);
             session.json(&PulledJson { applied, status })?;
-        } else {
+        } else if !session.is_quiet() {
             session.write_created(dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
@@ -273,14 +276,13 @@ struct PulledJson<'a> {
 fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
     let primary = &pulled.before.primary;
     let change = pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref());
-    let (Some(applied), Some(change)) = (&pulled.applied, change) else {
+    let Some(change) = change else {
         return writeln!(out, "no changes: the mirror is already identical to the primary");
     };
     let Instance { dataset, timestamp, ingested, deleted, granules, identifier, .. } = change;
     writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")?;
     writeln!(out, "identifier {identifier}")?;
     writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
-    write_work(out, &applied.work)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }

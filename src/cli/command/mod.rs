@@ -19,4 +19,5 @@ pub mod man;
 pub mod mirror;
 pub mod payment_id;
 pub mod resolve;
+pub mod restore;
 pub mod verify;

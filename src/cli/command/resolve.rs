@@ -2,6 +2,7 @@ use accession::{Access, DatasetName, Identifier, Moment, Resolved};
 use anyhow::Result;
 
 use crate::cli::args::refuse_future;
+use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, selected_by};
 use crate::cli::session::Session;
@@ -48,6 +49,15 @@ impl Args {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
         let resolution = snapshot.resolve(self.identifier, dataset, self.at)?;
+        let mut datasets: Vec<DatasetName> = resolution
+            .rows
+            .iter()
+            .map(|resolved| resolved.set.instance().dataset.clone())
+            .collect();
+        datasets.dedup();
+        for dataset in &datasets {
+            warn_of_dataset(session, &snapshot, dataset)?;
+        }
         drop(snapshot);
         let mut table = session.table(COLUMNS);
         for resolved in &resolution.rows {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::{Applied, DatasetName, Identifier, Instance, Skipped, Work};
+use accession::{Applied, DatasetName, FirstIds, Identifier, Instance, Skipped, Work};
 use serde::Serialize;
 
 use super::escape::one_line;
@@ -103,10 +103,9 @@ pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<(
     Ok(())
 }
 
-/// Writes what a change cost.
-pub fn write_work(out: &mut impl Write, work: &Work) -> io::Result<()> {
-    writeln!(
-        out,
+/// What a change cost.
+pub fn work_done(work: &Work) -> String {
+    format!(
         "hashed {}, read {}, set {}",
         count(work.steps, "step"),
         count(work.rows, "row"),
@@ -115,7 +114,7 @@ pub fn write_work(out: &mut impl Write, work: &Work) -> io::Result<()> {
 }
 
 /// Writes what a change did.
-pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> io::Result<()> {
+pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
     let Some(instance) = &applied.instance else {
         return match applied.skipped {
             Skipped { held: 1.., .. } => {
@@ -136,10 +135,24 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied, dry_run: bool) -> 
         instance.deleted,
         instance.granules
     )?;
-    writeln!(out, "identifier {}", instance.identifier)?;
-    write_work(out, &applied.work)?;
-    if dry_run {
-        writeln!(out, "dry run: nothing was changed")?;
+    writeln!(out, "identifier {}", instance.identifier)
+}
+
+/// Writes that a change was undone, with the first granules of each side as examples.
+pub fn write_dry_run(
+    out: &mut impl Write,
+    first: &FirstIds,
+    total: Option<&Instance>,
+) -> io::Result<()> {
+    let (ingested, deleted) = total.map_or((0, 0), |total| (total.ingested, total.deleted));
+    for (verb, ids, count) in
+        [("ingest", &first.ingested, ingested), ("delete", &first.deleted, deleted)]
+    {
+        let more = count.saturating_sub(ids.len() as u64);
+        ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
+        if more > 0 {
+            writeln!(out, "would {verb} {more} more")?;
+        }
     }
-    Ok(())
+    writeln!(out, "dry run: nothing was changed")
 }

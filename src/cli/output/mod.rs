@@ -15,7 +15,9 @@ mod table;
 mod terminal;
 mod wording;
 
-pub use change::{AppliedJson, Created, Outcome, write_applied, write_instance, write_work};
+pub use change::{
+    AppliedJson, Created, Outcome, work_done, write_applied, write_dry_run, write_instance,
+};
 pub use escape::{is_interpreted, one_line};
 pub use json::write_list as write_json_list;
 pub use message::{Label, write_message};

@@ -9,18 +9,21 @@ use anyhow::{Context, Result};
 
 use super::file::open;
 use super::input_file::InputFile;
-use super::search_pages::SearchPages;
+use super::search_pages::{MissingPages, SearchPages};
 use super::spaces::EdgeSpaces;
 use crate::cli::output::{PROGRESS_ROWS, Progress};
 use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 
-/// Reads the events of a file into an import.
+/// Reads the events of a file into an import. Returns how many were left out, because their day is
+/// not over.
 pub fn import_events(
     file: &InputFile,
     options: &Options,
+    missing: MissingPages,
     session: &Session,
     import: &mut Import,
-) -> Result<()> {
+) -> Result<u64> {
     let (reader, name) = open(file)?;
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
@@ -35,9 +38,15 @@ pub fn import_events(
     };
     if format == Some(InputFormat::Manifest) {
         let manifest = manifest::Reader::open(reader, &name)?;
-        return Ok(manifest.read_into(import, |events| {
+        if import.is_daily() {
+            return Err(UsageError::new("a manifest has its own times: they cannot become days")
+                .with_hint("omit --every")
+                .into());
+        }
+        manifest.read_into(import, |events| {
             let _ = progress.advance(events);
-        })?);
+        })?;
+        return Ok(0);
     }
     let options = Options { format, ..options.clone() };
     let mut events = input::open_events(reader, &name, &options)?;
@@ -54,7 +63,7 @@ pub fn import_events(
     }
     spaces.warn_if_any(session);
     let mut pages = SearchPages::default();
-    pages.add(events.hits());
-    pages.warn_if_incomplete(session);
-    Ok(())
+    pages.add(events.hits(), events.has_next_page());
+    pages.check(missing, session)?;
+    Ok(events.left_out())
 }

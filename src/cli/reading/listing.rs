@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::file::open;
 use super::input_file::InputFile;
-use super::search_pages::SearchPages;
+use super::search_pages::{MissingPages, SearchPages};
 use super::spaces::EdgeSpaces;
 use crate::cli::output::{PROGRESS_ROWS, Progress, count};
 use crate::cli::session::Session;
@@ -26,6 +26,17 @@ pub fn each_entry_of_file(
 pub fn each_entry_of_files(
     files: &[InputFile],
     options: &Options,
+    session: &Session,
+    take: impl FnMut(Entry) -> Result<()>,
+) -> Result<()> {
+    each_entry_of_pages(files, options, MissingPages::Warn, session, take)
+}
+
+/// As [`each_entry_of_files`], where the files must perhaps be all pages of a search result.
+pub fn each_entry_of_pages(
+    files: &[InputFile],
+    options: &Options,
+    missing: MissingPages,
     session: &Session,
     mut take: impl FnMut(Entry) -> Result<()>,
 ) -> Result<()> {
@@ -49,7 +60,7 @@ pub fn each_entry_of_files(
             spaces.add(&granule_id, Some(&location));
             take(Entry { granule_id, producer_granule: None, location: Some(location) })?;
         }
-        pages.add(records.hits());
+        pages.add(records.hits(), records.has_next_page());
         progress.end();
         for warning in records.warnings() {
             session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
@@ -65,6 +76,5 @@ pub fn each_entry_of_files(
         }
         spaces.warn_if_any(session);
     }
-    pages.warn_if_incomplete(session);
-    Ok(())
+    Ok(pages.check(missing, session)?)
 }

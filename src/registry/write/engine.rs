@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::first_ids::FirstIds;
 use super::stamp::Stamp;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{
@@ -102,6 +103,7 @@ pub struct Work {
 pub(super) struct Added {
     /// The new rows of the history, in order of time. Empty: nothing changed.
     pub instances: Vec<Instance>,
+    pub first: FirstIds,
     pub skipped: Skipped,
     pub work: Work,
 }
@@ -159,6 +161,7 @@ pub(super) fn add(
 struct Entry<'a> {
     addition: &'a Addition<'a>,
     tallies: Vec<Tally>,
+    first: FirstIds,
     skipped: Skipped,
     /// From where to hash. `None` as long as nothing is new.
     resume: Option<Resume>,
@@ -182,6 +185,7 @@ impl<'a> Entry<'a> {
         Entry {
             addition,
             tallies: vec![Tally::default(); addition.times.len()],
+            first: FirstIds::default(),
             skipped: Skipped::default(),
             resume: None,
             refused: None,
@@ -285,6 +289,7 @@ impl<'a> Entry<'a> {
         if self.resume.is_none() {
             self.resume = Some(resume_before(self.addition, &event.granule_id)?);
         }
+        self.first.add(event.kind, &event.granule_id);
         let index = self.addition.times.binary_search(&event.at).unwrap_or_else(|next| next);
         Ok(&mut self.tallies[index])
     }
@@ -377,7 +382,7 @@ impl<'a> Entry<'a> {
         let progress = self.addition.registry.begin("hashing", "granules", None);
         let (sweep, work) = sweep(self.addition, &resume, progress)?;
         let instances = self.record(sweep.identifiers())?;
-        Ok(Added { instances, skipped: self.skipped, work })
+        Ok(Added { instances, first: self.first, skipped: self.skipped, work })
     }
 
     /// Adds the rows of the history.

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::daily::Daily;
 use super::engine::{self, Addition, Conduct, Expected, Skipped, Work, check_expected};
-use super::lookup::{Unknown, find_or_insert};
+use super::first_ids::FirstIds;
+use super::lookup::{Found, Unknown, find_or_insert};
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
 use crate::registry::error::Result;
@@ -45,7 +47,18 @@ pub struct Import {
     expected: BTreeMap<Timestamp, Expected>,
     unknown: Unknown,
     record: Option<Dataset>,
+    every: Every,
     is_dry_run: bool,
+}
+
+/// Which events of an import become one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Every {
+    /// Those of the same time.
+    #[default]
+    Time,
+    /// Those of the same UTC day, at its last microsecond. Days that are not over are left out.
+    Day,
 }
 
 /// What an import did.
@@ -55,6 +68,15 @@ pub struct Imported {
     pub instances: Vec<Instance>,
     /// The instance that is in force afterwards. `None`: the dataset has no history.
     pub in_force: Option<Instance>,
+    /// The time of the last change before the import. `None`: the dataset had no history.
+    pub last: Option<Timestamp>,
+    /// The first granules that were ingested and deleted, as examples.
+    pub first: FirstIds,
+    /// Events of a day that is not over, which were left out.
+    pub left_out: u64,
+    /// How often a granule was ingested and deleted, or the reverse, within one day: these events
+    /// cancel out.
+    pub cancelled: u64,
     /// What was skipped: events that are stored already.
     pub skipped: Skipped,
     /// Whether the dataset was added.
@@ -96,6 +118,16 @@ impl Import {
     /// one that has only its name.
     pub fn create_dataset(&mut self) {
         self.unknown = Unknown::Create(None);
+    }
+
+    /// Whether the events of a day become one change.
+    pub fn is_daily(&self) -> bool {
+        self.every == Every::Day
+    }
+
+    /// Decides which events become one change.
+    pub fn every(&mut self, every: Every) {
+        self.every = every;
     }
 
     /// Does everything, and then undoes it.
@@ -148,13 +180,23 @@ fn apply(
         Unknown::Create(_) => Unknown::Create(import.record.clone().map(Box::new)),
         Unknown::Refuse => Unknown::Refuse,
     };
-    let (dataset, created) = find_or_insert(transaction, name, &unknown, stamp)?;
+    let Found { key: dataset, name, created } = find_or_insert(transaction, name, &unknown, stamp)?;
+    let now = stamp.read_clock();
+    let mut daily = Daily::new(now.day());
+    let mut times = import.times.clone();
+    if import.every == Every::Day {
+        times.clear();
+        for event in daily.events(import.staging.sorted()?) {
+            times.insert(event?.at);
+        }
+    }
+    let (left_out, cancelled) = (daily.left_out(), daily.cancelled());
     let latest = transaction.latest_instance(dataset)?;
     let last = latest.as_ref().map(|latest| latest.timestamp);
     let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
     for (&at, expected) in &import.expected {
         // A change that is skipped must have led to the same; one without events leads nowhere new.
-        if !is_new(at) || !import.times.contains(&at) {
+        if !is_new(at) || !times.contains(&at) {
             let in_force = transaction.instance_at(dataset, at)?;
             let identifier = in_force.map_or(Identifier::EMPTY, |in_force| in_force.identifier);
             check_expected(expected, at, identifier)?;
@@ -163,22 +205,30 @@ fn apply(
     let addition = Addition {
         registry,
         transaction,
-        name,
+        name: &name,
         dataset,
-        times: import.times.iter().copied().filter(|&at| is_new(at)).collect(),
+        times: times.iter().copied().filter(|&at| is_new(at)).collect(),
         latest,
         expected: &import.expected,
         conduct: Conduct::History,
         refusal: None,
-        now: stamp.read_clock(),
+        now,
         stamp,
         events: import.staging.count(),
     };
-    let added = engine::add(&addition, import.staging.sorted()?)?;
+    let events = import.staging.sorted()?;
+    let added = match import.every {
+        Every::Time => engine::add(&addition, events)?,
+        Every::Day => engine::add(&addition, daily.events(events))?,
+    };
     Ok(Imported {
         in_force: added.instances.last().cloned().or(addition.latest),
         created_dataset: created && !added.instances.is_empty(),
         instances: added.instances,
+        last,
+        first: added.first,
+        left_out,
+        cancelled,
         skipped: added.skipped,
         work: added.work,
     })

@@ -17,7 +17,16 @@ pub(super) enum Unknown {
     Create(Option<Box<Dataset>>),
 }
 
-/// The key of the dataset to change, and whether it was added for that.
+/// The dataset to change.
+pub(super) struct Found {
+    pub key: DatasetKey,
+    /// Its present name, even if it was asked for by a former one.
+    pub name: DatasetName,
+    /// Whether it was added for the change.
+    pub created: bool,
+}
+
+/// The dataset to change.
 ///
 /// # Errors
 ///
@@ -27,11 +36,11 @@ pub(super) fn find_or_insert(
     name: &DatasetName,
     unknown: &Unknown,
     stamp: &Stamp<'_>,
-) -> Result<(DatasetKey, bool)> {
+) -> Result<Found> {
     match (transaction.dataset(name)?, unknown) {
-        (Some((dataset, record)), _) => {
-            refuse_withdrawn(transaction, dataset, &record.name)?;
-            Ok((dataset, false))
+        (Some((key, record)), _) => {
+            refuse_withdrawn(transaction, key, &record.name)?;
+            Ok(Found { key, name: record.name, created: false })
         }
         (None, Unknown::Refuse) => Err(Error::NoDataset { name: name.clone() }),
         (None, Unknown::Create(record)) => {
@@ -39,7 +48,8 @@ pub(super) fn find_or_insert(
                 Some(record) => Dataset { name: name.clone(), ..(**record).clone() },
                 None => Dataset::named(name.clone()),
             };
-            Ok((insert(transaction, &record, stamp)?, true))
+            let key = insert(transaction, &record, stamp)?;
+            Ok(Found { key, name: record.name, created: true })
         }
     }
 }

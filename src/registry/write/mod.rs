@@ -5,8 +5,10 @@
 
 mod change;
 mod cite;
+mod daily;
 mod edit;
 mod engine;
+mod first_ids;
 mod import;
 mod lookup;
 mod payment;
@@ -22,7 +24,8 @@ pub use change::Change;
 pub use cite::{Named, Wanted};
 pub use edit::{DatasetEdit, Edit};
 pub use engine::{Expected, Skipped, Work};
-pub use import::{Import, Imported};
+pub use first_ids::FirstIds;
+pub use import::{Every, Import, Imported};
 pub use payment::Lease;
 pub use replace::MaxDelete;
 pub use revert::Revert;

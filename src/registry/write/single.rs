@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::engine::{self, Addition, Conduct, Expected, Skipped, Work};
-use super::lookup::{Unknown, find_or_insert};
+use super::first_ids::FirstIds;
+use super::lookup::{Found, Unknown, find_or_insert};
 use super::stamp::Stamp;
 use crate::model::{DatasetName, Instance, Timestamp};
 use crate::registry::error::Result;
@@ -18,6 +19,10 @@ pub struct Applied {
     pub instance: Option<Instance>,
     /// The instance that is in force afterwards. `None`: the dataset has no history.
     pub in_force: Option<Instance>,
+    /// The time of the last change before this one. `None`: the dataset had no history.
+    pub last: Option<Timestamp>,
+    /// The first granules that were ingested and deleted, as examples.
+    pub first: FirstIds,
     /// What was skipped.
     pub skipped: Skipped,
     /// Whether the dataset was added.
@@ -33,7 +38,8 @@ pub struct Applied {
 pub(super) struct Target<'a> {
     pub registry: &'a Registry,
     pub transaction: &'a Transaction,
-    pub name: &'a DatasetName,
+    /// Its present name.
+    pub name: DatasetName,
     pub dataset: DatasetKey,
     /// The instance in force before. `None`: the dataset has no history.
     pub latest: Option<Instance>,
@@ -46,11 +52,12 @@ impl<'a> Target<'a> {
     pub fn find(
         registry: &'a Registry,
         transaction: &'a Transaction,
-        name: &'a DatasetName,
+        name: &DatasetName,
         unknown: &Unknown,
         stamp: &Stamp<'_>,
     ) -> Result<Self> {
-        let (dataset, created) = find_or_insert(transaction, name, unknown, stamp)?;
+        let Found { key: dataset, name, created } =
+            find_or_insert(transaction, name, unknown, stamp)?;
         let latest = transaction.latest_instance(dataset)?;
         Ok(Target { registry, transaction, name, dataset, latest, created })
     }
@@ -77,7 +84,7 @@ impl<'a> Target<'a> {
         let addition = Addition {
             registry,
             transaction,
-            name,
+            name: &name,
             dataset,
             latest,
             times: vec![at],
@@ -97,6 +104,8 @@ impl<'a> Target<'a> {
             // Where nothing is stamped, the clock does not matter.
             clock_behind_micros: clock_behind_micros.filter(|_| instance.is_some()),
             instance,
+            last,
+            first: added.first,
             skipped: added.skipped,
             work: added.work,
         })

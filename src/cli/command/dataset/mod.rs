@@ -1,0 +1,40 @@
+//! Datasets: their records, their names, and whether they take changes.
+
+mod edit;
+mod list;
+mod name;
+mod print;
+mod record;
+mod show;
+
+use anyhow::Result;
+
+use crate::cli::exit::Exit;
+use crate::cli::session::Session;
+
+/// Register datasets, and show their records
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Add(edit::Add),
+    Edit(edit::Edit),
+    List(list::Args),
+    Show(show::Args),
+    Rename(name::Rename),
+    Withdraw(name::Withdraw),
+    Reinstate(name::Reinstate),
+}
+
+impl Command {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match self {
+            Command::Add(add) => add.run(session)?,
+            Command::Edit(edit) => edit.run(session)?,
+            Command::List(args) => args.run(session)?,
+            Command::Show(args) => args.run(session)?,
+            Command::Rename(rename) => rename.run(session)?,
+            Command::Withdraw(withdraw) => withdraw.run(session)?,
+            Command::Reinstate(reinstate) => reinstate.run(session)?,
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,96 @@
+use accession::{DatasetName, Registry, Stamp};
+use anyhow::Result;
+
+use super::print::confirm;
+use crate::cli::commit::Commit;
+use crate::cli::dataset_warnings::warn_of_former_name;
+use crate::cli::session::{Create, Session, Written};
+use crate::cli::usage::UsageError;
+
+/// Give a dataset another name
+///
+/// The former name goes on leading to the dataset, and cannot be given to another one.
+///
+/// Example:
+///   accession dataset rename US.FOOL2.02 US.FOOL2.002
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Rename {
+    /// The present name
+    old: DatasetName,
+
+    /// The new name
+    new: DatasetName,
+}
+
+/// Withdraw a dataset: it takes no further changes, and is listed with --all only
+///
+/// Everything that was issued for it goes on resolving, marked as withdrawn.
+///
+/// Example:
+///   accession dataset withdraw US.FOOL2.001 --note 'replaced by US.FOOL2.002'
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Withdraw {
+    /// The dataset
+    name: DatasetName,
+
+    /// Why it is withdrawn
+    #[arg(long, value_name = "WHY")]
+    note: String,
+}
+
+/// End the withdrawal of a dataset
+///
+/// Example:
+///   accession dataset reinstate US.FOOL2.001
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Reinstate {
+    /// The dataset
+    name: DatasetName,
+}
+
+impl Rename {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        edit(session, &self.new, |registry, stamp| {
+            registry.rename_dataset(&self.old, &self.new, stamp).map(drop)
+        })
+    }
+}
+
+impl Withdraw {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        if self.note.trim().is_empty() {
+            return Err(UsageError::new("the note is empty")
+                .with_hint("say with --note why the dataset is withdrawn: readers will see it")
+                .into());
+        }
+        edit(session, &self.name, |registry, stamp| {
+            registry.withdraw_dataset(&self.name, &self.note, stamp).map(drop)
+        })
+    }
+}
+
+impl Reinstate {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        edit(session, &self.name, |registry, stamp| {
+            registry.reinstate_dataset(&self.name, stamp).map(drop)
+        })
+    }
+}
+
+/// Makes an edit of a record, and prints the dataset, whose name is then `name`.
+fn edit(
+    session: &mut Session,
+    name: &DatasetName,
+    mut make: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<()>,
+) -> Result<()> {
+    let listed = session.write(Create::Never, |registry, session| {
+        make(registry, &session.stamp(None)?)?;
+        let listed = registry.snapshot()?.dataset(name)?;
+        Ok(Written { result: listed, committed: Some(Commit::Record) })
+    })?;
+    warn_of_former_name(session, name, &listed.dataset.name);
+    confirm(session, &listed)
+}

@@ -1,0 +1,95 @@
+//! What a reader of a dataset should know: its name was changed, it was withdrawn, or its last change
+//! is in the future.
+
+use accession::{
+    DatasetName, Error, Instance, Listed, Moment, Selection, Snapshot, Timestamp, Withdrawal,
+    quoted,
+};
+use anyhow::Result;
+
+use super::session::Session;
+use super::warning::WarningKind;
+
+/// Prints every warning about the dataset that a command reads.
+///
+/// # Errors
+///
+/// The registry cannot be read. A dataset that does not exist is not an error here.
+pub fn warn_of_dataset(session: &Session, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
+    match snapshot.dataset(name) {
+        Ok(listed) => warn_of_listed(session, name, &listed),
+        Err(Error::NoDataset { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn warn_of_listed(session: &Session, asked: &DatasetName, listed: &Listed) -> Result<()> {
+    let name = &listed.dataset.name;
+    warn_of_former_name(session, asked, name);
+    if let Some(withdrawal) = &listed.withdrawn {
+        warn_of_withdrawal(session, name, withdrawal);
+    }
+    warn_of_future(session, listed, session.now()?);
+    Ok(())
+}
+
+/// Warns that a dataset was named by a former name.
+pub fn warn_of_former_name(session: &Session, asked: &DatasetName, current: &DatasetName) {
+    if asked != current {
+        session.warn(WarningKind::FormerName, &format!("{asked} was renamed: it is now {current}"));
+    }
+}
+
+fn warn_of_withdrawal(session: &Session, name: &DatasetName, withdrawal: &Withdrawal) {
+    let note = withdrawal.note.as_deref();
+    let note = note.map(|note| format!(": {}", quoted(note))).unwrap_or_default();
+    let since = withdrawal.timestamp;
+    session.warn(WarningKind::Withdrawn, &format!("{name} was withdrawn at {since}{note}"));
+}
+
+/// Warns that the last change of a dataset is in the future.
+pub fn warn_of_future(session: &Session, listed: &Listed, now: Timestamp) {
+    if let Some(latest) = &listed.latest {
+        warn_of_future_change(session, latest, now);
+    }
+}
+
+/// Warns that an instance takes effect in the future.
+pub fn warn_of_future_change(session: &Session, latest: &Instance, now: Timestamp) {
+    if latest.timestamp > now {
+        let Instance { dataset, timestamp, .. } = latest;
+        session.warn(
+            WarningKind::LastChangeInFuture,
+            &format!(
+                "the last change of {dataset}, at {timestamp}, is in the future: now it is {now}"
+            ),
+        );
+    }
+}
+
+/// Replaces an instance that takes effect in the future by the one that is in force now.
+pub fn in_force_now(snapshot: &Snapshot, listed: &mut Listed, now: Timestamp) -> Result<()> {
+    if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
+        return Ok(());
+    }
+    let name = listed.dataset.name.clone();
+    let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
+    listed.latest = match snapshot.select(&selection) {
+        Ok(selected) => Some(selected.instance().clone()),
+        Err(Error::BeforeHistory { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(())
+}
+
+/// Warns that a change of a dataset that has a history takes effect before today.
+pub fn warn_of_back_dated(session: &Session, at: Timestamp, now: Timestamp) {
+    if at < now.day().start() {
+        session.warn(
+            WarningKind::BackDated,
+            &format!(
+                "the change takes effect at {at}: citations made since then name the set before it"
+            ),
+        );
+    }
+}

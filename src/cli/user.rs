@@ -1,0 +1,22 @@
+//! Who runs the program.
+
+/// The user name of the system: that of the environment, else the number of the user.
+pub fn system_user() -> Option<String> {
+    let named = ["LOGNAME", "USER", "USERNAME"].into_iter().find_map(variable);
+    named.or_else(user_number)
+}
+
+/// A variable of the environment that has a value.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+#[cfg(unix)]
+fn user_number() -> Option<String> {
+    Some(format!("user {}", rustix::process::getuid().as_raw()))
+}
+
+#[cfg(not(unix))]
+fn user_number() -> Option<String> {
+    None
+}

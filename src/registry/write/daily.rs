@@ -1,0 +1,90 @@
+//! The events of each UTC day as those of one change.
+
+use std::collections::VecDeque;
+
+use crate::model::{Day, EventKind};
+use crate::registry::error::Result;
+use crate::registry::staging::Staged;
+
+/// Turns events into those of whole days, and counts what does not become one.
+#[derive(Debug)]
+pub(super) struct Daily {
+    /// The day that is not over.
+    today: Day,
+    left_out: u64,
+    cancelled: u64,
+}
+
+impl Daily {
+    pub(super) fn new(today: Day) -> Self {
+        Daily { today, left_out: 0, cancelled: 0 }
+    }
+
+    /// How many events are on a day that is not over.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// How many pairs of events cancel out.
+    pub(super) fn cancelled(&self) -> u64 {
+        self.cancelled
+    }
+
+    /// The events of whole days that are over, each at the last microsecond of its day. The events
+    /// come by granule and then by time.
+    pub(super) fn events<'a>(
+        &'a mut self,
+        events: impl Iterator<Item = Result<Staged>> + 'a,
+    ) -> impl Iterator<Item = Result<Staged>> + 'a {
+        let mut events = events.peekable();
+        let mut ready = VecDeque::new();
+        std::iter::from_fn(move || {
+            while ready.is_empty() {
+                let first = match events.next()? {
+                    Ok(first) => first,
+                    Err(error) => return Some(Err(error)),
+                };
+                let day = first.at.day();
+                let mut of_day = vec![first];
+                while let Some(next) = events.next_if(|next| {
+                    next.as_ref().is_ok_and(|next| {
+                        next.granule_id == of_day[0].granule_id && next.at.day() == day
+                    })
+                }) {
+                    match next {
+                        Ok(next) => of_day.push(next),
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+                if day >= self.today {
+                    self.left_out += of_day.len() as u64;
+                    continue;
+                }
+                let (kept, pairs) = net(of_day);
+                self.cancelled += pairs;
+                let at = day.end();
+                ready.extend(kept.into_iter().map(|event| Ok(Staged { at, ..event })));
+            }
+            ready.pop_front()
+        })
+    }
+}
+
+/// What remains of the events of one granule on one day, and how many pairs cancel out. Events that
+/// contradict each other all remain, for whoever enters them to refuse.
+fn net(mut of_day: Vec<Staged>) -> (Vec<Staged>, u64) {
+    let is_opposite = |pair: &[Staged]| pair[0].kind != pair[1].kind && pair[0].at != pair[1].at;
+    if !of_day.windows(2).all(is_opposite) {
+        return (of_day, 0);
+    }
+    let pairs = of_day.len() as u64 / 2;
+    if of_day.len().is_multiple_of(2) {
+        of_day.clear();
+    } else if of_day[0].kind == EventKind::Ingested {
+        // The ingest that lasts is the last one.
+        of_day.drain(..of_day.len() - 1);
+    } else {
+        of_day.truncate(1);
+    }
+    (of_day, pairs)
+}
