@@ -35,7 +35,9 @@ pub fn import_events(
     };
     if format == Some(InputFormat::Manifest) {
         let manifest = manifest::Reader::open(reader, &name)?;
-        return Ok(manifest.read_into(import, |events| drop(progress.advance(events)))?);
+        return Ok(manifest.read_into(import, |events| {
+            let _ = progress.advance(events);
+        })?);
     }
     let options = Options { format, ..options.clone() };
     let mut events = input::open_events(reader, &name, &options)?;
