@@ -27,13 +27,13 @@ pub use monitor::Monitor;
 pub use refusal::ChangeError;
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
-    Granules, History, Listed, NotedPeriod, RecordVersion, Resolution, Resolved, Selected,
-    Selection, Snapshot,
+    Granules, History, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
+    Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::{
-    Applied, Change, DatasetEdit, Edit, Expected, Import, Imported, Lease, MaxDelete, Named,
+    Applied, Change, DatasetEdit, Edit, Expected, Import, Imported, Kept, Lease, MaxDelete, Named,
     Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
