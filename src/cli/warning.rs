@@ -17,10 +17,14 @@ pub enum WarningKind {
     EdgeSpace,
     /// The first line looks like the header of a table.
     HeaderLine,
+    /// A mirror is ahead of its primary or has diverged from it, and was not changed.
+    MirrorNotChanged,
     /// A mirror cannot be named in the citation.
     MirrorUnnamed,
     /// No granule with this producer id was ever held.
     NeverHeld,
+    /// The identifier of a list is not the expected one.
+    NotAsExpected,
     /// The identifier was never in force, or not at the time given.
     NotInForce,
     /// Other identifiers were in force on the same day.
@@ -29,8 +33,12 @@ pub enum WarningKind {
     PagesMissing,
     /// Most lines contain a separator: the file may be a table.
     Separators,
+    /// The selection selects everything, so the whole is cited.
+    SelectsAll,
     /// Some granules of the change were skipped.
     Skipped,
+    /// The registry cannot be written, so a subset that is cited is not saved.
+    SubsetNotSaved,
 }
 
 impl WarningKind {
@@ -45,20 +53,24 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 13] = [
+    pub const ALL: [WarningKind; 17] = [
         WarningKind::CitationIncomplete,
         WarningKind::ClockBehind,
         WarningKind::CommentLines,
         WarningKind::DeletedInFile,
         WarningKind::EdgeSpace,
         WarningKind::HeaderLine,
+        WarningKind::MirrorNotChanged,
         WarningKind::MirrorUnnamed,
         WarningKind::NeverHeld,
+        WarningKind::NotAsExpected,
         WarningKind::NotInForce,
         WarningKind::OtherIdentifiers,
         WarningKind::PagesMissing,
+        WarningKind::SelectsAll,
         WarningKind::Separators,
         WarningKind::Skipped,
+        WarningKind::SubsetNotSaved,
     ];
 
     /// The stable name, for scripts.
@@ -77,6 +89,10 @@ impl WarningKind {
             WarningKind::OtherIdentifiers => "other-identifiers",
             WarningKind::PagesMissing => "pages-missing",
             WarningKind::Skipped => "skipped",
+            WarningKind::NotAsExpected => "not-as-expected",
+            WarningKind::MirrorNotChanged => "mirror-not-changed",
+            WarningKind::SelectsAll => "selects-all",
+            WarningKind::SubsetNotSaved => "subset-not-saved",
         }
     }
 }

@@ -4,7 +4,7 @@ use accession::{Entry, GranuleId, SourceLocation, quoted};
 use anyhow::Result;
 
 use super::format::FormatArgs;
-use crate::cli::reading::{EdgeSpaces, InputFile, each_entry_of_files};
+use crate::cli::reading::{EdgeSpaces, InputFile, each_entry_of_files, each_entry_of_full_listing};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -35,6 +35,26 @@ impl GranuleArgs {
         session: &Session,
         mut take: impl FnMut(Entry) -> Result<()>,
     ) -> Result<()> {
+        self.each_argument(session, &mut take)?;
+        each_entry_of_files(&self.from, &self.format.options(), session, take)
+    }
+
+    /// The same for granules that are all there are: a search result of which pages are missing is
+    /// refused.
+    pub fn each_entry_of_full_listing(
+        &self,
+        session: &Session,
+        mut take: impl FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
+        self.each_argument(session, &mut take)?;
+        each_entry_of_full_listing(&self.from, &self.format.options(), session, take)
+    }
+
+    fn each_argument(
+        &self,
+        session: &Session,
+        mut take: impl FnMut(Entry) -> Result<()>,
+    ) -> Result<()> {
         if self.ids.is_empty() && self.from.is_empty() {
             return Err(UsageError::new("no granules are named")
                 .with_hint("name granules as arguments, or a file with --from")
@@ -50,6 +70,6 @@ impl GranuleArgs {
             take(Entry { granule_id, producer_granule: None, location: Some(location) })?;
         }
         spaces.warn_if_any(session);
-        each_entry_of_files(&self.from, &self.format.options(), session, take)
+        Ok(())
     }
 }

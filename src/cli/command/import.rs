@@ -3,7 +3,7 @@ use std::io::{self, Write};
 use accession::{DatasetName, Import, Imported};
 use anyhow::Result;
 
-use crate::cli::args::FormatArgs;
+use crate::cli::args::{FormatArgs, refuse_older_name, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{AppliedJson, Created, Outcome, count, write_work};
@@ -24,6 +24,7 @@ use crate::cli::session::{Create, Session, Written};
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The file; - is stdin
@@ -45,6 +46,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         if self.create {
+            refuse_older_name(&self.dataset)?;
             import.create_dataset();
         }
         if self.dry_run {

@@ -2,7 +2,7 @@ use accession::{Access, DatasetName, Instance, Moment};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::dataset_at;
+use crate::cli::args::{KnownAtArgs, dataset_at, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::output::{in_force, write_instance};
 use crate::cli::session::Session;
@@ -19,11 +19,15 @@ use crate::cli::warning::WarningKind;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The time: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
 }
 
 #[derive(Serialize)]
@@ -37,7 +41,8 @@ struct Found<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let selection = dataset_at(self.dataset, self.at, session.now()?)?;
-        let selected = session.open(Access::Read)?.snapshot()?.select(&selection)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let selected = self.known_at.apply(snapshot, session)?.select(&selection)?;
         if session.is_json() {
             let found = Found { instance: selected.instance(), others: &selected.others };
             session.json(&found)?;

@@ -27,8 +27,30 @@ pub fn each_entry_of_files(
     files: &[InputFile],
     options: &Options,
     session: &Session,
-    mut take: impl FnMut(Entry) -> Result<()>,
+    take: impl FnMut(Entry) -> Result<()>,
 ) -> Result<()> {
+    let pages = read_files(files, options, session, take)?;
+    pages.warn_if_incomplete(session);
+    Ok(())
+}
+
+/// The same for files that must list everything: a search result of which pages are missing is
+/// refused.
+pub fn each_entry_of_full_listing(
+    files: &[InputFile],
+    options: &Options,
+    session: &Session,
+    take: impl FnMut(Entry) -> Result<()>,
+) -> Result<()> {
+    Ok(read_files(files, options, session, take)?.refuse_if_incomplete()?)
+}
+
+fn read_files(
+    files: &[InputFile],
+    options: &Options,
+    session: &Session,
+    mut take: impl FnMut(Entry) -> Result<()>,
+) -> Result<SearchPages> {
     let mut pages = SearchPages::default();
     for file in files {
         let (reader, name) = open(file)?;
@@ -49,7 +71,7 @@ pub fn each_entry_of_files(
             spaces.add(&granule_id, Some(&location));
             take(Entry { granule_id, producer_granule: None, location: Some(location) })?;
         }
-        pages.add(records.hits());
+        pages.add_file(&name, &records);
         progress.end();
         for warning in records.warnings() {
             session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
@@ -65,6 +87,5 @@ pub fn each_entry_of_files(
         }
         spaces.warn_if_any(session);
     }
-    pages.warn_if_incomplete(session);
-    Ok(())
+    Ok(pages)
 }
