@@ -232,9 +232,7 @@ impl Error {
             InputErrorKind::Markup => {
                 "a server may have sent a page about an error; download the file again"
             }
-            InputErrorKind::PagesMissing { .. } => {
-                "nothing was changed; name the files of all pages together"
-            }
+            InputErrorKind::PagesMissing { .. } => "name the files of all pages together",
             InputErrorKind::NotGzip => "download the file again, or rename it",
             _ => return None,
         };

@@ -26,6 +26,7 @@ mod import;
 mod large_change;
 mod lost_rows;
 mod mirror_laws;
+mod mirror_pull;
 mod monitor;
 mod old_registers;
 mod pages;

@@ -215,11 +215,13 @@ impl Report {
         if is_summary {
             return Ok(());
         }
-        for (mark, ids, total) in [('<', only_left, left), ('>', only_right, right)] {
+        for (mark, side, ids, total) in
+            [("<", "left", only_left, left), (">", "right", only_right, right)]
+        {
             let more = total - ids.count();
             ids.each(|id| Ok::<_, anyhow::Error>(writeln!(out, "{mark} {id}")?))?;
             if more > 0 {
-                writeln!(out, "{mark} and {more} more")?;
+                writeln!(out, "and {more} more only {side}")?;
             }
         }
         Ok(())
