@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{Primary, PullOptions, Run, Status, compare, pull};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Run, Status, compare, pull};
 use accession::{Access, Change, DatasetName, GranuleId, Registry, Selection, Stamp, Timestamp};
 
 const MILLION: usize = 1_000_000;
@@ -99,7 +99,8 @@ fn child(folder: &Path) {
         let differ = (found.status, counts.only_right, counts.only_left);
         assert_eq!(differ, (Status::Diverged, 2, 1));
     });
-    let options = PullOptions { run: Run::Rehearse, ..PullOptions::default() };
+    let policy = PullPolicy::Reset(MaxDelete::Default);
+    let options = PullOptions { policy, run: Run::Rehearse, ..PullOptions::default() };
     let pulled = median(|| {
         pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();
     });

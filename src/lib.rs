@@ -92,9 +92,10 @@ pub use model::{
 };
 pub use registry::{
     Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, Code, Counts,
-    DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Expected, Export, Exported,
-    Finding, FoundPeriod, Granules, History, Identified, Import, Imported, Lease, Listed, Listing,
-    MaxDelete, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, RecordVersion, Registry,
-    Resolution, Resolved, Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp,
-    StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory,
+    DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Every, Expected, Export,
+    Exported, Finding, FirstIds, FoundPeriod, Granules, History, Identified, Import, Imported,
+    Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, Monitor, Named, NewRegistry,
+    NotedPeriod, OpenOptions, RecordVersion, Registry, Resolution, Resolved, Restored, Result,
+    Revert, Selected, Selection, Skipped, Snapshot, Stamp, StoreError, Sync, Verification,
+    Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory, restore,
 };

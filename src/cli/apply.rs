@@ -1,5 +1,7 @@
 //! Making one change, as `ingest`, `delete`, `change` and others do.
 
+use std::io::Write;
+
 use accession::{Applied, DatasetName, Registry, Stamp, Timestamp};
 use anyhow::Result;
 
@@ -17,6 +19,8 @@ pub struct Application {
     pub create: bool,
     /// Whether everything is undone again.
     pub dry_run: bool,
+    /// Why there are no changes, if there are none. `None`: because of what was skipped.
+    pub unchanged: Option<&'static str>,
 }
 
 /// Makes one change, and prints it.
@@ -26,7 +30,7 @@ pub fn apply(
     application: Application,
     mut change: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<Applied>,
 ) -> Result<Exit> {
-    let Application { at, create, dry_run } = application;
+    let Application { at, create, dry_run, unchanged } = application;
     let create = Create::when(create, dry_run);
     let is_new_registry = session.new_registry(create).is_some();
     let applied = session.write(create, |registry, session| {
@@ -47,7 +51,10 @@ pub fn apply(
         session.json(&AppliedJson::from(outcome))?;
     } else if !session.is_quiet() {
         session.write_created(dataset, created, dry_run)?;
-        write_applied(session.out(), &applied)?;
+        match unchanged.filter(|_| !changed) {
+            Some(why) => writeln!(session.out(), "no changes: {why}")?,
+            None => write_applied(session.out(), &applied)?,
+        }
         if dry_run {
             write_dry_run(session.out(), &applied.first, applied.instance.as_ref())?;
         }

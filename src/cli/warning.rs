@@ -17,10 +17,14 @@ pub enum WarningKind {
     EdgeSpace,
     /// The first line looks like the header of a table.
     HeaderLine,
+    /// A mirror is ahead of its primary or has diverged from it, and was not changed.
+    MirrorNotChanged,
     /// A mirror cannot be named in the citation.
     MirrorUnnamed,
     /// No granule with this producer id was ever held.
     NeverHeld,
+    /// The identifier of a list is not the expected one.
+    NotAsExpected,
     /// The identifier was never in force, or not at the time given.
     NotInForce,
     /// Other identifiers were in force on the same day.
@@ -29,6 +33,8 @@ pub enum WarningKind {
     PagesMissing,
     /// Most lines contain a separator: the file may be a table.
     Separators,
+    /// The selection selects everything, so the whole is cited.
+    SelectsAll,
     /// Some granules of the change were skipped.
     Skipped,
     /// The change took effect before now, in a dataset that existed: citations made since then name the
@@ -48,6 +54,8 @@ pub enum WarningKind {
     CancelledOut,
     /// The dataset was withdrawn.
     Withdrawn,
+    /// The registry cannot be written, so a subset that is cited is not saved.
+    SubsetNotSaved,
 }
 
 impl WarningKind {
@@ -62,7 +70,7 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 21] = [
+    pub const ALL: [WarningKind; 25] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
@@ -76,13 +84,17 @@ impl WarningKind {
         WarningKind::LastChangeInFuture,
         WarningKind::LikelyPerson,
         WarningKind::ManyTimes,
+        WarningKind::MirrorNotChanged,
         WarningKind::MirrorUnnamed,
         WarningKind::NeverHeld,
+        WarningKind::NotAsExpected,
         WarningKind::NotInForce,
         WarningKind::OtherIdentifiers,
         WarningKind::PagesMissing,
+        WarningKind::SelectsAll,
         WarningKind::Separators,
         WarningKind::Skipped,
+        WarningKind::SubsetNotSaved,
         WarningKind::Withdrawn,
     ];
 
@@ -110,6 +122,10 @@ impl WarningKind {
             WarningKind::DayNotOver => "day-not-over",
             WarningKind::CancelledOut => "cancelled-out",
             WarningKind::Withdrawn => "withdrawn",
+            WarningKind::NotAsExpected => "not-as-expected",
+            WarningKind::MirrorNotChanged => "mirror-not-changed",
+            WarningKind::SelectsAll => "selects-all",
+            WarningKind::SubsetNotSaved => "subset-not-saved",
         }
     }
 }

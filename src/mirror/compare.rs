@@ -13,7 +13,7 @@ use crate::registry::{Counts, Granules, Merge, Registry, Selection, Side, Snapsh
 pub enum Status {
     /// They hold the same granules.
     Identical,
-    /// What the mirror holds, the primary once held.
+    /// What the mirror holds, the primary once held; or the mirror has no history yet.
     Behind,
     /// What the primary holds, the mirror once held.
     Ahead,
@@ -42,7 +42,8 @@ pub struct MirrorStatus {
     /// What it is compared with.
     pub primary: Instance,
     /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
-    /// was in force here. `None` otherwise.
+    /// was in force here. `None` otherwise, and for a mirror without a history whose primary never
+    /// was empty.
     pub standing: Option<Standing>,
 }
 
@@ -118,6 +119,8 @@ fn status(
         (Status::Identical, None)
     } else if let Some(standing) = last_in_force(there, held, &primary)? {
         (Status::Behind, Some(standing))
+    } else if latest.is_none() {
+        (Status::Behind, None)
     } else if let Some(standing) = latest.as_ref().map(ahead).transpose()?.flatten() {
         (Status::Ahead, Some(standing))
     } else {

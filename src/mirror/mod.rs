@@ -17,4 +17,4 @@ mod pull;
 pub use compare::{MirrorDifference, MirrorDifferences, MirrorStatus, Standing, Status, compare};
 pub use error::{Error, Result};
 pub use primary::Primary;
-pub use pull::{PullOptions, Pulled, Run, UnknownMirror, pull};
+pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};

@@ -1,10 +1,10 @@
 //! Bringing a mirror to its primary's set, in one change that proves itself.
 
-use super::compare::{MirrorDifference, MirrorStatus, compare};
+use super::compare::{MirrorDifference, MirrorStatus, Status, compare};
 use super::error::Result;
 use super::primary::Primary;
 use crate::model::{DatasetName, Entry, Granule, Moment};
-use crate::registry::{self, Applied, Change, Registry, Stamp};
+use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};
 
 /// How a pull is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,8 +13,31 @@ pub struct PullOptions {
     pub primary_at: Option<Moment>,
     /// What becomes of a mirror that is not there.
     pub unknown: UnknownMirror,
+    /// Which mirrors are changed.
+    pub policy: PullPolicy,
     /// Whether the change is kept.
     pub run: Run,
+}
+
+/// Which mirrors a pull changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PullPolicy {
+    /// Those that follow the primary: without a history, identical or behind. Any other holds
+    /// something that the primary never held, or holds no longer: it stays as it is.
+    #[default]
+    Follow,
+    /// Any mirror, unless more granules would be deleted than is allowed.
+    Reset(MaxDelete),
+}
+
+impl PullPolicy {
+    /// Whether a mirror may be changed.
+    fn allows(self, before: &MirrorStatus) -> bool {
+        match (self, before.status) {
+            (PullPolicy::Reset(_), _) | (_, Status::Identical | Status::Behind) => true,
+            (PullPolicy::Follow, Status::Ahead | Status::Diverged) => false,
+        }
+    }
 }
 
 /// What becomes of a pull into a dataset that is not there.
@@ -42,12 +65,23 @@ pub enum Run {
 pub struct Pulled {
     /// How the mirror compared before.
     pub before: MirrorStatus,
-    /// The change. `None`: the mirror was identical.
+    /// The change. `None`: the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
+}
+
+impl Pulled {
+    /// Whether the mirror holds now what its primary holds.
+    pub fn is_identical(&self) -> bool {
+        self.applied.is_some() || self.before.status == Status::Identical
+    }
 }
 
 /// Makes a mirror hold what its primary holds: one change, committed only if the identifier that it
 /// leads to is the primary's. The mirror keeps its own timestamps and its own history.
+///
+/// A mirror that the policy does not allow to be changed stays as it is; that is not an error
+/// ([`Pulled::is_identical`]). A mirror that is added takes over the primary's record, under its own
+/// name.
 ///
 /// The differences may be any number: beyond some 16 MiB they are kept in a temporary file.
 ///
@@ -55,7 +89,8 @@ pub struct Pulled {
 ///
 /// [`registry::Error::NoDataset`]: the mirror is not there, and is not to be created; as
 /// [`compare`] on the primary; [`registry::Error::Change`]: the time, or, if somebody else changed
-/// the mirror meanwhile, another identifier.
+/// the mirror meanwhile, another identifier; with [`PullPolicy::Reset`], more deletions than are
+/// allowed.
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -67,21 +102,34 @@ pub fn pull(
         return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
     }
     let (before, differences) = compare(mirror, dataset, primary, options.primary_at)?;
+    if !options.policy.allows(&before) {
+        return Ok(Pulled { before, applied: None });
+    }
     let mut change = Change::new();
-    let mut has_differences = false;
+    let (mut ingested, mut deleted) = (0, 0);
     for difference in differences {
-        has_differences = true;
         match difference? {
-            MirrorDifference::Missing(granule) => change.ingest(entry(granule))?,
-            MirrorDifference::Unexpected(granule) => change.delete(entry(granule))?,
+            MirrorDifference::Missing(granule) => {
+                ingested += 1;
+                change.ingest(entry(granule))?;
+            }
+            MirrorDifference::Unexpected(granule) => {
+                deleted += 1;
+                change.delete(entry(granule))?;
+            }
         }
     }
-    if !has_differences {
+    if ingested + deleted == 0 {
         return Ok(Pulled { before, applied: None });
+    }
+    if let PullPolicy::Reset(max_delete) = options.policy {
+        let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
+        max_delete.check_count(dataset, deleted, held)?;
     }
     change.expect(before.primary.identifier);
     if options.unknown == UnknownMirror::Create {
-        change.create_dataset();
+        let record = primary.registry().snapshot()?.dataset(primary.dataset())?.dataset;
+        change.create_dataset_with(record);
     }
     if options.run == Run::Rehearse {
         change.dry_run();

@@ -1,6 +1,6 @@
 //! A subset of a dataset that was cited, stored so that its identifier always resolves.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::dataset_name::DatasetName;
 use super::identifier::Identifier;
@@ -11,7 +11,9 @@ use super::timestamp::Timestamp;
 /// the same rule, and always resolves to them, whatever happens to the dataset.
 ///
 /// The RDA working group on data citation calls this a query in the query store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+///
+/// Its JSON has the fields of the command line's `subsets`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subset {
     /// The dataset.
     pub dataset: DatasetName,
@@ -28,9 +30,31 @@ pub struct Subset {
     pub cited: Timestamp,
 }
 
+#[derive(Serialize)]
+struct Row<'a> {
+    identifier: Identifier,
+    dataset: &'a DatasetName,
+    timestamp: Timestamp,
+    /// `None`: they are named one by one.
+    patterns: Option<&'a [Pattern]>,
+    granules: u64,
+    cited: Timestamp,
+}
+
+impl Serialize for Subset {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Subset { dataset, timestamp, criteria, identifier, granules, cited } = self;
+        let patterns = match criteria {
+            Criteria::Patterns(patterns) => Some(patterns.as_slice()),
+            Criteria::Named => None,
+        };
+        let (identifier, timestamp, granules, cited) = (*identifier, *timestamp, *granules, *cited);
+        Row { identifier, dataset, timestamp, patterns, granules, cited }.serialize(serializer)
+    }
+}
+
 /// How the granules of a subset are selected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Criteria {
     /// All whose id matches one of these patterns. There is at least one pattern; they are sorted and
     /// distinct.

@@ -94,13 +94,13 @@ impl Listing {
     }
 
     /// The listed granules in canonical order, each once.
-    pub(super) fn distinct(&self) -> Result<Distinct<'_>> {
+    pub(in crate::registry) fn distinct(&self) -> Result<Distinct<'_>> {
         Ok(Distinct { sorted: self.staging.sorted()?, last: None })
     }
 }
 
 /// The granules of a [`Listing`] in canonical order, each once, as it was listed first.
-pub(super) struct Distinct<'listing> {
+pub(in crate::registry) struct Distinct<'listing> {
     sorted: Sorted<'listing>,
     last: Option<GranuleId>,
 }

@@ -29,13 +29,13 @@ pub use refusal::ChangeError;
 pub use restore::{Restored, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
-    Granules, History, Listed, NotedPeriod, RecordVersion, Resolution, Resolved, Selected,
-    Selection, Snapshot,
+    Granules, History, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
+    Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::{
-    Applied, Change, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported, Lease,
+    Applied, Change, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported, Kept, Lease,
     MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 

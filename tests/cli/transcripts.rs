@@ -41,13 +41,18 @@ transcripts!(
     formats,
     granule_id,
     granules,
+    identify,
     import,
     ingest,
     lookup,
     mirror,
+    mirror_cron,
+    nightly,
     payment_id,
     refusals,
     registry_files,
     resolve,
+    revert,
+    sets,
     verify
 );

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 
 use accession::mirror::{
-    self, MirrorDifference, Primary, PullOptions, Run, Status, UnknownMirror, compare, manifest,
-    pull,
+    self, MirrorDifference, Primary, PullOptions, PullPolicy, Run, Status, UnknownMirror, compare,
+    manifest, pull,
 };
-use accession::{Identifier, Import, Imported, Moment, Registry, Stamp};
+use accession::{Identifier, Import, Imported, MaxDelete, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, change, instances, name, now, second};
@@ -106,7 +106,21 @@ proptest! {
         }
 
         let stamp = Stamp::at(second(100), now());
+        // Without a reset, only a mirror that follows its primary is changed.
+        let (before, _) = compare(&mirror, &name("mirror"), &primary, None).unwrap();
+        let follows = matches!(before.status, Status::Identical | Status::Behind);
         let options = PullOptions { run: Run::Rehearse, ..PullOptions::default() };
+        let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        prop_assert_eq!(rehearsed.is_identical(), follows);
+        if !follows {
+            let options = PullOptions::default();
+            let refused = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+            prop_assert_eq!((refused.before, refused.applied), (before, None));
+        }
+        here.assert_told_by(&mirror, &name("mirror"));
+
+        let policy = PullPolicy::Reset(MaxDelete::Percent(100));
+        let options = PullOptions { policy, ..options };
         pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         here.assert_told_by(&mirror, &name("mirror"));
         let options = PullOptions { run: Run::Commit, ..options };

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use accession::{Access, Change, Registry, Stamp};
+use accession::{
+    Access, Change, DatasetName, Difference, Listing, MaxDelete, Moment, Registry, Revert,
+    Selection, Stamp, Sync, Timestamp,
+};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
+use crate::harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
+use crate::harness::oracle::naive;
 
 /// What happens next; ids are indices into the pool, so that they collide and come back.
 #[derive(Debug, Clone)]
@@ -22,6 +26,10 @@ enum Step {
     SkipExisting(BTreeSet<usize>),
     /// Deletes some, skipping those not held.
     SkipMissing(BTreeSet<usize>),
+    /// Becomes what a listing says, as far as the limit on deletions permits.
+    Sync(BTreeSet<usize>, MaxDelete),
+    /// Becomes what it was after an earlier change.
+    Revert(usize),
     /// Closes the file and opens it again.
     Reopen,
 }
@@ -33,6 +41,14 @@ fn some_ids() -> impl Strategy<Value = BTreeSet<usize>> {
     ]
 }
 
+fn max_delete() -> impl Strategy<Value = MaxDelete> {
+    prop_oneof![
+        Just(MaxDelete::Default),
+        Just(MaxDelete::Percent(100)),
+        (0..4_u64).prop_map(MaxDelete::Granules),
+    ]
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         12 => some_ids().prop_map(Step::Toggle),
@@ -41,6 +57,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..POOL.len()).prop_map(Step::Refused),
         2 => some_ids().prop_map(Step::SkipExisting),
         2 => some_ids().prop_map(Step::SkipMissing),
+        4 => (some_ids(), max_delete()).prop_map(|(ids, most)| Step::Sync(ids, most)),
+        1 => max_delete().prop_map(|most| Step::Sync(BTreeSet::new(), most)),
+        3 => (0..14_usize).prop_map(Step::Revert),
         1 => Just(Step::Reopen),
     ];
     prop::collection::vec(step, 1..14)
@@ -75,9 +94,9 @@ fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Reg
 fn take(
     step: &Step,
     registry: &Registry,
-    dataset: &accession::DatasetName,
+    dataset: &DatasetName,
     history: &mut History,
-    at: accession::Timestamp,
+    at: Timestamp,
 ) {
     let held = history.held();
     let stamp = Stamp::at(at, now());
@@ -100,8 +119,7 @@ fn take(
             let shown = registry.change(dataset, &change, &stamp).unwrap();
             let mut would_be = history.clone();
             would_be.apply(at, &plan);
-            let expected =
-                crate::harness::oracle::naive(would_be.held().iter().map(String::as_str));
+            let expected = naive(would_be.held().iter().map(String::as_str));
             assert_eq!(shown.instance.unwrap().identifier, expected);
         }
         Step::Refused(index) => {
@@ -143,7 +161,108 @@ fn take(
                 history.apply(at, &plan([], old));
             }
         }
+        Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),
+        Step::Revert(_) if history.sets.is_empty() => {
+            let revert = Revert::to(Moment::Instant(at));
+            assert!(registry.revert(dataset, &revert, &stamp).is_err());
+        }
+        Step::Revert(index) => revert(registry, dataset, history, at, *index),
         Step::Reopen => {}
+    }
+}
+
+/// What must change of what is held, so that exactly these ids are.
+fn plan_to_become(held: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Plan {
+    plan(wanted.difference(held).map(String::as_str), held.difference(wanted).map(String::as_str))
+}
+
+fn sync(
+    registry: &Registry,
+    dataset: &DatasetName,
+    history: &mut History,
+    at: Timestamp,
+    ids: &BTreeSet<&str>,
+    most: MaxDelete,
+) {
+    let mut listing = Listing::new();
+    // In no order, and the first one twice.
+    let listed = ids.iter().rev().chain(ids.first());
+    listed.for_each(|text| listing.add(id(text)).unwrap());
+    let expected = naive(ids.iter().copied());
+    let identified = listing.identify().unwrap();
+    assert_eq!((identified.identifier, identified.granules), (expected, ids.len() as u64));
+
+    let mut sync = Sync::new();
+    sync.create_dataset();
+    sync.max_delete(most);
+    let held = history.held();
+    let wanted: BTreeSet<String> = ids.iter().map(|text| (*text).to_owned()).collect();
+    let plan = plan_to_become(&held, &wanted);
+    let synced = registry.sync(dataset, &listing, &sync, &Stamp::at(at, now()));
+    if ids.is_empty() {
+        assert_eq!(synced.unwrap_err().kind(), "empty-listing");
+    } else if plan.delete.len() as u64 > most.of(held.len() as u64) {
+        assert_eq!(synced.unwrap_err().kind(), "too-many-deletions");
+    } else {
+        let applied = synced.unwrap();
+        assert_eq!(applied.skipped.repeated, 1);
+        assert_eq!(applied.in_force.unwrap().identifier, expected);
+        assert_eq!(applied.instance.is_some(), held != wanted);
+        if held != wanted {
+            history.apply(at, &plan);
+        }
+    }
+    if !history.sets.is_empty() && !listing.is_empty() {
+        compare(registry, dataset, &history.held(), &listing, &wanted);
+    }
+}
+
+/// Compares what is held with a listing, granule by granule.
+fn compare(
+    registry: &Registry,
+    dataset: &DatasetName,
+    held: &BTreeSet<String>,
+    listing: &Listing,
+    listed: &BTreeSet<String>,
+) {
+    let selection = Selection::Dataset { name: dataset.clone(), at: None };
+    let snapshot = registry.snapshot().unwrap();
+    let mut differences = snapshot.compare_with(&selection, listing).unwrap();
+    drop(snapshot);
+    let (mut only_held, mut only_listed) = (BTreeSet::new(), BTreeSet::new());
+    for difference in differences.by_ref() {
+        match difference.unwrap() {
+            Difference::OnlyLeft(granule_id) => only_held.insert(granule_id.to_string()),
+            Difference::OnlyRight(granule_id) => only_listed.insert(granule_id.to_string()),
+        };
+    }
+    assert_eq!(only_held, held.difference(listed).cloned().collect());
+    assert_eq!(only_listed, listed.difference(held).cloned().collect());
+    assert_eq!(differences.counts().matched, held.intersection(listed).count() as u64);
+    assert_eq!(differences.right(), listing.identify().unwrap());
+}
+
+fn revert(
+    registry: &Registry,
+    dataset: &DatasetName,
+    history: &mut History,
+    at: Timestamp,
+    index: usize,
+) {
+    let index = index % history.sets.len();
+    let (then, wanted) = history.sets.iter().nth(index).unwrap();
+    let (then, wanted) = (*then, wanted.clone());
+    let held = history.held();
+    let expected = naive(wanted.iter().map(String::as_str));
+    let revert = match index % 2 {
+        0 => Revert::to(Moment::Instant(then)),
+        _ => Revert::to_identifier(expected),
+    };
+    let applied = registry.revert(dataset, &revert, &Stamp::at(at, now())).unwrap();
+    assert_eq!(applied.in_force.unwrap().identifier, expected);
+    assert_eq!(applied.instance.is_some(), held != wanted);
+    if held != wanted {
+        history.apply(at, &plan_to_become(&held, &wanted));
     }
 }
 

@@ -34,6 +34,11 @@ impl ChangeArgs {
 
     /// How the change is made.
     pub fn application(&self, create: bool) -> Application {
-        Application { at: self.at.map(Moment::of_change), create, dry_run: self.dry_run }
+        Application {
+            at: self.at.map(Moment::of_change),
+            create,
+            dry_run: self.dry_run,
+            unchanged: None,
+        }
     }
 }

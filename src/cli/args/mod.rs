@@ -1,17 +1,23 @@
 //! Arguments that several commands take. Each type turns what was typed into what is meant.
 
 mod change;
+mod dataset;
 mod format;
 mod granules;
+mod identifier;
+mod known_at;
 mod primary;
 mod set;
 mod standard_input;
 mod time;
 
 pub use change::ChangeArgs;
+pub use dataset::{refuse_older_name, stored_name};
 pub use format::FormatArgs;
 pub use granules::GranuleArgs;
+pub use identifier::TypedIdentifier;
+pub use known_at::KnownAtArgs;
 pub use primary::PrimaryArgs;
-pub use set::{TypedSet, dataset_at};
+pub use set::{SetArgs, TypedSet, dataset_at};
 pub use standard_input::standard_input_uses;
 pub use time::refuse_future;

@@ -4,6 +4,7 @@ use accession::mirror::Primary;
 use accession::{DatasetName, Moment};
 use anyhow::Result;
 
+use super::dataset::stored_name;
 use super::time::refuse_future;
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
@@ -12,6 +13,7 @@ use crate::cli::session::Session;
 #[derive(clap::Args)]
 pub struct PrimaryArgs {
     /// The mirror: a dataset of this registry
+    #[arg(value_parser = stored_name)]
     pub dataset: DatasetName,
 
     /// The primary: a manifest, compressed with gzip or not, or a registry file; - is a manifest
@@ -19,7 +21,7 @@ pub struct PrimaryArgs {
     primary: InputFile,
 
     /// The dataset of the primary [default: the one of the same name, or the only one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = stored_name)]
     primary_dataset: Option<DatasetName>,
 
     /// The time as of which the primary is read: RFC 3339, or a date, which means the end of that

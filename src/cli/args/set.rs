@@ -7,9 +7,12 @@ use accession::{
 };
 use anyhow::Result;
 
+use super::identifier::{TypedIdentifier, TypedIdentifierError};
 use super::time::refuse_future;
+use crate::cli::usage::UsageError;
 
-/// A set as it is typed: `DI`, `DATASET` or `DATASET@TIME`.
+/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling, or a citation or
+/// an address that contains one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedSet(Selection);
 
@@ -34,20 +37,71 @@ pub enum TypedSetError {
     Name(#[from] DatasetNameError),
     #[error(transparent)]
     Time(#[from] TimestampError),
+    #[error(transparent)]
+    Identifier(#[from] TypedIdentifierError),
 }
 
 impl FromStr for TypedSet {
     type Err = TypedSetError;
 
     fn from_str(text: &str) -> Result<Self, TypedSetError> {
+        let of_identifier = |TypedIdentifier(identifier)| {
+            TypedSet(Selection::Identifier { identifier, dataset: None })
+        };
         if let Ok(identifier) = text.parse::<Identifier>() {
-            return Ok(TypedSet(Selection::Identifier { identifier, dataset: None }));
+            return Ok(of_identifier(TypedIdentifier(identifier)));
         }
-        let (name, at) = match text.split_once('@') {
-            Some((name, time)) => (name, Some(time.parse()?)),
+        let (name, time) = match text.split_once('@') {
+            Some((name, time)) => (name, Some(time)),
             None => (text, None),
         };
-        Ok(TypedSet(Selection::Dataset { name: name.parse()?, at }))
+        // A name never contains an identifier with DI: before it, which a citation does.
+        let name = match (DatasetName::from_stored(name), text.parse::<TypedIdentifier>()) {
+            (_, Ok(identifier)) => return Ok(of_identifier(identifier)),
+            (_, Err(error @ TypedIdentifierError::Several(..))) => return Err(error.into()),
+            (Ok(name), Err(_)) => name,
+            (Err(_), Err(error @ TypedIdentifierError::Unreadable(_))) => return Err(error.into()),
+            (Err(error), Err(TypedIdentifierError::Nothing)) => return Err(error.into()),
+        };
+        let at = time.map(str::parse).transpose()?;
+        Ok(TypedSet(Selection::Dataset { name, at }))
+    }
+}
+
+/// A set, whose time or identifier can be an option of its own.
+#[derive(clap::Args)]
+pub struct SetArgs {
+    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
+    set: TypedSet,
+
+    /// The time: RFC 3339, or a date, which means the end of that day [default: now]
+    #[arg(long, value_name = "T", conflicts_with = "identifier")]
+    pub at: Option<Moment>,
+
+    /// An identifier that was in force in the dataset
+    #[arg(long, value_name = "DI")]
+    identifier: Option<TypedIdentifier>,
+}
+
+impl SetArgs {
+    /// The set that is meant.
+    ///
+    /// # Errors
+    ///
+    /// The time is after `now`, or what the set itself names is named again by an option.
+    pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
+        let SetArgs { set, at, identifier } = self;
+        match (set.into_selection(now)?, at, identifier) {
+            (selection, None, None) => Ok(selection),
+            (Selection::Dataset { name, at: None }, at, None) => dataset_at(name, at, now),
+            (Selection::Dataset { name, at: None }, None, Some(TypedIdentifier(identifier))) => {
+                Ok(Selection::Identifier { identifier, dataset: Some(name) })
+            }
+            _ => Err(UsageError::new(
+                "the set has a time or an identifier already: --at and --identifier take a dataset",
+            )
+            .into()),
+        }
     }
 }
 
@@ -71,17 +125,21 @@ mod tests {
     #[test]
     fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
         let name: DatasetName = "US.FOOL2.002".parse().unwrap();
+        let older = DatasetName::from_stored("10.5067/ABC").unwrap();
         let identifier = Identifier::EMPTY;
+        let of_identifier = Selection::Identifier { identifier, dataset: None };
+        let at = Some("2001-01-02".parse().unwrap());
         let cases = [
+            ("DI:d41d8cd98f00b204e9800998ecf8427e", of_identifier.clone()),
+            ("DI: D41D8CD98F00B204E9800998ECF8427E", of_identifier.clone()),
             (
-                "DI:d41d8cd98f00b204e9800998ecf8427e",
-                Selection::Identifier { identifier, dataset: None },
+                "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
+                of_identifier.clone(),
             ),
+            ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),
             ("US.FOOL2.002", Selection::Dataset { name: name.clone(), at: None }),
-            (
-                "US.FOOL2.002@2001-01-02",
-                Selection::Dataset { name, at: Some("2001-01-02".parse().unwrap()) },
-            ),
+            ("US.FOOL2.002@2001-01-02", Selection::Dataset { name, at }),
+            ("10.5067/ABC@2001-01-02", Selection::Dataset { name: older, at }),
         ];
         for (text, selection) in cases {
             assert_eq!(text.parse::<TypedSet>().unwrap(), TypedSet(selection), "{text}");

@@ -2,7 +2,7 @@ use accession::DatasetName;
 use anyhow::Result;
 
 use crate::cli::apply::apply;
-use crate::cli::args::{ChangeArgs, FormatArgs};
+use crate::cli::args::{ChangeArgs, FormatArgs, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::reading::{InputFile, MissingPages, each_entry_of_files, each_entry_of_pages};
 use crate::cli::session::Session;
@@ -18,6 +18,7 @@ use crate::cli::usage::UsageError;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// A file of granules to add; - is stdin (can be repeated)

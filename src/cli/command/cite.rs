@@ -2,13 +2,13 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{
-    Access, Cited, DatasetName, Identifier, Moment, Named, Pattern, Selection, Wanted,
+    Access, Cited, DatasetName, Kept, Moment, Named, Pattern, Selection, Timestamp, Wanted,
 };
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
-use crate::cli::args::dataset_at;
+use crate::cli::args::{SetArgs, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
@@ -26,21 +26,14 @@ use crate::cli::warning::WarningKind;
 ///
 /// Examples:
 ///   accession cite US.FOOL2.002 --at 2001-01-05
+///   accession cite DI:763122197bfb3ffbf0da14adbfb1b13b
 ///   accession cite US.FOOL2.002 --format bibtex >> paper.bib
 ///   accession cite US.FOOL2.002 --at 2001-01-05 --select 'FOOL2.v2.1*'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The dataset
-    dataset: DatasetName,
-
-    /// The time: RFC 3339, or a date, which means the end of that day [default: today]
-    #[arg(long, value_name = "T")]
-    at: Option<Moment>,
-
-    /// An identifier that was in force
-    #[arg(long, value_name = "DI", conflicts_with = "at")]
-    identifier: Option<Identifier>,
+    #[command(flatten)]
+    set: SetArgs,
 
     /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
     #[arg(
@@ -64,7 +57,7 @@ pub struct Args {
 
     /// A dataset that mirrors this one and held the same granules, to be named in datacite-json
     /// and json-ld (can be repeated)
-    #[arg(long, value_name = "DATASET", conflicts_with_all = ["select", "select_from"])]
+    #[arg(long, value_name = "DATASET", value_parser = stored_name, conflicts_with_all = ["select", "select_from"])]
     mirror: Vec<DatasetName>,
 }
 
@@ -76,21 +69,13 @@ struct Printed<'a> {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.mirror.contains(&self.dataset) {
-            return Err(
-                UsageError::new(format!("{} is not a mirror of itself", self.dataset)).into()
-            );
-        }
         let now = session.now()?;
-        let at = match self.identifier {
-            Some(_) => None,
-            None => Some(self.at.unwrap_or(Moment::Day(now.day()))),
-        };
-        let selection = match self.identifier {
-            Some(identifier) => {
-                Selection::Identifier { identifier, dataset: Some(self.dataset.clone()) }
+        let (selection, at) = match self.set.into_selection(now)? {
+            Selection::Dataset { name, at } => {
+                let at = Some(at.unwrap_or(Moment::Day(now.day())));
+                (Selection::Dataset { name, at }, at)
             }
-            None => dataset_at(self.dataset.clone(), at, now)?,
+            selection => (selection, None),
         };
         let wanted = match &self.select_from {
             Some(file) => {
@@ -101,20 +86,27 @@ impl Args {
             None if self.select.is_empty() => None,
             None => Some(Wanted::Patterns(self.select)),
         };
-        let cited = match wanted {
-            None => session.open(Access::Read)?.snapshot()?.cite(&selection, &self.mirror)?,
-            Some(wanted) => session.write(Create::Never, |registry, _| {
-                let cited = registry.cite_subset(&self.dataset, at, &wanted, now)?;
-                let committed = cited.set.subset().map(|_| Commit::Subset);
-                Ok(Written { result: cited, committed })
-            })?,
+        let cited = match (wanted, &selection) {
+            (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection, &self.mirror)?,
+            (Some(wanted), Selection::Dataset { name, .. }) => {
+                cite_subset(session, name, at, &wanted, now)?
+            }
+            (Some(_), Selection::Identifier { .. }) => {
+                return Err(UsageError::new("a subset is selected from a dataset as of a time")
+                    .with_hint("name the set as DATASET or DATASET@TIME")
+                    .into());
+            }
         };
+        let dataset = cited.record.name.clone();
+        if self.mirror.contains(&dataset) {
+            return Err(UsageError::new(format!("{dataset} is not a mirror of itself")).into());
+        }
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        warn_of_dataset(session, &snapshot, &self.dataset)?;
+        warn_of_dataset(session, &snapshot, &dataset)?;
         drop(snapshot);
         warn_of_others(session, at, &cited);
         let citation = Citation::new(cited, at, now.day());
-        warn_of_lacking(session, &self.dataset, &citation, self.format);
+        warn_of_lacking(session, &dataset, &citation, self.format);
         warn_of_unnamed_mirrors(session, &citation);
         let text = citation.write(self.format);
         if session.is_json() {
@@ -124,6 +116,49 @@ impl Args {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Cites a subset, and saves it where the registry can be written.
+fn cite_subset(
+    session: &mut Session,
+    dataset: &DatasetName,
+    at: Option<Moment>,
+    wanted: &Wanted,
+    now: Timestamp,
+) -> Result<Cited> {
+    let saved = session.write(Create::Never, |registry, _| {
+        let cited = registry.cite_subset(dataset, at, wanted, now)?;
+        let committed = cited.set.subset().map(|_| Commit::Subset);
+        Ok(Written { result: cited, committed })
+    });
+    let cited = match saved {
+        Err(error) if is_not_writable(&error) => {
+            let registry = session.open(Access::Read)?;
+            let (cited, kept) = registry.describe_subset(dataset, at, wanted, now)?;
+            if kept == Kept::No {
+                session.warn(
+                    WarningKind::SubsetNotSaved,
+                    "the registry cannot be written: the subset is not saved, and its identifier does not resolve here",
+                );
+            }
+            cited
+        }
+        saved => saved?,
+    };
+    if cited.set.subset().is_none() {
+        session.warn(
+            WarningKind::SelectsAll,
+            &format!(
+                "the selection is all that {dataset} held: the whole is cited, and no subset is saved"
+            ),
+        );
+    }
+    Ok(cited)
+}
+
+fn is_not_writable(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<accession::Error>();
+    error.is_some_and(|error| matches!(error.kind(), "read-only" | "cannot-open"))
 }
 
 /// A date cites what was in force at the end of that day; other identifiers of the day are named.

@@ -1,30 +1,55 @@
-use std::io::{self, Write};
+use std::io::Write;
 
-use accession::{Access, Counts, Difference, Set};
+use accession::{
+    Access, Counts, Difference, Identified, Identifier, Instance, Listing, Selection, Set, Snapshot,
+};
 use anyhow::Result;
+use serde::Serialize;
 
-use crate::cli::args::TypedSet;
+use crate::cli::args::{FormatArgs, TypedSet};
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, Spool, Table, count, json, write_json_list};
+use crate::cli::output::{Column, Spool, count, json, one_line, write_json_list};
+use crate::cli::reading::{InputFile, MissingPages, each_entry_of_pages};
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
-/// Compare two sets of granules, and print the granules that only one of them has
+/// Compare two sets of granules, or a set and a list, and print the granules that only one of them
+/// has
 ///
 /// The exit status is 1 if they differ. Granules that only the left set has are printed after <, and
-/// those that only the right set has after >.
+/// those that only the right set or the list has after >.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
-///   accession compare DI:763122197bfb3ffbf0da14adbfb1b13b US.FOOL2.002
+///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// An identifier, DATASET (its latest set), or DATASET@TIME
+    /// A set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
     left: TypedSet,
 
-    /// An identifier, DATASET (its latest set), or DATASET@TIME
-    right: TypedSet,
+    /// Another set
+    #[arg(required_unless_present = "from")]
+    right: Option<TypedSet>,
+
+    /// Compare with a file of ids instead; - is stdin (can be repeated)
+    #[arg(long, value_name = "FILE", conflicts_with = "right")]
+    from: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// Print only the counts
+    #[arg(long, conflicts_with = "limit")]
+    summary: bool,
+
+    /// List at most so many granules of each side [default: 20; with --json: all]
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
 }
+
+/// Granules of each side that are listed without `--limit`, in text.
+const MAX_LISTED: u64 = 20;
 
 const COLUMNS: [Column; 4] = [
     Column::text("side"),
@@ -33,78 +58,173 @@ const COLUMNS: [Column; 4] = [
     Column::text("as of"),
 ];
 
+/// One side of a comparison, as JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Compared {
+    Set(Box<Instance>),
+    List { source: String, identifier: Identifier, granules: u64 },
+}
+
+/// One side of a comparison, as a row of the table.
+type Cells = [String; 4];
+
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
-        let (left, right) = (self.left.into_selection(now)?, self.right.into_selection(now)?);
-        let snapshot = session.open(Access::Read)?.snapshot()?;
-        let mut differences = snapshot.compare(&left, &right)?;
-        drop(snapshot);
-        let (mut only_left, mut only_right) = (Spool::default(), Spool::default());
-        for difference in differences.by_ref() {
-            let difference = difference?;
-            match (difference, session.is_json()) {
-                (Difference::OnlyLeft(id), true) => only_left.add(id)?,
-                (Difference::OnlyRight(id), true) => only_right.add(id)?,
-                (Difference::OnlyLeft(id), false) => writeln!(session.out(), "< {}", id.as_str())?,
-                (Difference::OnlyRight(id), false) => writeln!(session.out(), "> {}", id.as_str())?,
+        let limit = match (self.summary, self.limit) {
+            (true, _) => 0,
+            (false, Some(limit)) => limit,
+            (false, None) if session.is_json() => u64::MAX,
+            (false, None) => MAX_LISTED,
+        };
+        let mut report = Report { limit, is_summary: self.summary, ..Report::default() };
+        let left = self.left.into_selection(now)?;
+        let (left, right) = match self.right {
+            Some(right) => {
+                let right = right.into_selection(now)?;
+                let snapshot = session.open(Access::Read)?.snapshot()?;
+                compare_sets(&snapshot, &left, &right, &mut report)?
             }
-        }
-        let counts = differences.counts();
-        let sides = [("left", differences.left()), ("right", differences.right())];
+            None => {
+                let mut listing = Listing::new();
+                let options = self.format.options();
+                let missing = MissingPages::Refuse;
+                each_entry_of_pages(&self.from, &options, missing, session, |entry| {
+                    Ok(listing.add(entry)?)
+                })?;
+                let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
+                compare_with_list(session, &left, &listing, names.join(", "), &mut report)?
+            }
+        };
+        let is_identical = report.counts.is_identical();
         if session.is_json() {
-            write_json(session, sides, counts, only_left, only_right)?;
+            report.write_json(session, [&left.0, &right.0])?;
         } else {
-            let table = session.table(COLUMNS);
-            write_summary(session.out(), table, sides, counts)?;
+            report.write_text(session, [left.1, right.1])?;
         }
-        Ok(if counts.is_identical() { Exit::Done } else { Exit::Differs })
+        Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
 }
 
-/// Writes `{identical, left, right, matched, only_left, only_right}`, the lists from where they were
-/// kept meanwhile.
-fn write_json(
-    session: &mut Session,
-    sides: [(&str, &Set); 2],
+fn compare_sets(
+    snapshot: &Snapshot,
+    left: &Selection,
+    right: &Selection,
+    report: &mut Report,
+) -> Result<((Compared, Cells), (Compared, Cells))> {
+    let mut differences = snapshot.compare(left, right)?;
+    for difference in differences.by_ref() {
+        report.add(difference?)?;
+    }
+    report.counts = differences.counts();
+    Ok((side_of_set("left", differences.left()), side_of_set("right", differences.right())))
+}
+
+fn compare_with_list(
+    session: &Session,
+    left: &Selection,
+    listing: &Listing,
+    source: String,
+    report: &mut Report,
+) -> Result<((Compared, Cells), (Compared, Cells))> {
+    let snapshot = session.open(Access::Read)?.snapshot()?;
+    let mut differences = snapshot.compare_with(left, listing)?;
+    drop(snapshot);
+    for difference in differences.by_ref() {
+        report.add(difference?)?;
+    }
+    report.counts = differences.counts();
+    let Identified { identifier, granules, repeated } = differences.right();
+    if repeated > 0 {
+        let skipped = count(repeated, "granule");
+        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
+    }
+    let shown = one_line(&source).to_string();
+    let cells = ["right".to_owned(), identifier.to_string(), shown, String::new()];
+    let right = (Compared::List { source, identifier, granules }, cells);
+    Ok((side_of_set("left", differences.left()), right))
+}
+
+fn side_of_set(side: &str, set: &Set) -> (Compared, Cells) {
+    let cells = [
+        side.to_owned(),
+        set.identifier().to_string(),
+        set.dataset().to_string(),
+        set.instance().timestamp.to_string(),
+    ];
+    (Compared::Set(Box::new(set.instance().clone())), cells)
+}
+
+/// What a comparison found. The granules are kept until the counts, which are printed first, are
+/// known.
+#[derive(Default)]
+struct Report {
+    /// How many granules of each side are listed.
+    limit: u64,
+    is_summary: bool,
     counts: Counts,
     only_left: Spool,
     only_right: Spool,
-) -> Result<()> {
-    write!(session.out(), "{{\"identical\":{}", counts.is_identical())?;
-    for (name, set) in sides {
-        write!(session.out(), ",\"{name}\":{}", json::to_string(set.instance()))?;
-    }
-    write!(session.out(), ",\"matched\":{}", counts.matched)?;
-    write_json_list(session.out(), "only_left", only_left)?;
-    write_json_list(session.out(), "only_right", only_right)?;
-    Ok(writeln!(session.out(), "}}")?)
 }
 
-fn write_summary(
-    out: &mut impl Write,
-    mut table: Table,
-    sides: [(&str, &Set); 2],
-    counts: Counts,
-) -> io::Result<()> {
-    let Counts { matched, only_left, only_right } = counts;
-    if counts.is_identical() {
-        writeln!(out, "identical: {}", count(matched, "granule"))?;
-    } else {
-        writeln!(
-            out,
-            "different: {matched} in both, {only_left} only left, {only_right} only right"
-        )?;
+impl Report {
+    fn add(&mut self, difference: Difference) -> Result<()> {
+        let (spool, granule_id) = match difference {
+            Difference::OnlyLeft(granule_id) => (&mut self.only_left, granule_id),
+            Difference::OnlyRight(granule_id) => (&mut self.only_right, granule_id),
+        };
+        if spool.count() < self.limit {
+            spool.add(granule_id)?;
+        }
+        Ok(())
     }
-    for (side, set) in sides {
-        let (identifier, timestamp) = (set.identifier(), set.instance().timestamp);
-        let cells = [
-            side.to_owned(),
-            identifier.to_string(),
-            set.dataset().to_string(),
-            timestamp.to_string(),
-        ];
-        table.add_row(out, cells)?;
+
+    /// Writes `{identical, left, right, matched, only_left, only_right}`; in a summary, the last two
+    /// are counts.
+    fn write_json(self, session: &mut Session, [left, right]: [&Compared; 2]) -> Result<()> {
+        let Report { is_summary, counts, only_left, only_right, .. } = self;
+        let out = session.out();
+        write!(out, "{{\"identical\":{}", counts.is_identical())?;
+        write!(out, ",\"left\":{}", json::to_string(left))?;
+        write!(out, ",\"right\":{}", json::to_string(right))?;
+        write!(out, ",\"matched\":{}", counts.matched)?;
+        if is_summary {
+            write!(out, ",\"only_left\":{}", counts.only_left)?;
+            write!(out, ",\"only_right\":{}", counts.only_right)?;
+        } else {
+            write_json_list(out, "only_left", only_left)?;
+            write_json_list(out, "only_right", only_right)?;
+        }
+        Ok(writeln!(out, "}}")?)
     }
-    table.finish(out)
+
+    fn write_text(self, session: &mut Session, sides: [Cells; 2]) -> Result<()> {
+        let Report { is_summary, counts, only_left, only_right, .. } = self;
+        let Counts { matched, only_left: left, only_right: right } = counts;
+        let mut table = session.table(COLUMNS);
+        let out = session.out();
+        if counts.is_identical() {
+            writeln!(out, "identical: {}", count(matched, "granule"))?;
+        } else {
+            writeln!(out, "different: {matched} in both, {left} only left, {right} only right")?;
+        }
+        for cells in sides {
+            table.add_row(out, cells)?;
+        }
+        table.finish(out)?;
+        if is_summary {
+            return Ok(());
+        }
+        for (mark, side, ids, total) in
+            [("<", "left", only_left, left), (">", "right", only_right, right)]
+        {
+            let more = total - ids.count();
+            ids.each(|id| Ok::<_, anyhow::Error>(writeln!(out, "{mark} {id}")?))?;
+            if more > 0 {
+                writeln!(out, "and {more} more only {side}")?;
+            }
+        }
+        Ok(())
+    }
 }

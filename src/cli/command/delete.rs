@@ -2,7 +2,7 @@ use accession::DatasetName;
 use anyhow::Result;
 
 use crate::cli::apply::apply;
-use crate::cli::args::{ChangeArgs, GranuleArgs};
+use crate::cli::args::{ChangeArgs, GranuleArgs, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 
@@ -17,6 +17,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     #[command(flatten)]

@@ -7,6 +7,7 @@ use accession::mirror::{self, manifest};
 use accession::{Access, DatasetName, Registry, quoted};
 use anyhow::{Context, Result, anyhow};
 
+use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -23,6 +24,7 @@ use crate::cli::usage::UsageError;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The file to write [default: stdout]

@@ -1,66 +1,115 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, GranuleId, Identifier, Moment, Selection, quoted};
+use accession::{Access, DatasetName, GranuleId, Pattern, Selection, quoted};
 use anyhow::Result;
+use serde::Serialize;
 
-use crate::cli::args::dataset_at;
+use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, in_force};
 use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
-/// List the exact granules that a dataset held, in canonical order
+/// List the exact granules of a set, in canonical order
 ///
 /// With --producer, list instead every period in which granules with this producer id were held;
 /// the exit status is 1 if there was none.
 ///
 /// Examples:
 ///   accession granules US.FOOL2.002 --at 2001-01-05
-///   accession granules US.FOOL2.002 --identifier DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession granules DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession granules US.FOOL2.002@2001-01-05 --select 'FOOL2.v2.1*' --count
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The dataset
-    dataset: DatasetName,
+    #[command(flatten)]
+    set: SetArgs,
 
-    /// The time: RFC 3339, or a date, which means the end of that day [default: now]
-    #[arg(long, value_name = "T", conflicts_with = "identifier")]
-    at: Option<Moment>,
+    #[command(flatten)]
+    known_at: KnownAtArgs,
 
-    /// An identifier that was in force
-    #[arg(long, value_name = "DI")]
-    identifier: Option<Identifier>,
+    /// Only granules whose ids match: * is any characters, ? is one, [a-c] is one of these, [!a-c]
+    /// is one of the others (can be repeated: a granule must match one of them)
+    #[arg(long, value_name = "PATTERN")]
+    select: Vec<Pattern>,
+
+    /// Only granules after this id in canonical order
+    #[arg(long, value_name = "ID")]
+    after: Option<GranuleId>,
+
+    /// At most so many granules
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Print only how many there are
+    #[arg(long)]
+    count: bool,
 
     /// A producer id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["at", "identifier"])]
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["at", "identifier", "known_at", "select", "after", "limit", "count"]
+    )]
     producer: Option<GranuleId>,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    granules: u64,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if let Some(producer) = &self.producer {
-            return list_of_producer(session, &self.dataset, producer);
-        }
-        let name = self.dataset.clone();
-        let selection = match self.identifier {
-            Some(identifier) => Selection::Identifier { identifier, dataset: Some(self.dataset) },
-            None => dataset_at(self.dataset, self.at, session.now()?)?,
+        let selection = self.set.into_selection(session.now()?)?;
+        let at = match &selection {
+            Selection::Dataset { at, .. } => *at,
+            Selection::Identifier { .. } => None,
         };
+        if let Some(producer) = &self.producer {
+            let Selection::Dataset { name, at: None } = &selection else {
+                return Err(UsageError::new("--producer takes a dataset").into());
+            };
+            return list_of_producer(session, name, producer);
+        }
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
-        let granules = snapshot.granules(&selected.set)?;
-        warn_of_dataset(session, &snapshot, &name)?;
+        let mut granules = snapshot.granules(&selected.set)?;
+        warn_of_dataset(session, &snapshot, selected.set.dataset())?;
         drop(snapshot);
+        if let Some(after) = &self.after {
+            granules = granules.after(after);
+        }
+        let mut counted = 0;
+        let limit = self.limit.map_or(u64::MAX, |limit| limit as u64);
         for granule in granules {
             let granule = granule?;
+            let id = granule.granule_id.as_str();
+            if counted == limit {
+                break;
+            }
+            if !self.select.is_empty() && !self.select.iter().any(|it| it.matches(id)) {
+                continue;
+            }
+            counted += 1;
+            if self.count {
+                continue;
+            }
             if session.is_json() {
                 session.json(&granule)?;
             } else {
-                writeln!(session.out(), "{}", granule.granule_id.as_str())?;
+                writeln!(session.out(), "{id}")?;
             }
         }
-        if let (Some(at), false) = (self.at, selected.others.is_empty()) {
+        match (self.count, session.is_json()) {
+            (true, true) => session.json(&Counted { granules: counted })?,
+            (true, false) => writeln!(session.out(), "{counted}")?,
+            (false, _) => {}
+        }
+        if let (Some(at), false) = (at, selected.others.is_empty()) {
             session.warn(
                 WarningKind::OtherIdentifiers,
                 &format!(

@@ -4,7 +4,7 @@ use accession::input::Options;
 use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
-use crate::cli::args::FormatArgs;
+use crate::cli::args::{FormatArgs, refuse_older_name, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
@@ -29,6 +29,7 @@ use crate::cli::warning::WarningKind;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The file; - is stdin
@@ -81,6 +82,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         if self.create {
+            refuse_older_name(&self.dataset)?;
             import.create_dataset();
         }
         if self.dry_run {

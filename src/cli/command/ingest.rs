@@ -3,7 +3,7 @@ use accession::minting::unique_granule::{CollectionId, HashLength};
 use anyhow::Result;
 
 use crate::cli::apply::apply;
-use crate::cli::args::{ChangeArgs, GranuleArgs};
+use crate::cli::args::{ChangeArgs, GranuleArgs, refuse_older_name, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
@@ -21,6 +21,7 @@ use crate::cli::uniquify::Uniquify;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     #[command(flatten)]
@@ -66,6 +67,7 @@ impl Args {
             change.skip_existing();
         }
         if self.create {
+            refuse_older_name(&self.dataset)?;
             change.create_dataset();
         }
         let now = session.now()?;

@@ -2,7 +2,7 @@ use accession::{Access, DatasetName, Instance, Moment};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::dataset_at;
+use crate::cli::args::{KnownAtArgs, dataset_at, stored_name};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{in_force, write_instance};
@@ -20,11 +20,15 @@ use crate::cli::warning::WarningKind;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The time: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
 }
 
 #[derive(Serialize)]
@@ -40,6 +44,7 @@ impl Args {
         let name = self.dataset.clone();
         let selection = dataset_at(self.dataset, self.at, session.now()?)?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);

@@ -1,20 +1,21 @@
 use std::io::{self, Write};
 
 use accession::mirror::{
-    MirrorDifference, MirrorStatus, PullOptions, Pulled, Run, Standing, Status, UnknownMirror,
-    compare, pull,
+    MirrorDifference, MirrorStatus, PullOptions, PullPolicy, Pulled, Run, Standing, Status,
+    UnknownMirror, compare, pull,
 };
-use accession::{Access, Counts, DatasetName, Instance, Moment, Skipped};
+use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Moment, Skipped};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::PrimaryArgs;
+use crate::cli::args::{PrimaryArgs, refuse_older_name};
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{
     AppliedJson, Column, Created, Outcome, Spool, Table, count, json, write_json_list,
 };
 use crate::cli::session::{Create, Session, Written};
+use crate::cli::warning::WarningKind;
 
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
@@ -44,7 +45,9 @@ pub struct Compare {
 /// Make a mirror hold what its primary holds, in one change
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
-/// that the mirror is now identical to it.
+/// that the mirror is now identical to it. A mirror that is ahead or diverged is not changed, unless
+/// --reset is given, and the exit status is 1: the manifest may be an older one, or another
+/// dataset's.
 ///
 /// Example:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
@@ -59,7 +62,16 @@ pub struct Pull {
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 
-    /// Create the dataset and the registry if they do not exist
+    /// Change the mirror whatever its status is: also if it is ahead or diverged
+    #[arg(long)]
+    reset: bool,
+
+    /// How many granules a reset may delete: a number, or a percentage of those held [default: the
+    /// larger of 10 granules and 10%, and never more than half]
+    #[arg(long, value_name = "N|P%", requires = "reset")]
+    max_delete: Option<MaxDelete>,
+
+    /// Create the dataset, with the record of the primary's, and the registry if they do not exist
     #[arg(long)]
     create: bool,
 
@@ -228,9 +240,16 @@ impl Pull {
         let options = PullOptions {
             primary_at: self.primary.primary_at,
             unknown: if self.create { UnknownMirror::Create } else { UnknownMirror::Refuse },
+            policy: match self.reset {
+                true => PullPolicy::Reset(self.max_delete.unwrap_or_default()),
+                false => PullPolicy::Follow,
+            },
             run: if dry_run { Run::Rehearse } else { Run::Commit },
         };
         let dataset = &self.primary.dataset;
+        if self.create {
+            refuse_older_name(dataset)?;
+        }
         let create = Create::when(self.create, dry_run);
         let is_new_registry = session.new_registry(create).is_some();
         let at = self.at.map(Moment::of_change);
@@ -261,8 +280,30 @@ impl Pull {
             session.write_created(dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
-        Ok(Exit::Done)
+        if pulled.is_identical() {
+            return Ok(Exit::Done);
+        }
+        session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
+        Ok(Exit::Differs)
     }
+}
+
+/// Why a mirror was not changed, and what to do.
+fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
+    let primary = &before.primary;
+    let why = match before.status {
+        Status::Ahead => format!(
+            "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
+            primary.dataset, primary.timestamp
+        ),
+        _ => format!(
+            "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
+            primary.dataset
+        ),
+    };
+    format!(
+        "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
+    )
 }
 
 /// What a pull did, and how the mirror compared before.
@@ -277,7 +318,12 @@ fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Res
     let primary = &pulled.before.primary;
     let change = pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref());
     let Some(change) = change else {
-        return writeln!(out, "no changes: the mirror is already identical to the primary");
+        let why = match pulled.before.status {
+            Status::Identical | Status::Behind => "the mirror is already identical to the primary",
+            Status::Ahead => "the mirror is ahead of the primary",
+            Status::Diverged => "the mirror has diverged from the primary",
+        };
+        return writeln!(out, "no changes: {why}");
     };
     let Instance { dataset, timestamp, ingested, deleted, granules, identifier, .. } = change;
     writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")?;

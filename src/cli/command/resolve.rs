@@ -1,7 +1,7 @@
-use accession::{Access, DatasetName, Identifier, Moment, Resolved};
+use accession::{Access, DatasetName, Moment, Resolved};
 use anyhow::Result;
 
-use crate::cli::args::refuse_future;
+use crate::cli::args::{TypedIdentifier, refuse_future, stored_name};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, selected_by};
@@ -19,12 +19,12 @@ use crate::cli::warning::WarningKind;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The identifier, with or without the prefix DI:
+    /// The identifier, with or without DI:, alone or in a citation or an address
     #[arg(value_name = "DI")]
-    identifier: Identifier,
+    identifier: TypedIdentifier,
 
     /// Search this dataset only
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = stored_name)]
     dataset: Option<DatasetName>,
 
     /// Check that the identifier was in force then: RFC 3339, or a date, which means any time of
@@ -48,7 +48,7 @@ impl Args {
         }
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let resolution = snapshot.resolve(self.identifier, dataset, self.at)?;
+        let resolution = snapshot.resolve(self.identifier.0, dataset, self.at)?;
         let mut datasets: Vec<DatasetName> = resolution
             .rows
             .iter()
@@ -69,7 +69,7 @@ impl Args {
         }
         table.finish(session.out())?;
         let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        let identifier = self.identifier;
+        let TypedIdentifier(identifier) = self.identifier;
         let disagreement = match self.at {
             _ if resolution.rows.is_empty() => {
                 format!("{identifier} was never in force in {searched}")

@@ -9,6 +9,7 @@
 
 mod cite;
 mod compare;
+mod compare_listing;
 mod datasets;
 mod export;
 mod find;
@@ -23,6 +24,7 @@ mod view;
 pub use cite::Cited;
 pub(super) use cite::cited;
 pub use compare::{Counts, Difference, Differences};
+pub use compare_listing::ListingDifferences;
 pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use export::{Export, Exported};
 pub use find::{FoundPeriod, NotedPeriod};

@@ -24,6 +24,15 @@ pub enum Wanted {
     Named(Named),
 }
 
+/// Whether a subset is kept in the registry, so that its identifier resolves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is; or it is a whole instance.
+    Yes,
+    /// It is not.
+    No,
+}
+
 /// Granules that are named one by one, in any order. Beyond some 16 MiB they are kept in a temporary
 /// file.
 #[derive(Debug, Default)]
@@ -71,21 +80,11 @@ impl Registry {
         now: Timestamp,
     ) -> Result<Cited> {
         let found = self.find_subset(dataset, at, wanted);
-        let (selected, identifier, granules) = match found.map_err(|error| self.named(error))? {
+        let (selected, subset) = match found.map_err(|error| self.named(error))? {
             Found::Known(cited) => return Ok(cited),
-            Found::New { selected, identifier, granules } => (selected, identifier, granules),
+            Found::New(new) => new.into_subset(dataset, wanted, now)?,
         };
-        let instance = selected.instance().clone();
-        let criteria = criteria_of(wanted).filter(|_| granules > 0);
-        let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: instance.timestamp };
-        let subset = Subset {
-            dataset: dataset.clone(),
-            timestamp: instance.timestamp,
-            criteria: criteria.ok_or_else(nothing)?,
-            identifier,
-            granules,
-            cited: now,
-        };
+        let (instance, identifier) = (selected.instance().clone(), subset.identifier);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have been faster.
@@ -108,6 +107,31 @@ impl Registry {
             let selected = Selected { set, others: selected.others.clone() };
             Ok((cited(transaction, selected, &[])?, end))
         })
+    }
+
+    /// What a citation of a subset is made of, as [`Registry::cite_subset`], without keeping it: for a
+    /// registry that cannot be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::cite_subset`].
+    pub fn describe_subset(
+        &self,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        wanted: &Wanted,
+        now: Timestamp,
+    ) -> Result<(Cited, Kept)> {
+        let found = self.find_subset(dataset, at, wanted);
+        let (selected, subset) = match found.map_err(|error| self.named(error))? {
+            Found::Known(cited) => return Ok((cited, Kept::Yes)),
+            Found::New(new) => new.into_subset(dataset, wanted, now)?,
+        };
+        let set = Set::Subset { subset, instance: selected.instance().clone() };
+        let selected = Selected { set, others: selected.others };
+        let read = self.read()?;
+        let cited = cited(&read, selected, &[]).map_err(|error| self.named(error))?;
+        Ok((cited, Kept::No))
     }
 
     fn find_subset(
@@ -141,7 +165,7 @@ impl Registry {
                 let selected = Selected { set, others: selected.others };
                 Ok(Found::Known(cited(&read, selected, &[])?))
             }
-            None => Ok(Found::New { selected, identifier, granules }),
+            None => Ok(Found::New(Box::new(New { selected, identifier, granules }))),
         }
     }
 }
@@ -150,11 +174,42 @@ impl Registry {
 enum Found {
     /// It is kept already, or is the whole instance.
     Known(Cited),
-    New {
-        selected: Selected,
-        identifier: Identifier,
-        granules: u64,
-    },
+    New(Box<New>),
+}
+
+/// A subset that is not kept yet.
+struct New {
+    selected: Selected,
+    identifier: Identifier,
+    granules: u64,
+}
+
+impl New {
+    /// The subset as it would be kept, and what it was selected from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SelectsNothing`].
+    fn into_subset(
+        self,
+        dataset: &DatasetName,
+        wanted: &Wanted,
+        now: Timestamp,
+    ) -> Result<(Selected, Subset)> {
+        let New { selected, identifier, granules } = self;
+        let timestamp = selected.instance().timestamp;
+        let criteria = criteria_of(wanted).filter(|_| granules > 0);
+        let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: timestamp };
+        let subset = Subset {
+            dataset: dataset.clone(),
+            timestamp,
+            criteria: criteria.ok_or_else(nothing)?,
+            identifier,
+            granules,
+            cited: now,
+        };
+        Ok((selected, subset))
+    }
 }
 
 /// The criteria in their normal form. `None`: nothing can be selected.

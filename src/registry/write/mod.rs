@@ -21,7 +21,7 @@ mod stamp;
 mod sync;
 
 pub use change::Change;
-pub use cite::{Named, Wanted};
+pub use cite::{Kept, Named, Wanted};
 pub use edit::{DatasetEdit, Edit};
 pub use engine::{Expected, Skipped, Work};
 pub use first_ids::FirstIds;

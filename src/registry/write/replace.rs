@@ -4,7 +4,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use super::single::Target;
-use crate::model::{EventKind, Granule, GranuleId, Set, Timestamp};
+use crate::model::{DatasetName, EventKind, Granule, GranuleId, Set, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Merge, Side};
@@ -64,11 +64,16 @@ impl MaxDelete {
     /// Refuses to delete more of so many granules.
     pub(super) fn check(self, target: &Target<'_>, deleted: u64) -> Result<()> {
         let held = target.latest.as_ref().map_or(0, |latest| latest.granules);
+        self.check_count(&target.name, deleted, held)
+    }
+
+    /// Refuses to delete so many of the granules that a dataset holds.
+    pub(crate) fn check_count(self, dataset: &DatasetName, deleted: u64, held: u64) -> Result<()> {
         let most = self.of(held);
         if deleted <= most {
             return Ok(());
         }
-        let dataset = target.name.clone();
+        let dataset = dataset.clone();
         Err(ChangeError::TooManyDeletions { dataset, deleted, held, most }.into())
     }
 }

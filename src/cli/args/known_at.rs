@@ -1,0 +1,29 @@
+//! What the registry knew at a time.
+
+use accession::{Moment, Snapshot};
+use anyhow::Result;
+
+use super::time::refuse_future;
+use crate::cli::session::Session;
+
+/// The time of which the registry's knowledge is asked for.
+#[derive(Default, clap::Args)]
+pub struct KnownAtArgs {
+    /// Answer as the registry would have then, without the changes that were recorded later: RFC
+    /// 3339, or a date, which means the end of that day
+    #[arg(long, value_name = "T")]
+    known_at: Option<Moment>,
+}
+
+impl KnownAtArgs {
+    /// The snapshot as the registry stood then.
+    ///
+    /// # Errors
+    ///
+    /// The time is in the future.
+    pub fn apply(&self, snapshot: Snapshot, session: &Session) -> Result<Snapshot> {
+        let Some(at) = self.known_at else { return Ok(snapshot) };
+        refuse_future(at, session.now()?)?;
+        Ok(snapshot.known_at(at.last_instant()))
+    }
+}

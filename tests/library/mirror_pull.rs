@@ -1,0 +1,127 @@
+//! Which mirrors a pull changes, and what a mirror that it creates takes over.
+
+use std::io::Cursor;
+
+use accession::mirror::{
+    Primary, PullOptions, PullPolicy, Pulled, Status, UnknownMirror, manifest,
+};
+use accession::{Change, Identifier, MaxDelete, Registry, Stamp};
+
+use crate::harness::history::{change, id, instances, name, now, second};
+
+/// The manifest of a dataset that held these sets in turn.
+fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
+    let us = Registry::in_memory().unwrap();
+    let mut held: &[&str] = &[];
+    for (seconds, set) in sets.iter().enumerate() {
+        let ingest = set.iter().filter(|id| !held.contains(id)).copied();
+        let delete = held.iter().filter(|id| !set.contains(id)).copied();
+        let stamp = Stamp::at(second(seconds as i64), now());
+        us.change(&name(dataset), &change(ingest, delete), &stamp).unwrap();
+        held = set;
+    }
+    let edit = accession::DatasetEdit {
+        title: accession::Edit::Set("Primary".to_owned()),
+        ..accession::DatasetEdit::default()
+    };
+    us.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+    let mut bytes = Vec::new();
+    manifest::write(&us, &name(dataset), &mut bytes).unwrap();
+    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", &name("mirror"), None, now()).unwrap()
+}
+
+fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> Pulled {
+    try_pull(mirror, primary, policy, at).unwrap()
+}
+
+fn try_pull(
+    mirror: &Registry,
+    primary: &Primary,
+    policy: PullPolicy,
+    at: i64,
+) -> accession::mirror::Result<Pulled> {
+    let options = PullOptions { unknown: UnknownMirror::Create, policy, ..PullOptions::default() };
+    let stamp = Stamp::at(second(at), now());
+    accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)
+}
+
+fn identifiers(mirror: &Registry) -> Vec<Identifier> {
+    instances(mirror, &name("mirror")).iter().map(|instance| instance.identifier).collect()
+}
+
+const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
+
+#[test]
+fn a_new_mirror_is_behind_and_takes_over_the_record_of_its_primary() {
+    let mirror = Registry::in_memory().unwrap();
+    let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    assert_eq!((pulled.before.status, pulled.before.mirror), (Status::Behind, None));
+    let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
+    assert_eq!(record.name, name("mirror"));
+    assert_eq!(record.title.as_deref(), Some("Primary"));
+}
+
+#[test]
+fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
+    let mirror = Registry::in_memory().unwrap();
+    mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(8), now())).unwrap();
+    let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    assert_eq!(pulled.before.status, Status::Behind);
+    assert!(pulled.is_identical());
+    assert_eq!(mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset.title, None);
+}
+
+#[test]
+fn a_stale_manifest_does_not_go_back() {
+    let mirror = Registry::in_memory().unwrap();
+    pull(&mirror, &manifest_of("us", &SETS[..2]), PullPolicy::Follow, 8);
+    pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    let before = identifiers(&mirror);
+    let pulled = pull(&mirror, &manifest_of("us", &SETS[..2]), PullPolicy::Follow, 10);
+    assert_eq!((pulled.before.status, &pulled.applied), (Status::Ahead, &None));
+    assert!(!pulled.is_identical());
+    assert_eq!(identifiers(&mirror), before);
+}
+
+#[test]
+fn the_manifest_of_another_dataset_replaces_nothing() {
+    let mirror = Registry::in_memory().unwrap();
+    pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    let before = identifiers(&mirror);
+    let pulled = pull(&mirror, &manifest_of("other", &[&["X", "Y", "Z"]]), PullPolicy::Follow, 10);
+    assert_eq!((pulled.before.status, pulled.applied), (Status::Diverged, None));
+    assert_eq!(identifiers(&mirror), before);
+}
+
+#[test]
+fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
+    let mirror = Registry::in_memory().unwrap();
+    let mut extra = Change::new();
+    extra.create_dataset();
+    (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
+    mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
+    let before = identifiers(&mirror);
+    let primary = manifest_of("us", SETS);
+    let guarded = PullPolicy::Reset(MaxDelete::Default);
+    let refused = try_pull(&mirror, &primary, guarded, 9).unwrap_err();
+    assert_eq!(refused.kind(), "too-many-deletions");
+    assert_eq!(identifiers(&mirror), before);
+
+    let pulled = pull(&mirror, &primary, PullPolicy::Reset(MaxDelete::Granules(40)), 9);
+    assert_eq!(pulled.before.status, Status::Diverged);
+    assert!(pulled.is_identical());
+    assert_eq!(
+        pulled.applied.unwrap().instance.unwrap().identifier,
+        pulled.before.primary.identifier
+    );
+}
+
+#[test]
+fn a_pull_that_follows_a_proven_step_of_the_primary_is_not_limited() {
+    let mirror = Registry::in_memory().unwrap();
+    let many: Vec<String> = (0..40).map(|n| format!("granule.{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    pull(&mirror, &manifest_of("us", &[&many]), PullPolicy::Follow, 8);
+    let pulled = pull(&mirror, &manifest_of("us", &[&many, &["A"]]), PullPolicy::Follow, 9);
+    assert_eq!(pulled.applied.unwrap().instance.unwrap().deleted, 40);
+}
