@@ -9,7 +9,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Run, Status, compare, pull};
-use accession::{Access, Change, DatasetName, GranuleId, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Access, Change, DatasetName, GranuleId, MaxDelete, Registry, Selection, Stamp, Timestamp,
+};
 
 const MILLION: usize = 1_000_000;
 

@@ -1,7 +1,8 @@
 //! What to type next after an error of the library, which itself knows nothing of a command line.
 
+use accession::input::{self, InputErrorKind};
 use accession::minting::payment::PaymentError;
-use accession::{ChangeError, Error, input, mirror};
+use accession::{ChangeError, Error, TimestampError, mirror};
 
 /// Returns what to do about an error; `None` if the message says everything.
 pub fn of(error: &Error) -> Option<String> {
@@ -24,7 +25,34 @@ pub fn of_mirror(error: &mirror::Error) -> Option<String> {
 
 /// Returns what to do about a file that cannot be read as the command needs it.
 pub fn of_input(error: &input::Error) -> Option<String> {
-    error.hint()
+    let hint = match &error.kind {
+        InputErrorKind::NoColumn { .. } | InputErrorKind::NoUsualColumn { .. } => {
+            "name one of them with --column; --format lines takes each line as one granule"
+        }
+        InputErrorKind::GranuleId { .. } => "nothing was changed; correct the file and try again",
+        InputErrorKind::Cells { .. } => "--format lines takes each line as one granule",
+        InputErrorKind::Time { cause: TimestampError::NoOffset, .. } => {
+            "nothing was changed; add the offset, or Z if the times are UTC"
+        }
+        InputErrorKind::NoDates | InputErrorKind::NoIngestDate => {
+            "an import needs a column ingested, or a change log; `accession ingest` takes lists"
+        }
+        InputErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
+        InputErrorKind::NoList { .. } => {
+            "check whether the response reports an error, or has another --format"
+        }
+        InputErrorKind::NoField { .. } => "name the field with --column",
+        InputErrorKind::UnknownFormat => {
+            "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
+             line (jq -r '.[]')"
+        }
+        InputErrorKind::Markup => {
+            "a server may have sent a page about an error; download the file again"
+        }
+        InputErrorKind::NotGzip => "download the file again, or rename it",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {

@@ -166,14 +166,6 @@ pub enum InputErrorKind {
     /// A document in none of the formats.
     #[error("a JSON array is not one of the formats")]
     UnknownFormat,
-    /// Pages of a search result that do not contain all that the search found.
-    #[error("{}", missing_pages(*found, *contained))]
-    PagesMissing {
-        /// How many granules the search found. `None`: the last page names a next one.
-        found: Option<u64>,
-        /// How many of them the pages contain.
-        contained: u64,
-    },
     /// A file that cannot be read.
     #[error("the file cannot be read: {cause}")]
     Unreadable {
@@ -198,48 +190,8 @@ impl InputErrorKind {
 }
 
 impl Error {
-    /// The search pages of which this is the last lack granules that the search found.
-    pub fn pages_missing(source_name: &str, found: Option<u64>, contained: u64) -> Self {
-        Error::new(&source_name.into(), 1, InputErrorKind::PagesMissing { found, contained })
-    }
-
     pub(crate) fn new(source_name: &Arc<str>, line: u64, kind: InputErrorKind) -> Self {
         Error { location: SourceLocation::Line { source: source_name.clone(), line }, kind }
-    }
-
-    /// Returns what to do next. `None` if that is not known.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self.kind {
-            InputErrorKind::NoColumn { .. } | InputErrorKind::NoUsualColumn { .. } => {
-                "name one of them with --column; --format lines takes each line as one granule"
-            }
-            InputErrorKind::GranuleId { .. } => {
-                "nothing was changed; correct the file and try again"
-            }
-            InputErrorKind::Cells { .. } => "--format lines takes each line as one granule",
-            InputErrorKind::Time { cause: TimestampError::NoOffset, .. } => {
-                "nothing was changed; add the offset, or Z if the times are UTC"
-            }
-            InputErrorKind::NoDates | InputErrorKind::NoIngestDate => {
-                "an import needs a column ingested, or a change log; `accession ingest` takes lists"
-            }
-            InputErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
-            InputErrorKind::NoList { .. } => {
-                "check whether the response reports an error, or has another --format"
-            }
-            InputErrorKind::NoField { .. } => "name the field with --column",
-            InputErrorKind::UnknownFormat => {
-                "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
-                 line (jq -r '.[]')"
-            }
-            InputErrorKind::Markup => {
-                "a server may have sent a page about an error; download the file again"
-            }
-            InputErrorKind::PagesMissing { .. } => "name the files of all pages together",
-            InputErrorKind::NotGzip => "download the file again, or rename it",
-            _ => return None,
-        };
-        Some(hint.to_owned())
     }
 }
 
@@ -251,15 +203,6 @@ fn shown(text: &str) -> String {
     }
     let start: String = text.chars().take(80).collect();
     format!("{} …", quoted(&start))
-}
-
-fn missing_pages(found: Option<u64>, contained: u64) -> String {
-    match found {
-        Some(found) => format!(
-            "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
-        ),
-        None => "the last page of the search names a next one, which is missing".to_owned(),
-    }
 }
 
 fn counted(cells: usize) -> String {
