@@ -19,7 +19,6 @@ mod backup;
 mod check;
 mod citation_formats;
 mod cited_parts;
-mod damage;
 mod fuzz_corpus;
 mod hostile_registries;
 mod import;

@@ -303,7 +303,7 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let registry = Registry::create(&path).unwrap();
     for n in 10..33 {
         let dataset = accession::Dataset::named(name(&format!("D{n}")));
-        registry.add_dataset(&dataset).unwrap();
+        registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
     }
     let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();
     assert_eq!(error.kind(), "primary-dataset-unknown");
