@@ -138,7 +138,7 @@ fn every_disagreement_is_reported() {
             ),
             "! the identifier was not in force at 2001-02-04 in US, which it names",
         ),
-        ("DI:3fe876e6, as held at 2001-02-05".to_owned(), "! \"DI:3fe876e6\" is no identifier"),
+        ("DI:3fe876e6, as held at 2001-02-05".to_owned(), "! \"DI:3fe876e6\" is not an identifier"),
     ];
     for (text, expected) in cases {
         let reported = reported(&text);
