@@ -34,8 +34,8 @@
 //! each archive's own, is left out.
 //!
 //! ```json
-//! {"accession_manifest":1,"rule":"md5-chain","dataset":{"name":"US","doi":null,"title":null,"creators":[],"publisher":null,"version":null,"year":null,"url":null,"archive":null},"instances":1,"latest":"bf072e9119077b4e76437a93986787ef","check":"d4a2868f74c3f07f3e68adfea327e08c"}
-//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"58856930f8e88f99d2966721dcb4b7bc"}
+//! {"accession_manifest":1,"rule":"md5-chain","dataset":{"name":"US","doi":null,"title":null,"description":null,"creators":[],"publisher":null,"version":null,"year":null,"url":null,"licence":null,"archive":null},"instances":1,"latest":"bf072e9119077b4e76437a93986787ef","check":"c83675cee7469e753c950e3937260ca6"}
+//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"b8e1cba51406f8fb96e5c45c234619e6"}
 //! ```
 //!
 //! `manifest.schema.json` beside this file is a JSON Schema of a line. Members that are not named here may be added by a later version 1, and are passed over.

@@ -138,14 +138,14 @@ pub enum ChangeError {
 
 impl ChangeError {
     /// The same refusal, of so many more granules of the change.
-    pub(in crate::registry) fn and_more(mut self, others: u64) -> Self {
+    pub(super) fn and_more(mut self, others: u64) -> Self {
         if let ChangeError::Held { more, .. } | ChangeError::NotHeld { more, .. } = &mut self {
             *more = others;
         }
         self
     }
 
-    pub(in crate::registry) fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             ChangeError::Held { .. } | ChangeError::HeldThen { .. } => "held",
             ChangeError::NotHeld { .. } | ChangeError::NotHeldThen { .. } => "not-held",
@@ -161,7 +161,7 @@ impl ChangeError {
     }
 }
 
-pub(in crate::registry) fn before(location: &Option<SourceLocation>) -> String {
+pub(super) fn before(location: &Option<SourceLocation>) -> String {
     location.as_ref().map_or(String::new(), |location| format!("{location}: "))
 }
 

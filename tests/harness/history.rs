@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use accession::chain::is_checkpoint;
 use accession::{
-    Change, DatasetName, GranuleId, Identifier, Instance, Moment, Registry, Selected, Selection,
-    Set, Stamp, Timestamp,
+    DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Stamp, Timestamp,
 };
 
 use super::oracle::naive;

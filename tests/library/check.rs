@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::{Checked, check};
+use accession::citation::check::{Checked, Verdict, check};
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::{DatasetEdit, Identifier, Moment, Registry, Selection, Stamp, Wanted};
+use accession::{DatasetEdit, Edit, Error, Identifier, Moment, Registry, Selection, Stamp, Wanted};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now};
@@ -14,19 +14,19 @@ const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
 
 /// The two archives of the seed: US, and its mirror THEM, which began later.
 fn registry() -> Registry {
-    let mut registry = Registry::in_memory().unwrap();
-    let mut apply = |dataset: &str, at: &str, ids: &[&str]| {
+    let registry = Registry::in_memory().unwrap();
+    let apply = |dataset: &str, at: &str, ids: &[&str]| {
         let at: Moment = at.parse().unwrap();
-        let stamp = Stamp { at: Some(at.of_change()), now: now() };
-        registry.change(&name(dataset), change(ids.iter().copied(), []), stamp).unwrap();
+        let stamp = Stamp::at(at.of_change(), now());
+        registry.change(&name(dataset), &change(ids.iter().copied(), []), &stamp).unwrap();
     };
     apply("US", "2001-01-02", &IDS[..2]);
     apply("US", "2001-01-03", &IDS[2..3]);
     apply("US", "2001-02-03", &IDS[3..]);
     apply("THEM", "2001-02-01", &IDS[..3]);
     for (dataset, doi) in [("US", "10.9999/US/FOOL2"), ("THEM", "10.9999/THEM/FOOL2")] {
-        let edit = DatasetEdit { doi: Some(doi.parse().ok()), ..DatasetEdit::default() };
-        registry.edit_dataset(&name(dataset), edit).unwrap();
+        let edit = DatasetEdit { doi: Edit::Set(doi.parse().unwrap()), ..DatasetEdit::default() };
+        registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
     }
     registry
 }
@@ -36,13 +36,19 @@ fn issued() -> BTreeSet<Identifier> {
     [2, 3, 4].map(|held| naive(IDS[..held].iter().copied())).into()
 }
 
-fn checked(registry: &mut Registry, text: &str) -> Checked {
-    check(registry, &recognise::find(text), now()).unwrap()
+/// What is known of each citation in a text, and of all together.
+fn checked(registry: &Registry, text: &str) -> (Vec<Verdict>, Checked) {
+    let mut verdicts = Vec::new();
+    let checked = check(registry, &recognise::find(text), now(), |verdict| {
+        verdicts.push(verdict);
+        Ok::<_, Error>(())
+    });
+    (verdicts, checked.unwrap())
 }
 
 /// The problem of each citation, or its note, or `ok`.
 fn reported(text: &str) -> Vec<String> {
-    let verdicts = checked(&mut registry(), text).citations;
+    let (verdicts, _) = checked(&registry(), text);
     verdicts
         .into_iter()
         .map(|verdict| match (verdict.problem, verdict.note) {
@@ -60,7 +66,7 @@ fn the_citations_of_two_archives_name_one_set() {
         "Alice's data citation includes these: {{ doi:10.9999/US/FOOL2,\n2001-01-05, DI:{shared} }}. \
          Bob's citation\nincludes these: {{ doi:10.9999/THEM/FOOL2, 2001-02-03,\nDI:{shared} }}."
     );
-    let checked = checked(&mut registry(), &text);
+    let (_, checked) = checked(&registry(), &text);
     assert!(checked.ok);
     assert_eq!(checked.sets.len(), 1);
     assert_eq!(checked.sets[0].citations, [1, 2]);
@@ -105,7 +111,7 @@ fn every_disagreement_is_reported() {
         ),
         (
             format!("{{ doi:10.9999/US/FOOL2, 2001-02-30, DI:{last} }}"),
-            "! \"2001-02-30\" is no date",
+            "! \"2001-02-30\" is not a date",
         ),
         (
             "DI:00000000000000000000000000000000".to_owned(),
@@ -132,7 +138,7 @@ fn every_disagreement_is_reported() {
             ),
             "! the identifier was not in force at 2001-02-04 in US, which it names",
         ),
-        ("DI:3fe876e6, as held at 2001-02-05".to_owned(), "! \"DI:3fe876e6\" is no identifier"),
+        ("DI:3fe876e6, as held at 2001-02-05".to_owned(), "! \"DI:3fe876e6\" is not an identifier"),
     ];
     for (text, expected) in cases {
         let reported = reported(&text);
@@ -154,7 +160,7 @@ fn a_garbled_identifier_in_a_list_is_reported() {
 fn citations_of_different_sets_are_distinguished() {
     let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
     let text = format!("DI:{shared} DI:{first} DI:{shared} DI:{last}");
-    let checked = checked(&mut registry(), &text);
+    let (_, checked) = checked(&registry(), &text);
     let sets: Vec<&[u64]> = checked.sets.iter().map(|set| set.citations.as_slice()).collect();
     assert_eq!(sets, [&[1, 3][..], &[2], &[4]]);
     let counts: Vec<(u64, u64, u64)> = checked
@@ -167,20 +173,19 @@ fn citations_of_different_sets_are_distinguished() {
 
 #[test]
 fn every_format_is_recognised_and_agrees() {
-    let mut registry = registry();
+    let registry = registry();
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US"), at };
-    let whole = registry.cite(&selection, &[name("THEM")]).unwrap();
+    let whole = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
     let wanted = Wanted::Patterns(vec!["A.?".parse().unwrap()]);
-    let subset = registry.cite_part(&name("US"), at, wanted, now()).unwrap();
+    let subset = registry.cite_subset(&name("US"), at, &wanted, now()).unwrap();
     for cited in [whole, subset] {
-        let identifier = cited.instance.identifier;
+        let identifier = cited.set.identifier();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         for format in CitationFormat::ALL {
             let text = citation.write(format);
-            let checked = checked(&mut registry, &text);
-            assert_eq!(checked.citations.len(), 1, "{text}");
-            let verdict = &checked.citations[0];
+            let (verdicts, _) = checked(&registry, &text);
+            let [verdict] = &verdicts[..] else { panic!("{text}: {verdicts:?}") };
             assert_eq!(verdict.identifier, Some(identifier), "{text}");
             assert_eq!(verdict.date.as_deref(), Some("2001-01-05"), "{text}");
             assert_eq!(verdict.agrees, Some(true), "{text}");
@@ -207,22 +212,22 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
         "{ a, 1999-12-31, b }",
     ];
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
-    let mut registry = registry();
+    let registry = registry();
     let records = dois.iter().map(|doi| (doi.as_str(), PLAIN_TITLE));
     for (doi, title) in records.chain(titles.map(|title| (PLAIN_DOI, title))) {
         let edit = DatasetEdit {
-            doi: Some(Some(doi.parse().unwrap())),
-            title: Some(Some(title.to_owned())),
+            doi: Edit::Set(doi.parse().unwrap()),
+            title: Edit::Set(title.to_owned()),
             ..DatasetEdit::default()
         };
-        registry.edit_dataset(&name("US"), edit).unwrap();
+        registry.edit_dataset(&name("US"), &edit, &Stamp::now(now())).unwrap();
         let selection = Selection::Dataset { name: name("US"), at };
-        let cited = registry.cite(&selection, &[name("THEM")]).unwrap();
-        let identifier = cited.instance.identifier;
+        let cited = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
+        let identifier = cited.set.identifier();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         for format in CitationFormat::ALL {
             let text = citation.write(format);
-            let verdicts = checked(&mut registry, &text).citations;
+            let (verdicts, _) = checked(&registry, &text);
             let reported: Vec<_> = verdicts
                 .iter()
                 .map(|verdict| {
@@ -301,16 +306,16 @@ proptest! {
         format in prop::sample::select(CitationFormat::ALL.to_vec()),
         garblings in garblings(),
     ) {
-        let mut registry = registry();
+        let registry = registry();
         let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
-        let cited = registry.cite(&Selection::Dataset { name: name("US"), at }, &[]).unwrap();
+        let selection = Selection::Dataset { name: name("US"), at };
+        let cited = registry.snapshot().unwrap().cite(&selection, &[]).unwrap();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         let text = garbled(&citation.write(format), &garblings);
         let squeezed = squeezed(&text);
-        let found = recognise::find(&text);
-        let checked = check(&mut registry, &found, now()).unwrap();
-        prop_assert_eq!(checked.citations.len(), found.len());
-        for verdict in &checked.citations {
+        let (verdicts, checked) = checked(&registry, &text);
+        prop_assert_eq!(verdicts.len(), recognise::find(&text).len());
+        for verdict in &verdicts {
             if let Some(identifier) = verdict.identifier {
                 prop_assert!(squeezed.contains(&identifier.to_string()), "{identifier} is in the text");
                 prop_assert_eq!(verdict.known, issued().contains(&identifier));
@@ -318,8 +323,8 @@ proptest! {
                 prop_assert!(!verdict.known && !verdict.ok);
             }
             prop_assert_eq!(verdict.ok, verdict.problem.is_none());
-            prop_assert_eq!(verdict.known, !verdict.intervals.is_empty());
+            prop_assert_eq!(verdict.known, !verdict.intervals.rows.is_empty());
         }
-        prop_assert_eq!(checked.ok, checked.citations.iter().all(|verdict| verdict.ok));
+        prop_assert_eq!(checked.ok, verdicts.iter().all(|verdict| verdict.ok));
     }
 }

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, RecordField, record};
 use accession::{
-    Change, Dataset, DatasetEdit, Moment, Pattern, Registry, Selection, Stamp, Wanted,
+    Access, Change, Dataset, DatasetEdit, DatasetName, Edit, Moment, Pattern, Registry, Selection,
+    Stamp, Wanted,
 };
 use biblatex::{Bibliography, ChunksExt};
 
@@ -18,11 +19,12 @@ use crate::harness::oracle::naive;
 /// syntax of YAML and RIS, another script, an organisation with a comma, line ends.
 fn difficult() -> DatasetEdit {
     DatasetEdit {
-        doi: Some("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().ok()),
-        title: Some(Some(
+        doi: Edit::Set("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().unwrap()),
+        title: Edit::Set(
             "FOO & Level_2: {100 %} of $x^2$ ~ #1 \"quoted\" \\TeX\r\nER  - \n- é 値".to_owned(),
-        )),
-        creators: Some(
+        ),
+        description: Edit::Set("What it is & was".to_owned()),
+        creators: Edit::Set(
             [
                 "Tilmes, Curt (0000-0002-1825-0097)",
                 "山田, 太郎",
@@ -34,34 +36,38 @@ fn difficult() -> DatasetEdit {
             .map(|creator| creator.parse().unwrap())
             .to_vec(),
         ),
-        publisher: Some(Some("US Archive: #1 & only".to_owned())),
-        version: Some(Some("002".to_owned())),
-        year: Some("2001".parse().ok()),
-        url: Some(Some("https://example.org/a b?q={x}&r=50%25".to_owned())),
-        archive: Some(Some("US".to_owned())),
-        licence: Some(Some("CC-BY-4.0".to_owned())),
+        publisher: Edit::Set("US Archive: #1 & only".to_owned()),
+        version: Edit::Set("002".to_owned()),
+        year: Edit::Set("2001".parse().unwrap()),
+        url: Edit::Set("https://example.org/a b?q={x}&r=50%25".parse().unwrap()),
+        archive: Edit::Set("US".to_owned()),
+        licence: Edit::Set("CC-BY-4.0".to_owned()),
     }
 }
 
 /// A registry with a dataset of three changes, and a mirror of its second instance.
 fn registry(edit: DatasetEdit) -> Registry {
-    let mut registry = Registry::in_memory().unwrap();
+    let registry = Registry::in_memory().unwrap();
+    fill(&registry, edit);
+    registry
+}
+
+fn fill(registry: &Registry, edit: DatasetEdit) {
     let mut dataset = Dataset::named(name("US.FOOL2.002"));
     edit.apply_to(&mut dataset);
-    registry.add_dataset(&dataset).unwrap();
-    let mut apply = |dataset: &str, at: &str, change: Change| {
+    registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
+    let apply = |dataset: &str, at: &str, change: Change| {
         let at: Moment = at.parse().unwrap();
-        let stamp = Stamp { at: Some(at.of_change()), now: now() };
-        registry.change(&name(dataset), change, stamp).unwrap();
+        let stamp = Stamp::at(at.of_change(), now());
+        registry.change(&name(dataset), &change, &stamp).unwrap();
     };
     apply("US.FOOL2.002", "2001-01-02", change(["A.1", "A.2"], []));
     apply("US.FOOL2.002", "2001-01-03", change(["B.1"], []));
     apply("US.FOOL2.002", "2001-02-03", change([], ["A.1"]));
     apply("THEM", "2001-02-01", change(["A.1", "A.2", "B.1"], []));
-    let them =
-        DatasetEdit { doi: Some("10.9999/THEM/FOOL2".parse().ok()), ..DatasetEdit::default() };
-    registry.edit_dataset(&name("THEM"), them).unwrap();
-    registry
+    let doi = Edit::Set("10.9999/THEM/FOOL2".parse().unwrap());
+    let them = DatasetEdit { doi, ..DatasetEdit::default() };
+    registry.edit_dataset(&name("THEM"), &them, &Stamp::now(now())).unwrap();
 }
 
 fn at(text: &str) -> Option<Moment> {
@@ -73,11 +79,14 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let day = at("2001-01-05");
     let today = "2026-01-02".parse().unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: day };
-    let whole = registry(difficult()).cite(&selection, &[name("THEM")]).unwrap();
-    let bare = registry(DatasetEdit::default()).cite(&selection, &[]).unwrap();
+    let cite = |edit, mirrors: &[DatasetName]| {
+        registry(edit).snapshot().unwrap().cite(&selection, mirrors).unwrap()
+    };
+    let whole = cite(difficult(), &[name("THEM")]);
+    let bare = cite(DatasetEdit::default(), &[]);
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
     let subset = registry(difficult())
-        .cite_part(&name("US.FOOL2.002"), day, Wanted::Patterns(patterns), now())
+        .cite_subset(&name("US.FOOL2.002"), day, &Wanted::Patterns(patterns), now())
         .unwrap();
     [("whole", whole), ("bare", bare), ("part", subset)]
         .map(|(kind, cited)| (kind, Citation::new(cited, day, today)))
@@ -133,14 +142,16 @@ fn missing_fields_are_listed_and_not_invented() {
 #[test]
 fn a_url_that_is_not_a_web_address_is_left_out() {
     // Registries that were written before the check, and the manifests of primaries, may contain it.
-    let edit = || DatasetEdit {
-        url: Some(Some("javascript:alert(1)".to_owned())),
-        ..DatasetEdit::default()
-    };
-    let mut registry = registry(edit());
-    registry.edit_dataset(&name("THEM"), edit()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    fill(&Registry::create(&path).unwrap(), DatasetEdit::default());
+    let altered = rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE dataset SET url = 'javascript:alert(1)'", []);
+    assert_eq!(altered.unwrap(), 2);
+    let registry = Registry::open(&path, Access::Read).unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
-    let cited = registry.cite(&selection, &[name("THEM")]).unwrap();
+    let cited = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
     let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
     for format in CitationFormat::ALL {
         let text = citation.write(format);
@@ -151,9 +162,9 @@ fn a_url_that_is_not_a_web_address_is_left_out() {
 #[test]
 fn json_ld_cannot_end_the_script_element_that_contains_it() {
     let title = "</script><script>alert(1)</script><!--";
-    let edit = DatasetEdit { title: Some(Some(title.to_owned())), ..DatasetEdit::default() };
+    let edit = DatasetEdit { title: Edit::Set(title.to_owned()), ..DatasetEdit::default() };
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
-    let cited = registry(edit).cite(&selection, &[]).unwrap();
+    let cited = registry(edit).snapshot().unwrap().cite(&selection, &[]).unwrap();
     let text =
         Citation::new(cited, None, "2026-01-02".parse().unwrap()).write(CitationFormat::JsonLd);
     assert!(!text.contains('<'), "{text}");
@@ -208,8 +219,8 @@ fn a_record_is_read_back_from_the_json_formats() {
         assert_eq!(read.publisher, original.publisher, "{format}");
         assert_eq!((&read.version, read.year), (&original.version, original.year), "{format}");
         assert_eq!(read.licence, original.licence, "{format}");
-        let title = original.title.as_ref().unwrap().as_ref().unwrap();
+        let Edit::Set(title) = &original.title else { panic!("{:?}", original.title) };
         let one_line = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(read.title, Some(Some(one_line)), "{format}");
+        assert_eq!(read.title, Edit::Set(one_line), "{format}");
     }
 }

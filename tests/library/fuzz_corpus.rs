@@ -9,7 +9,7 @@ use crate::laws;
 type Law = fn(&[u8]);
 
 /// The targets.
-const LAWS: [(&str, Law); 25] = [
+const LAWS: [(&str, Law); 24] = [
     ("changes", laws::changes),
     ("cmr_json", laws::cmr_json),
     ("creator", laws::creator),

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use accession::{Access, Moment, Registry, Selection};
+use accession::{Access, Moment, Registry, Selection, Withdrawn};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, held, id, instances, name, now};
@@ -71,8 +71,8 @@ fn assert_says_what_it_said(registry: &Registry, schema: u32) {
     let part = "5d0fb9a2347f7b641aa5b8f28063d827".parse().unwrap();
     let found = registry.snapshot().unwrap().resolve(part, None, None).unwrap();
     assert_eq!(found.rows.len(), usize::from(schema >= 4));
-    registry.check_file().unwrap();
-    let listed = registry.snapshot().unwrap().datasets(None, 100).unwrap();
+    assert_eq!(registry.check_file().unwrap(), []);
+    let listed = registry.snapshot().unwrap().datasets(None, Withdrawn::Listed, 100).unwrap();
     assert_eq!(listed.next, None);
     for listed in listed.datasets {
         assert_eq!(registry.verify(&listed.dataset.name).unwrap().mismatches, []);

@@ -2,7 +2,7 @@
 
 use accession::chain::Chain;
 use accession::mirror::manifest::Reader;
-use accession::{Access, Change, DatasetName, Registry, Selection, Stamp};
+use accession::{Access, DatasetName, Registry, Selection, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 
@@ -44,10 +44,9 @@ fn a_manifest_of_an_older_registry_keeps_its_dataset_name() {
 fn a_registry_with_a_name_of_an_older_version_can_be_read_and_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accession.db");
-    let mut registry = Registry::create(&path).unwrap();
-    let stamp = |seconds| Stamp { at: Some(second(seconds)), now: now() };
-    let first = Change { create: true, ..change(["A"], []) };
-    registry.change(&name("US"), first, stamp(0)).unwrap();
+    let registry = Registry::create(&path).unwrap();
+    let stamp = |seconds| Stamp::at(second(seconds), now());
+    registry.change(&name("US"), &change(["A"], []), &stamp(0)).unwrap();
     drop(registry);
     rusqlite::Connection::open(&path)
         .unwrap()
@@ -55,9 +54,10 @@ fn a_registry_with_a_name_of_an_older_version_can_be_read_and_changed() {
         .unwrap();
 
     let older = DatasetName::from_stored("../US").unwrap();
-    let mut registry = Registry::open(&path, Access::Write).unwrap();
-    registry.change(&older, change(["B"], []), stamp(1)).unwrap();
+    let registry = Registry::open(&path, Access::Write).unwrap();
+    registry.change(&older, &change(["B"], []), &stamp(1)).unwrap();
     let selection = Selection::Dataset { name: older.clone(), at: None };
-    assert_eq!(registry.select(&selection).unwrap().instance.granules, 2);
-    assert!(!registry.dataset(&older).unwrap().dataset.name.is_publishable());
+    let snapshot = registry.snapshot().unwrap();
+    assert_eq!(snapshot.select(&selection).unwrap().set.granules(), 2);
+    assert!(!snapshot.dataset(&older).unwrap().dataset.name.is_publishable());
 }

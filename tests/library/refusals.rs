@@ -166,7 +166,10 @@ fn skipping_what_is_missing_deletes_the_rest_and_counts_both() {
 fn a_name_is_taken_once() {
     let registry = registry();
     let again = accession::Dataset::named(name("dataset"));
-    assert_eq!(registry.add_dataset(&again).unwrap_err().kind(), "dataset-exists");
+    assert_eq!(
+        registry.add_dataset(&again, &Stamp::now(now())).unwrap_err().kind(),
+        "dataset-exists"
+    );
 }
 
 #[test]

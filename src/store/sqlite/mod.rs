@@ -21,7 +21,6 @@ mod table;
 
 pub(crate) use connection::limit_memory;
 pub use connection::{Access, BUSY_WAIT};
-use create::TemporaryRegistry;
 pub(crate) use files::{MAGIC_BYTES, is_database};
 pub(crate) use session::{NewFile, Snapshot, Store, Transaction, Watch};
 pub use table::Withdrawn;

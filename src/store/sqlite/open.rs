@@ -194,7 +194,8 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::store::sqlite::{BUSY_WAIT, TemporaryRegistry};
+    use crate::store::sqlite::BUSY_WAIT;
+    use crate::store::sqlite::create::TemporaryRegistry;
 
     /// A new registry in a directory of its own.
     fn registry() -> (tempfile::TempDir, PathBuf) {

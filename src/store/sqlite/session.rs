@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::create::TemporaryRegistry;
 use super::identity::Identity;
 use super::open::{self, Opened};
 use super::pool::Pool;
 use super::schema::{self, Age};
-use super::{Access, TemporaryRegistry, backup, restore};
+use super::{Access, backup, restore};
 use crate::store::{Error, Result};
 
 /// Virtual-machine instructions of SQLite between two questions whether to go on: about a
