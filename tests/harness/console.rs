@@ -141,7 +141,8 @@ fn masked(text: &str) -> String {
     for line in text.lines() {
         let mut line = line.to_owned();
         let instants =
-            ["\"recorded\":\"", "\"cited\":\"", "recorded    ", "now it is ", "stamped "];
+            ["\"recorded\":\"", "\"cited\":\"", "recorded    ", "now it is ", "stamped ",
+            "withdrawn at ", "withdrawn   ", ".replaced-"];
         for before in instants {
             mask(&mut line, before, |rest| rest.find('Z').map_or(0, |z| z + 1));
         }
