@@ -55,7 +55,12 @@ impl AtomicFile {
             verb: "create a file in",
             path: directory.to_owned(),
             // Without the name of the file, which nobody chose.
-            source: source.kind().into(),
+            source: match source.kind() {
+                io::ErrorKind::NotFound => {
+                    io::Error::new(io::ErrorKind::NotFound, "the directory does not exist")
+                }
+                kind => kind.into(),
+            },
         })?;
         Ok(AtomicFile {
             companions: Companions::of(file.path()),

@@ -385,3 +385,24 @@ fn a_path_of_any_characters_names_a_registry() {
         assert!(run(&["verify"]).status.success());
     }
 }
+
+#[test]
+fn a_writer_that_has_the_registry_open_stops_when_another_process_restores_a_copy() {
+    use accession::{Access, Change, GranuleId, Registry, Stamp};
+
+    let sandbox = Sandbox::new();
+    assert!(!sandbox.run("accession ingest US --create --at 2001-01-02 A").contains("? "));
+    assert!(!sandbox.run("accession backup copy.db").contains("? "));
+    let registry = Registry::open(&sandbox.path().join("accession.db"), Access::Write).unwrap();
+    let ingest = |granule_id: &str, at: &str| {
+        let mut change = Change::new();
+        change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
+        let stamp = Stamp::at(at.parse().unwrap(), "2026-01-01T00:00:00Z".parse().unwrap());
+        registry.change(&"US".parse().unwrap(), &change, &stamp)
+    };
+    ingest("B", "2001-01-03T00:00:00Z").unwrap();
+    let restored = sandbox.run("accession restore copy.db");
+    assert!(restored.starts_with("moved "), "{restored}");
+    assert_eq!(ingest("C", "2001-01-04T00:00:00Z").unwrap_err().kind(), "replaced");
+    assert_eq!(sandbox.run("accession granules US"), "A\n");
+}

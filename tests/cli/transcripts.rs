@@ -38,6 +38,7 @@ transcripts!(
     cite,
     compare,
     dataset,
+    everyday,
     formats,
     granule_id,
     granules,

@@ -140,8 +140,16 @@ fn masked(text: &str) -> String {
     let mut masked = String::new();
     for line in text.lines() {
         let mut line = line.to_owned();
-        let instants =
-            ["\"recorded\":\"", "\"cited\":\"", "recorded    ", "now it is ", "stamped "];
+        let instants = [
+            "\"recorded\":\"",
+            "\"cited\":\"",
+            "recorded    ",
+            "now it is ",
+            "stamped ",
+            "withdrawn at ",
+            "withdrawn   ",
+            ".replaced-",
+        ];
         for before in instants {
             mask(&mut line, before, |rest| rest.find('Z').map_or(0, |z| z + 1));
         }
