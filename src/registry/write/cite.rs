@@ -165,7 +165,7 @@ impl Registry {
                 let selected = Selected { set, others: selected.others };
                 Ok(Found::Known(Box::new(cited(&read, selected, &[])?)))
             }
-            None => Ok(Found::New(New { selected, identifier, granules })),
+            None => Ok(Found::New(Box::new(New { selected, identifier, granules }))),
         }
     }
 }
@@ -174,7 +174,7 @@ impl Registry {
 enum Found {
     /// It is kept already, or is the whole instance.
     Known(Box<Cited>),
-    New(New),
+    New(Box<New>),
 }
 
 /// A subset that is not kept yet.
