@@ -30,7 +30,7 @@ fn rows(sandbox: &Sandbox, arguments: &str, status: i32) -> Vec<Value> {
 }
 
 /// The names of an object's fields in the order of the text: `serde_json` would sort them.
-fn fields(text: &str) -> Vec<String> {
+pub fn fields(text: &str) -> Vec<String> {
     let mut fields = Vec::new();
     let (mut depth, mut rest) = (0, text);
     while let Some(at) = rest.find(['{', '}', '[', ']', '"']) {

@@ -224,6 +224,24 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
+fn a_subset_is_cited_and_not_saved_where_the_registry_cannot_be_written() {
+    let sandbox = sandbox();
+    assert!(!sandbox.run("accession ingest DATASET B.1 B.2").contains("? "));
+    let registry = sandbox.path().join("accession.db");
+    set_mode(&registry, 0o444);
+    let bytes = std::fs::read(&registry).unwrap();
+    let output = as_nobody(&sandbox, 0o555, "cite DATASET --select B.* --format tuple --json");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("\"kind\":\"subset-not-saved\""), "{}", stderr(&output));
+    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
+    set_mode(&registry, 0o644);
+    let saved =
+        sandbox.command("cite DATASET --select B.* --format tuple --json").output().unwrap();
+    assert_eq!(saved.stdout, output.stdout);
+    assert!(!stderr(&saved).contains("subset-not-saved"), "{}", stderr(&saved));
+}
+
+#[test]
 fn changes_that_are_still_in_the_wal_file_are_read() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");

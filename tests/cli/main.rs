@@ -10,6 +10,7 @@ mod harness {
 
 mod contract;
 mod documents;
+mod everyday;
 mod files;
 mod help;
 mod hostile;

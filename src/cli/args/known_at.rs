@@ -1,10 +1,11 @@
 //! What the registry knew at a time.
 
-use accession::{Moment, Snapshot};
+use accession::{Moment, Selection, Snapshot};
 use anyhow::Result;
 
 use super::time::refuse_future;
 use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
 
 /// The time of which the registry's knowledge is asked for.
 #[derive(Default, clap::Args)]
@@ -16,6 +17,21 @@ pub struct KnownAtArgs {
 }
 
 impl KnownAtArgs {
+    /// Refuses the option for a set that is the same whatever is known.
+    ///
+    /// # Errors
+    ///
+    /// The set is named by an identifier.
+    pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
+        match (self.known_at, selection) {
+            (Some(_), Selection::Identifier { .. }) => Err(UsageError::new(
+                "--known-at takes a dataset: the set of an identifier never changes",
+            )
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
     /// The snapshot as the registry stood then.
     ///
     /// # Errors

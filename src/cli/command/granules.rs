@@ -64,6 +64,7 @@ struct Counted {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let selection = self.set.into_selection(session.now()?)?;
+        self.known_at.refuse_for_identifier(&selection)?;
         let at = match &selection {
             Selection::Dataset { at, .. } => *at,
             Selection::Identifier { .. } => None,

@@ -81,7 +81,7 @@ impl Registry {
     ) -> Result<Cited> {
         let found = self.find_subset(dataset, at, wanted);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
-            Found::Known(cited) => return Ok(cited),
+            Found::Known(cited) => return Ok(*cited),
             Found::New(new) => new.into_subset(dataset, wanted, now)?,
         };
         let (instance, identifier) = (selected.instance().clone(), subset.identifier);
@@ -124,7 +124,7 @@ impl Registry {
     ) -> Result<(Cited, Kept)> {
         let found = self.find_subset(dataset, at, wanted);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
-            Found::Known(cited) => return Ok((cited, Kept::Yes)),
+            Found::Known(cited) => return Ok((*cited, Kept::Yes)),
             Found::New(new) => new.into_subset(dataset, wanted, now)?,
         };
         let set = Set::Subset { subset, instance: selected.instance().clone() };
@@ -152,7 +152,7 @@ impl Registry {
             Wanted::Named(named) => identify_named(&read, key, dataset, at, named)?,
         };
         if granules > 0 && identifier == selected.set.identifier() {
-            return Ok(Found::Known(cited(&read, selected, &[])?));
+            return Ok(Found::Known(Box::new(cited(&read, selected, &[])?)));
         }
         let known = match criteria_of(wanted) {
             Some(criteria) => read.subset(key, identifier, &criteria)?,
@@ -163,7 +163,7 @@ impl Registry {
                 let instance = selected.instance().clone();
                 let set = Set::Subset { subset, instance };
                 let selected = Selected { set, others: selected.others };
-                Ok(Found::Known(cited(&read, selected, &[])?))
+                Ok(Found::Known(Box::new(cited(&read, selected, &[])?)))
             }
             None => Ok(Found::New(Box::new(New { selected, identifier, granules }))),
         }
@@ -173,7 +173,7 @@ impl Registry {
 /// What is known of a subset before it is kept.
 enum Found {
     /// It is kept already, or is the whole instance.
-    Known(Cited),
+    Known(Box<Cited>),
     New(Box<New>),
 }
 
