@@ -189,7 +189,15 @@ fn as_nobody(sandbox: &Sandbox, directory_mode: u32, arguments: &str) -> Output 
     if is_root() {
         command.uid(65_534);
     }
-    let output = command.output().unwrap();
+    let output = loop {
+        match command.output() {
+            // A process that another test is starting may still have the copy open for writing.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            output => break output.unwrap(),
+        }
+    };
     set_mode(sandbox.path(), 0o755);
     output
 }

@@ -180,7 +180,7 @@ fn a_warning_escapes_the_name_of_a_file() {
     let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
     let name = format!("answer{EVIL}.json");
     std::fs::write(sandbox.path().join(&name), fixture).unwrap();
-    let mut command = sandbox.command("ingest DATASET --dry-run --from");
+    let mut command = sandbox.command("ingest DATASET --dry-run --partial --from");
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let warned = text(&output.stderr);
@@ -214,7 +214,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         let refused = run("ingest DATASET --from", &path(".txt"));
         let printed = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2));
-        assert!(printed.contains(":1: \"A\" is held already"), "{printed}");
+        assert!(printed.contains(":1: \"A\" is already held"), "{printed}");
         assert_eq!(unseen(&printed), None);
         assert_eq!(printed.lines().count(), 2, "an error and a hint: {printed:?}");
     }

@@ -84,6 +84,22 @@ pub struct SetArgs {
 }
 
 impl SetArgs {
+    /// The dataset, if nothing but a dataset was named.
+    pub fn dataset_only(&self) -> Option<&DatasetName> {
+        match (&self.set.0, self.at, &self.identifier) {
+            (Selection::Dataset { name, at: None }, None, None) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The time that was typed. `None`: none was, or the set is an identifier.
+    pub fn typed_at(&self) -> Option<Moment> {
+        match &self.set.0 {
+            Selection::Dataset { at, .. } => at.or(self.at),
+            Selection::Identifier { .. } => None,
+        }
+    }
+
     /// The set that is meant.
     ///
     /// # Errors
@@ -91,8 +107,8 @@ impl SetArgs {
     /// The time is after `now`, or what the set itself names is named again by an option.
     pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
         let SetArgs { set, at, identifier } = self;
-        match (set.into_selection(now)?, at, identifier) {
-            (selection, None, None) => Ok(selection),
+        match (set.0, at, identifier) {
+            (selection, None, None) => TypedSet(selection).into_selection(now),
             (Selection::Dataset { name, at: None }, at, None) => dataset_at(name, at, now),
             (Selection::Dataset { name, at: None }, None, Some(TypedIdentifier(identifier))) => {
                 Ok(Selection::Identifier { identifier, dataset: Some(name) })

@@ -70,9 +70,10 @@ struct Printed<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
+        let typed_at = self.set.typed_at();
         let (selection, at) = match self.set.into_selection(now)? {
-            Selection::Dataset { name, at } => {
-                let at = Some(at.unwrap_or(Moment::Day(now.day())));
+            Selection::Dataset { name, .. } => {
+                let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
             }
             selection => (selection, None),

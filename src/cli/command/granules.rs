@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, GranuleId, Pattern, Selection, quoted};
+use accession::{Access, DatasetName, GranuleId, Pattern, quoted};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -63,18 +63,16 @@ struct Counted {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let selection = self.set.into_selection(session.now()?)?;
-        self.known_at.refuse_for_identifier(&selection)?;
-        let at = match &selection {
-            Selection::Dataset { at, .. } => *at,
-            Selection::Identifier { .. } => None,
-        };
         if let Some(producer) = &self.producer {
-            let Selection::Dataset { name, at: None } = &selection else {
+            let Some(dataset) = self.set.dataset_only() else {
                 return Err(UsageError::new("--producer takes a dataset").into());
             };
-            return list_of_producer(session, name, producer);
+            return list_of_producer(session, dataset, producer);
         }
+        // The time that was typed: one that is filled in needs no word about its day.
+        let at = self.set.typed_at();
+        let selection = self.set.into_selection(session.now()?)?;
+        self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
