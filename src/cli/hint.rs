@@ -135,7 +135,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "not-identical" => "`accession compare` shows where they differ",
         "inconsistent" => "`accession verify` shows where",
         "pages-missing" => {
-            "nothing was changed; name the files of all pages, or take these with --partial"
+            "nothing was changed; name the files of all pages; ingest and import take these with --partial"
         }
         "payment-scheme" => {
             "name these with --layout and --epoch, or use another registry for other ids"

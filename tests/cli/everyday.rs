@@ -73,7 +73,7 @@ fn what_is_refused_changes_nothing_and_creates_nothing() {
         ("accession sync US G01 --max-delete 18", "too-many-deletions"),
         ("accession sync US G01 --max-delete 90%", "too-many-deletions"),
         ("accession sync US --from /dev/null --max-delete 100%", "empty-listing"),
-        ("accession sync US --from fixtures/input/umm.json --max-delete 100%", "input"),
+        ("accession sync US --from fixtures/input/umm.json --max-delete 100%", "pages-missing"),
         ("accession sync NEW --create --from /dev/null", "empty-listing"),
         ("accession sync NEW G01", "dataset-unknown"),
         ("accession sync 10.5067/NEW --create G01", "usage"),
