@@ -1,4 +1,4 @@
-//! Putting a copy in the place of a registry.
+//! Replaces a registry with a copy.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -13,23 +13,23 @@ use super::{Result, backup, connection, files, open};
 use crate::disk::{self, reserved};
 use crate::store::Error;
 
-/// Copies the registry at `copy` beside `target`, moves away what is at `target` with its `-wal` and
-/// `-shm` files, and puts the copy there. The caller has verified the copy.
+/// Copies the registry at `copy` beside `target`, renames the file at `target` and its `-wal` and
+/// `-shm` files, and renames the copy to `target`. The caller has verified the copy.
 ///
-/// What was there goes to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there was
-/// nothing. `suffix` is the time, in a form that a file name can contain. `progress` is called with the
-/// pages copied and the pages in total.
+/// The old file is renamed to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there
+/// was no file. `suffix` is the time, in a form that a file name can contain. `progress` is called
+/// with the number of pages copied and the total number of pages.
 ///
-/// If the target is a registry, this holds its write lock while it is moved: no change is half there.
-/// Whoever has it open finds by [`Identity::check`](super::Identity::check) that it was replaced.
-/// Between two renames the path leads nowhere; if the process is killed then, both the old
-/// registry and the copy are still there, under other names.
+/// If the target is a registry, its write lock is held while it is renamed, so no change is split.
+/// Processes that have it open find with [`Identity::check`](super::Identity::check) that it was
+/// replaced. Between the two renames there is no file at the path; if the process is killed then,
+/// both the old registry and the copy still exist, under other names.
 ///
 /// # Errors
 ///
-/// As [`open::open`] of the copy; [`Error::Busy`]: another process is writing to the target;
-/// [`Error::Exists`]: a file with the name `TARGET.replaced-SUFFIX` exists, or another process created a
-/// registry at the target meanwhile.
+/// Those of [`open::open`] for the copy; [`Error::Busy`]: another process is writing to the target;
+/// [`Error::Exists`]: a file named `TARGET.replaced-SUFFIX` exists, or another process has created
+/// a registry at the target.
 pub fn restore(
     copy: &Path,
     target: &Path,
@@ -37,7 +37,7 @@ pub fn restore(
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Option<PathBuf>> {
-    // A link goes on leading to the registry.
+    // A link is kept: the file that it points to is replaced.
     let target = match target.is_symlink() {
         true => files::canonical(target)?,
         false => target.to_owned(),
@@ -50,16 +50,16 @@ pub fn restore(
     let lock = target_connection(&target, busy_wait)?;
     let moved = move_away(&target, suffix)?;
     temporary.put_in_place()?;
-    // Only now may those who wait for the lock go on. As the file has moved, closing the connection
-    // leaves the files at the target alone (`databaseIsUnmoved` in pager.c).
+    // Processes that wait for the lock may continue only now. Because the file was renamed, closing
+    // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
     drop(lock);
     Ok(moved)
 }
 
-/// A connection to the target that can lock it; `None` means that SQLite cannot open it, so nobody
-/// else is writing to it either.
+/// Opens a connection to the target that can lock it. `None` means that SQLite cannot open it, so
+/// no other process is writing to it either.
 ///
-/// Its schema does not matter: a newer version may be writing.
+/// The schema is not checked: a newer version may be writing.
 fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connection>> {
     let open = || {
         let connection = connection::open(target)?;
@@ -74,8 +74,8 @@ fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connec
     }
 }
 
-/// Renames a registry and the files beside it: the registry first, so that nobody opens it without
-/// its `-wal` file.
+/// Renames a registry and the files beside it. The registry is renamed first, so that no process
+/// opens it without its `-wal` file.
 fn move_away(target: &Path, suffix: &str) -> Result<Option<PathBuf>> {
     let mut name = OsString::from(target);
     name.push(format!(".replaced-{suffix}"));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_takes_the_place_of_a_registry_which_is_kept() {
+    fn a_copy_replaces_a_registry_which_is_kept_under_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(datasets(&moved), "NEW");
         assert_eq!(datasets(&copy), "OLD");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
-        // The name is taken now.
+        // The name for the old file is taken now.
         assert!(matches!(restore(&copy, &target), Err(Error::Exists)));
         assert_eq!(datasets(&target), "OLD");
     }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_lost_registry_is_replaced_with_what_it_left() {
+    fn a_damaged_or_lost_registry_is_replaced_and_its_files_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_registry_replaces_nothing() {
+    fn a_file_that_is_not_a_registry_replaces_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         std::fs::write(&copy, "not a registry").unwrap();
