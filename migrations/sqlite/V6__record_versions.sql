@@ -1,32 +1,33 @@
--- What the everyday work needs to last: who made a change, the earlier versions of a dataset's
--- record, its former names, its description, whether it was withdrawn; and how many granules a
--- checkpoint covers. New tables, and new columns that are empty (NULL): safe for every file.
+-- Stores who made a change, the earlier versions of a dataset's record, its former names, its
+-- description, whether it was withdrawn, and how many granules a checkpoint covers. Adds only new
+-- tables, and new columns that are empty (NULL), so it is safe for every file.
 
--- How many granules are held up to and including this id. NULL: an older version set the checkpoint.
--- A pass that resumes here adds what it reads after this id, and so can compare the total with the
--- number that the history states: without it, a row that was lost before the checkpoint is found by
--- verification only.
+-- The number of granules held up to and including this id. NULL means that an older version set the
+-- checkpoint. A pass that resumes here adds the number of rows that it reads after this id, and can
+-- compare the total with the number that the history states. Without it, a row that was lost before
+-- the checkpoint is found only by verification.
 ALTER TABLE checkpoint ADD COLUMN granules INTEGER CHECK (granules > 0);
 
--- Who entered the change. NULL: unknown.
+-- Who recorded the change. NULL means unknown.
 ALTER TABLE instance ADD COLUMN recorded_by TEXT;
 
 ALTER TABLE dataset ADD COLUMN description TEXT;
 
--- When the dataset was withdrawn, in microseconds. NULL: it is not withdrawn.
+-- When the dataset was withdrawn, in microseconds. NULL means that it is not withdrawn.
 ALTER TABLE dataset ADD COLUMN withdrawn INTEGER;
 
 ALTER TABLE dataset ADD COLUMN withdrawn_note TEXT CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL);
 
--- The former names of datasets: they go on leading to the dataset, and are never given to another.
+-- The former names of datasets. A dataset is still found by them, and no other dataset can get
+-- them.
 CREATE TABLE dataset_name (
     name       TEXT    NOT NULL PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),
     renamed    INTEGER NOT NULL                                         -- when it was given up, microseconds
 ) STRICT, WITHOUT ROWID;
 
--- Every version of a dataset's record. Never erased, since citations name what was in the record then.
--- A rowid table: a record may be longer than a page.
+-- Every version of a dataset's record. Versions are never erased, since citations were written from
+-- them. A rowid table, since a record may be longer than a page.
 CREATE TABLE record_version (
     dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
     version     INTEGER NOT NULL CHECK (version > 0),                   -- 1, 2, … within the dataset
@@ -37,8 +38,8 @@ CREATE TABLE record_version (
     PRIMARY KEY (dataset_id, version)
 ) STRICT;
 
--- The second copies (V5) of what nothing else can prove. The number of granules of a checkpoint has
--- none, since it can be counted.
+-- The second copies (V5) of data that cannot be recomputed. The number of granules of a checkpoint
+-- has no second copy, since it can be counted.
 
 CREATE INDEX dataset_withdrawn_twice ON dataset (description, withdrawn, withdrawn_note);
 

@@ -1,4 +1,4 @@
-//! A file that appears under its name whole, or not at all.
+//! A file that appears under its final name complete, or not at all.
 
 use std::fs::File;
 use std::io;
@@ -11,8 +11,8 @@ use super::{Error, Result, reserved};
 
 /// A temporary file in the directory of its target, which an atomic rename puts in place.
 ///
-/// Dropped before that, it is removed. A process that is killed leaves it there, and the next one
-/// that creates an `AtomicFile` in that directory removes it.
+/// If it is dropped before that, it is removed. A process that is killed leaves it behind, and the
+/// next process that creates an `AtomicFile` in that directory removes it.
 ///
 /// # Examples
 ///
@@ -28,7 +28,7 @@ use super::{Error, Result, reserved};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AtomicFile {
-    // Dropped in this order: the lock file is removed last.
+    // The fields are dropped in this order, so the lock file is removed last.
     companions: Companions,
     file: NamedTempFile,
     target: PathBuf,
@@ -36,7 +36,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates an empty temporary file in the directory of `target`. Its permissions are those of any
+    /// Creates an empty temporary file in the directory of `target`, with the permissions of any
     /// new file.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl AtomicFile {
         self.file.path()
     }
 
-    /// The path that the file is meant for.
+    /// The path to which the file will be renamed.
     pub fn target(&self) -> &Path {
         &self.target
     }
@@ -90,20 +90,23 @@ impl AtomicFile {
         self.file.as_file_mut()
     }
 
-    /// Puts the file in the place of its target, where no file exists yet. It is durable after that.
+    /// Syncs the file and renames it to its target, where no file exists yet. It is durable when
+    /// this returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: a file exists there, and is left as it is. [`Error::Io`].
+    /// [`Error::Exists`]: a file exists there; it is not changed. [`Error::Io`]: the file cannot be
+    /// synced or renamed.
     pub fn put_in_place(self) -> Result<()> {
         self.finish(|path, target| path.persist_noclobber(target))
     }
 
-    /// Puts the file in the place of its target, and replaces what is there. It is durable after that.
+    /// Syncs the file and renames it to its target, replacing any file there. It is durable when
+    /// this returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; the target is left as it is.
+    /// [`Error::Io`]: the file cannot be synced or renamed; the target is not changed.
     pub fn replace(self) -> Result<()> {
         self.finish(|path, target| path.persist(target))
     }
@@ -127,8 +130,8 @@ impl AtomicFile {
     }
 }
 
-/// Makes the names in a directory durable. Outside Unix a directory cannot be opened, and nothing is
-/// done.
+/// Syncs a directory, so that the names in it are durable. Does nothing outside Unix, where a
+/// directory cannot be opened.
 #[cfg_attr(
     not(unix),
     expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
@@ -143,7 +146,7 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The directory of a path; that of a bare name is the current one.
+/// The directory of a path: for a bare file name, the current directory.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_and_overwrites_only_if_it_is_asked_to() {
+    fn a_file_appears_complete_and_overwrites_only_by_replace() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("target");
         let (first, second) = (filled(&target, "first"), filled(&target, "second"));
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
+    fn files_of_a_killed_process_are_removed_and_files_in_use_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         for name in [
@@ -207,7 +210,7 @@ mod tests {
             ".accession-dead01.new-wal",
             ".accession-dead01.new-shm",
             ".accession-dead02.lock",
-            // Of a version that kept no lock file.
+            // An earlier version created no lock file.
             ".accession-dead03.new",
             ".accession-dead03.new-journal",
         ] {
@@ -231,11 +234,11 @@ mod tests {
         assert_eq!(std::fs::read_to_string(at("first")).unwrap(), "used");
     }
 
-    /// Eight threads create and finish files in one directory, and each removes what it takes for a
-    /// leftover before it creates its own: nobody's file may be removed. Locks belong to open files,
+    /// Eight threads create and finish files in one directory, and each removes leftovers before it
+    /// creates its own file: no file of another thread may be removed. Locks belong to open files,
     /// so threads exclude each other as processes do.
     #[test]
-    fn rivals_that_remove_leftovers_never_remove_a_file_in_use() {
+    fn removing_leftovers_concurrently_never_removes_a_file_in_use() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: String| directory.path().join(name);
         let is_over = AtomicBool::new(false);

@@ -1,21 +1,21 @@
-//! What the operating system refused, with the path and what was tried.
+//! Errors of the file system, with the path and the operation that failed.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::model::quoted;
 
-/// What can go wrong with a file.
+/// An error of an operation on a file or directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file exists where a new one was to be put.
+    /// A file already exists at the path of a new one.
     #[error("{} already exists", quoted(&path.to_string_lossy()))]
     Exists {
-        /// Which file.
+        /// The path of that file.
         path: PathBuf,
     },
-    /// The name belongs to a registry in the same directory.
+    /// The name is one that SQLite gives to a file beside a registry.
     #[error(
         "{} is the name of a file that SQLite creates and deletes beside a registry",
         quoted(&path.to_string_lossy())
@@ -30,19 +30,19 @@ pub enum Error {
         quoted(&directory.to_string_lossy())
     )]
     Scratch {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         verb: &'static str,
         /// The directory for temporary files.
         directory: PathBuf,
         /// What the operating system reported.
         source: io::Error,
     },
-    /// The operating system refused something else.
+    /// Another operation failed.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         verb: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
         /// What the operating system reported.
         source: io::Error,
@@ -50,7 +50,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A stable name of what went wrong, for scripts.
+    /// The stable name of the error kind, for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Exists { .. } => "file-exists",

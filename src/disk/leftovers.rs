@@ -1,4 +1,4 @@
-//! Temporary files beside a target, and removing those that a killed process left there.
+//! Temporary files beside a target, and the removal of those that a killed process left there.
 //!
 //! # The protocol
 //!
@@ -7,17 +7,17 @@
 //! ends. The lock is on a file of its own because a lock on a database file would
 //! exclude SQLite itself on Windows and on NFS.
 //!
-//! *Creating*: create the lock file, lock it, check that its path still exists, and only then create
-//! the temporary file. *Finishing*: rename or remove the temporary file, then remove the lock file,
-//! then unlock. *Removing*: lock the lock file, remove the temporary file and SQLite's files beside
-//! it, then the lock file, then unlock.
+//! *Creating:* create the lock file, lock it, check that its path still exists, and only then
+//! create the temporary file. *Finishing:* rename or remove the temporary file, then remove the
+//! lock file, then unlock. *Removing:* lock the lock file, remove the temporary file and SQLite's
+//! files beside it, then the lock file, then unlock.
 //!
-//! A process that removes leftovers may get the lock of a file that another has created and not
-//! locked yet. It then removes a lock file without a temporary file, and the creator, whose
-//! lock fails or whose path is gone, takes another name. If it opens the lock file of a process that
-//! finishes meanwhile, everything with this stem is already gone. Stems are random and are not used
-//! twice. A temporary file without a lock file has no owner: the lock file is created before it and
-//! removed after it.
+//! A process that removes leftovers may acquire the lock on a file that another process has created
+//! but not locked yet. It then removes a lock file that has no temporary file; the creator, whose
+//! lock fails or whose path no longer exists, chooses another name. If it opens the lock file of a
+//! process that finishes at that moment, everything with this stem has already been removed. Stems
+//! are random and are not reused. A temporary file without a lock file has no owner: the lock file
+//! is created before it and removed after it.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -32,12 +32,12 @@ const PREFIX: &str = ".accession-";
 const LOCK: &str = ".lock";
 const NEW: &str = ".new";
 
-/// The lock that protects the temporary file with the same stem; dropped, it removes its file.
+/// The lock that protects the temporary file with the same stem. Dropping it removes the lock file.
 pub(super) struct Lock {
     file: NamedTempFile,
 }
 
-/// Removes SQLite's files beside a temporary file when it is dropped.
+/// Removes SQLite's files beside a temporary file when dropped.
 pub(super) struct Companions {
     path: PathBuf,
 }
@@ -50,7 +50,8 @@ impl Lock {
             match file.as_file().try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => continue,
-                // Without locks nobody else can lock it either, so nobody removes it.
+                // On a file system without locks no other process can lock it either, so none
+                // removes it.
                 Err(TryLockError::Error(_)) => return Ok(Lock { file }),
             }
             if file.path().try_exists()? {
@@ -81,9 +82,9 @@ impl Drop for Companions {
     }
 }
 
-/// Removes the temporary files in a directory that belong to no process.
+/// Removes the temporary files in a directory that no process owns.
 ///
-/// What cannot be listed, locked or removed is left: it belongs to somebody else.
+/// A file that cannot be listed, locked or removed belongs to somebody else and is left alone.
 pub(super) fn remove(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -93,7 +94,7 @@ pub(super) fn remove(directory: &Path) {
     }
 }
 
-/// Removes what has the stem of a lock file, unless a process holds that lock.
+/// Removes all files with the stem of a lock file, unless a process holds that lock.
 fn remove_stem(lock_path: &Path) {
     let lock = match File::options().read(true).write(true).open(lock_path) {
         Ok(file) => match file.try_lock() {
@@ -111,7 +112,8 @@ fn remove_stem(lock_path: &Path) {
     }
 }
 
-/// The stem of a file's name, if it is that of a lock, a temporary file, or a file beside one.
+/// The stem in the name of a lock file, a temporary file, or a file beside one. `None` for any
+/// other name.
 fn stem(name: &str) -> Option<&str> {
     let (stem, ending) = name.strip_prefix(PREFIX)?.split_once('.')?;
     let is_ours = match ending {
@@ -126,8 +128,8 @@ fn new_of(lock_path: &Path) -> PathBuf {
     lock_path.with_extension(&NEW[1..])
 }
 
-/// An empty lock file with the permissions of any new file, those that the umask leaves: a colleague
-/// who may write in the directory may remove what a killed process left there.
+/// Creates an empty lock file with the permissions that the umask allows: anyone who may write to
+/// the directory may remove what a killed process left there.
 fn lock_file(directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX).suffix(LOCK);

@@ -1,6 +1,6 @@
-//! Files: those that appear whole or not at all, temporary ones, and names that are not free.
+//! Files: atomic creation, temporary files, and reserved names.
 //!
-//! Nothing here knows what the files contain. The store and `export` write through this layer.
+//! This layer does not know what the files contain. The store and `export` write through it.
 
 mod atomic_file;
 mod error;

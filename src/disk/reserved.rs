@@ -1,26 +1,27 @@
 //! Names that SQLite gives to files beside a database.
 //!
-//! SQLite takes a file of such a name for its own: it deletes it, or writes it into the database.
-//! They are refused whether the database exists or not, since it may be created later.
+//! SQLite treats any file with such a name as its own: it deletes the file, or writes its content
+//! into the database. Such names are refused even if the database does not exist, since it may be
+//! created later.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Error, Result};
 
-/// What SQLite appends to the name of a database for each file beside it.
+/// The endings that SQLite appends to the name of a database for the files beside it.
 pub const ENDINGS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// The file with that ending beside a database.
+/// Returns the path of the file with that ending beside a database.
 pub fn beside(database: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Refuses a path whose name ends as those of SQLite's own files do.
+/// Refuses a path whose name has one of the [`ENDINGS`].
 ///
-/// Upper case is refused as well: a file system may not distinguish it.
+/// The comparison ignores case, since a file system may do so too.
 ///
 /// # Errors
 ///
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_sqlite_would_take_for_its_own_is_refused() {
+    fn a_name_that_sqlite_would_treat_as_its_own_is_refused() {
         for name in ["x.db-wal", "x.db-shm", "x.db-journal", "X.DB-WAL", "a/x-wal", "-wal"] {
             let error = check(Path::new(name)).unwrap_err();
             assert!(matches!(error, Error::ReservedName { .. }), "{name}");

@@ -10,26 +10,27 @@ use super::handle::Registry;
 use super::verify::refuse_mismatch;
 use crate::store::{self, Access};
 
-/// A copy that was made, and what was verified in it.
+/// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BackedUp {
-    /// Its size in bytes.
+    /// The size of the copy in bytes.
     pub bytes: u64,
-    /// How many datasets it has.
+    /// The number of datasets in it.
     pub datasets: u64,
-    /// How many identifiers were recomputed in it: every one ever issued.
+    /// The number of identifiers that were recomputed in it: all that were ever issued.
     pub identifiers: u64,
 }
 
 impl Registry {
-    /// Copies the registry as it is now to `target`, where there is no file yet, while others may
-    /// read and write it. The copy appears whole, and only after everything in it was verified.
+    /// Copies the registry in its present state to `target`, where no file exists yet. Others may
+    /// read and write the registry meanwhile. The copy appears at `target` only when it is complete
+    /// and everything in it has been verified.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `registry-exists`: there is a file already; of other kinds: the
-    /// registry cannot be read, or nothing can be written there. [`Error::Inconsistent`]: what was
-    /// copied does not verify, and was removed again.
+    /// [`Error::Store`] of kind `registry-exists`: a file already exists; of another kind: the
+    /// registry cannot be read, or the copy cannot be written. [`Error::Inconsistent`]: the copy
+    /// does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
         let in_target = |error: store::Error| Error::from(error).in_file(target);
         let read = self.read()?;
@@ -46,8 +47,8 @@ impl Registry {
         drop(progress);
         drop(read);
         let file = copy.map_err(in_target)?;
-        // What is wrong with the copy is wrong with the registry: the temporary file's name would
-        // say nothing.
+        // An error in the copy is an error in the registry, so it is reported with the path of the
+        // registry instead of that of the temporary file.
         let of_registry = |error: Error| match error {
             Error::Store { source, .. } => self.named(Error::from(source)),
             other => other,

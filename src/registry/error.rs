@@ -1,4 +1,4 @@
-//! What working on a registry can fail with.
+//! The errors of operations on a registry.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use crate::minting::payment::PaymentError;
 use crate::model::{DatasetName, GranuleId, Identifier, Moment, SourceLocation, Timestamp, quoted};
 use crate::store;
 
-/// The result of working on a registry.
+/// The result of an operation on a registry.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What working on a registry can fail with.
+/// An error of an operation on a registry.
 ///
-/// [`Error::kind`] is the stable name. A cause is in `source()` and not in the text, so that a chain
-/// of errors says each thing once.
+/// [`Error::kind`] is its stable name. Its cause is returned by `source()` and is not part of the
+/// message, so that a chain of errors states each fact once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,25 +25,25 @@ pub enum Error {
     Store {
         /// Which one. Empty: it is in memory, or in a temporary file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: store::Error,
     },
-    /// A change that is refused.
+    /// A change is refused.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// There is no dataset of that name.
+    /// There is no dataset with this name.
     #[error("the registry has no dataset {name}")]
     NoDataset {
-        /// The name asked for.
+        /// The name that was requested.
         name: DatasetName,
     },
-    /// There is a dataset of that name already.
+    /// There is already a dataset with this name.
     #[error("the registry already has a dataset {name}")]
     DatasetExists {
         /// Its name.
         name: DatasetName,
     },
-    /// The dataset was withdrawn: it takes no further changes.
+    /// The dataset was withdrawn and accepts no further changes.
     #[error("{name} was withdrawn at {since}{}", match note {
         Some(note) => format!(": {}", quoted(note)),
         None => String::new(),
@@ -51,9 +51,9 @@ pub enum Error {
     Withdrawn {
         /// Its name.
         name: DatasetName,
-        /// Since when.
+        /// When it was withdrawn.
         since: Timestamp,
-        /// Why. `None`: the archive did not say.
+        /// Why it was withdrawn. `None` means that no reason was given.
         note: Option<String>,
     },
     /// The dataset has had no change yet.
@@ -67,9 +67,9 @@ pub enum Error {
     BeforeHistory {
         /// The dataset.
         name: DatasetName,
-        /// The time asked for.
+        /// The time that was requested.
         at: Moment,
-        /// When its history begins.
+        /// When the history of the dataset begins.
         begins: Timestamp,
     },
     /// The identifier was never in force.
@@ -78,17 +78,17 @@ pub enum Error {
         None => "in any dataset of this registry".to_owned(),
     })]
     UnknownIdentifier {
-        /// The identifier asked for.
+        /// The identifier that was requested.
         identifier: Identifier,
-        /// The only dataset that was searched. `None`: all were.
+        /// The only dataset that was searched. `None` means that all were searched.
         dataset: Option<DatasetName>,
     },
-    /// There is nothing to cite: a citation of no granules would say nothing.
-    #[error("nothing that {dataset} held at {at} is selected")]
+    /// A citation would select no granules.
+    #[error("no granule that {dataset} held at {at} is selected")]
     SelectsNothing {
         /// The dataset.
         dataset: DatasetName,
-        /// As of when.
+        /// The time for which it is cited.
         at: Timestamp,
     },
     /// A granule that is to be cited was not held.
@@ -100,23 +100,23 @@ pub enum Error {
         location: Option<SourceLocation>,
         /// The dataset.
         dataset: DatasetName,
-        /// As of when.
+        /// The time for which it is cited.
         at: Timestamp,
     },
-    /// A dataset never held the set that it is said to mirror.
+    /// A dataset that is named as a mirror never held the set.
     #[error("{name} never held the granules of {identifier}")]
     NotIdentical {
         /// The mirror.
         name: DatasetName,
-        /// The set.
+        /// The identifier of the set.
         identifier: Identifier,
     },
-    /// A payment id, or issuing one.
+    /// A payment id is not valid, or cannot be issued.
     #[error(transparent)]
     Payment(#[from] PaymentError),
-    /// The registry issues payment ids of another layout or epoch.
+    /// The registry issues payment ids with another layout or epoch.
     #[error(
-        "this registry issues payment ids of the {layout} layout since {epoch}: ids of another scheme could be the same"
+        "this registry issues payment ids of the {layout} layout with the epoch {epoch}: ids of another scheme could be equal to them"
     )]
     PaymentScheme {
         /// The name of its layout.
@@ -124,22 +124,22 @@ pub enum Error {
         /// Its epoch.
         epoch: Timestamp,
     },
-    /// The registry disagrees with itself.
+    /// Parts of the registry contradict each other.
     #[error("the registry disagrees with itself: {what}")]
     Inconsistent {
-        /// How.
+        /// The contradiction.
         what: String,
     },
-    /// A temporary file that the work needs.
+    /// A temporary file that the operation needs cannot be used.
     #[error(transparent)]
     Temporary(#[from] crate::disk::Error),
-    /// The monitor stopped the work. Nothing was changed.
+    /// The monitor stopped the operation. Nothing was changed.
     #[error("stopped; nothing was changed")]
     Interrupted,
 }
 
 impl Error {
-    /// A stable name of what went wrong, for scripts; the command line prints it with `--json`.
+    /// The stable name of the error kind, for scripts; the command line prints it with `--json`.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Store { source, .. } => source.kind(),
@@ -161,7 +161,7 @@ impl Error {
         }
     }
 
-    /// Names the registry file that an error of the store is about, where it is not named yet.
+    /// Adds the path of the registry file to an error of the store that does not have one yet.
     pub(super) fn in_file(mut self, file: &Path) -> Self {
         if let Error::Store { path, .. } = &mut self
             && path.as_os_str().is_empty()

@@ -1,4 +1,4 @@
-//! The registry itself: how it is opened, and how work on it begins and ends.
+//! The registry itself: opening it, and beginning and ending work on it.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,10 @@ use super::error::{Error, Result};
 use super::monitor::Monitor;
 use crate::store::{self, Access, BUSY_WAIT, NewFile, Store, Transaction, Watch};
 
-/// A registry: one file that holds the datasets of an archive.
+/// A registry: one file that records the datasets of an archive.
 ///
-/// Cheap to clone and to share between threads: clones use the same pool of connections. Questions
-/// are asked on a [`Snapshot`](super::Snapshot); each method that changes something is one
-/// transaction.
+/// It is cheap to clone and to share between threads: clones use the same pool of connections. A
+/// [`Snapshot`](super::Snapshot) reads it; each method that changes something is one transaction.
 ///
 /// # Examples
 ///
@@ -46,9 +45,10 @@ pub struct OpenOptions {
     busy_wait: Duration,
 }
 
-/// A new registry that nobody sees until it is put in place: what fails meanwhile leaves nothing.
+/// A new registry that is not visible until it is put in place, so that a failure before that
+/// leaves no file.
 pub struct NewRegistry {
-    /// The registry, empty at first.
+    /// The registry, which is empty at first.
     pub registry: Registry,
     file: NewFile,
     path: PathBuf,
@@ -61,12 +61,12 @@ pub(super) enum End {
 }
 
 impl OpenOptions {
-    /// Waits ten seconds for another writer.
+    /// Returns options with the default busy wait: ten seconds for another writer.
     pub fn new(access: Access) -> Self {
         OpenOptions { access, busy_wait: BUSY_WAIT }
     }
 
-    /// Waits so long for another writer before it gives up.
+    /// Sets how long to wait for another writer before failing.
     pub fn with_busy_wait(self, busy_wait: Duration) -> Self {
         OpenOptions { busy_wait, ..self }
     }
@@ -75,8 +75,8 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: there is none (`registry-missing`), it is something else
-    /// (`not-a-registry`), damaged, of a newer version, or cannot be opened for this.
+    /// [`Error::Store`]: the file does not exist (`registry-missing`), is not a registry
+    /// (`not-a-registry`), is damaged, has a newer schema, or cannot be opened with this access.
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| Error::from(error).in_file(path))?;
@@ -89,29 +89,29 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open`].
+    /// Those of [`OpenOptions::open`].
     pub fn open(path: &Path, access: Access) -> Result<Self> {
         OpenOptions::new(access).open(path)
     }
 
-    /// Creates an empty registry where there is no file yet.
+    /// Creates an empty registry at a path where no file exists yet.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: there is a file (`registry-exists`), or none can be created there.
+    /// [`Error::Store`]: a file exists there (`registry-exists`), or cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         Registry::prepare(path)?.put_in_place()?;
         Registry::open(path, Access::Write)
     }
 
-    /// Creates a registry in memory, which is gone when its last clone is dropped.
+    /// Creates a registry in memory, which is deleted when its last clone is dropped.
     ///
-    /// It has one connection: while a [`Snapshot`](super::Snapshot) of it is open, every other use
-    /// waits for that one to be dropped.
+    /// It has only one connection: while a [`Snapshot`](super::Snapshot) of it is open, every other
+    /// operation waits until the snapshot is dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: no memory.
+    /// [`Error::Store`]: there is not enough memory.
     pub fn in_memory() -> Result<Self> {
         let store = Store::in_memory(BUSY_WAIT)?;
         Ok(Registry { store: Arc::new(store), monitor: None })
@@ -140,13 +140,14 @@ impl Registry {
         Ok(NewRegistry { registry, file, path: path.to_owned() })
     }
 
-    /// The same registry, whose work is reported to `monitor`, which can also stop it.
+    /// Returns the same registry with a monitor, which receives reports on its work and can stop
+    /// it.
     #[must_use]
     pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
         Registry { store: Arc::clone(&self.store), monitor: Some(monitor) }
     }
 
-    /// The same registry, reported to the monitor of another.
+    /// Returns the same registry with the monitor of another one.
     pub(super) fn reporting_as(&self, other: &Registry) -> Self {
         Registry { store: Arc::clone(&self.store), monitor: other.monitor.clone() }
     }
@@ -166,14 +167,14 @@ impl Registry {
         self.store.path()
     }
 
-    /// Begins to read.
+    /// Begins a read transaction.
     pub(super) fn read(&self) -> Result<store::Snapshot> {
         self.store.snapshot(self.watch().as_ref()).map_err(|error| self.named(error.into()))
     }
 
-    /// Does `work` as one change: all of it or, if it fails or says so, nothing.
+    /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.
     ///
-    /// `work` can be run again from its start: a database may ask for that.
+    /// `work` may be run again from its beginning, since some databases require that.
     pub(super) fn write<T>(
         &self,
         mut work: impl FnMut(&Transaction) -> Result<(T, End)>,
@@ -190,7 +191,7 @@ impl Registry {
         attempt().map_err(|error: Error| self.named(error))
     }
 
-    /// Names this registry in an error about a registry that is not named yet.
+    /// Adds the path of this registry to an error that does not have one yet.
     pub(super) fn named(&self, error: Error) -> Error {
         match self.path() {
             Some(path) => error.in_file(path),
@@ -212,24 +213,24 @@ impl Registry {
         Work { monitor, unreported: 0 }
     }
 
-    /// The monitor's question whether to stop, in the form that the store asks it.
+    /// The monitor's check whether to stop, in the form that the store calls.
     fn watch(&self) -> Option<Watch> {
         let monitor = Arc::clone(self.monitor.as_ref()?);
         Some(Arc::new(move || monitor.advance(0).is_break()))
     }
 }
 
-/// Work that a monitor is told of.
+/// Work that is reported to a monitor.
 pub(super) struct Work<'monitor> {
     monitor: Option<&'monitor dyn Monitor>,
     unreported: u64,
 }
 
-/// Things after which the monitor is told.
+/// The number of things after which the monitor is called.
 const REPORTED_THINGS: u64 = 4_096;
 
 impl Work<'_> {
-    /// One more is done.
+    /// Counts one more thing as done.
     ///
     /// # Errors
     ///
@@ -239,11 +240,11 @@ impl Work<'_> {
         if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }
     }
 
-    /// So many more are done.
+    /// Counts `more` things as done.
     ///
     /// # Errors
     ///
-    /// As [`Work::advance`].
+    /// Those of [`Work::advance`].
     pub fn advance_by(&mut self, more: u64) -> Result<()> {
         self.unreported += more;
         self.report()
@@ -267,12 +268,12 @@ impl Drop for Work<'_> {
 }
 
 impl NewRegistry {
-    /// Puts the registry in its place, whole.
+    /// Renames the registry to its path, atomically.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: of kind `registry-exists` if there is a file by now, since another process
-    /// was faster; of kind `busy` if a clone of the registry is still in use.
+    /// [`Error::Store`]: of kind `registry-exists` if another process has created a file there; of
+    /// kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, file, path } = self;
         let put = || file.put_in_place(registry.into_store()?);

@@ -5,11 +5,11 @@ use super::staging::{Repeats, Sorted, Staged, Staging};
 use crate::chain::Chain;
 use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
 
-/// A list of granules that somebody holds, in any order and of any length: what a disk, a bucket or a
-/// catalogue contains.
+/// A list of granules that somebody holds, in any order and of any length, such as the content of a
+/// disk, a bucket or a catalogue.
 ///
-/// Beyond some 16 MiB it is kept in a temporary file. An id that is listed more than once counts
-/// once.
+/// A list of more than about 16 MiB is kept in a temporary file. An id that is listed more than
+/// once counts once.
 ///
 /// # Examples
 ///
@@ -33,11 +33,11 @@ pub struct Listing {
 /// The identifier of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identified {
-    /// The identifier of the listed granules, each taken once.
+    /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
-    /// How many there are.
+    /// The number of different granules.
     pub granules: u64,
-    /// How many times an id was listed again.
+    /// How many ids were repetitions of one that was already listed.
     pub repeated: u64,
 }
 
@@ -50,7 +50,7 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// A list of nothing yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Listing::default()
     }
@@ -66,7 +66,7 @@ impl Listing {
         self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
     }
 
-    /// Whether nothing is listed.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.staging.is_empty()
     }
@@ -76,8 +76,8 @@ impl Listing {
         self.staging.count()
     }
 
-    /// The identifier of the listed granules (identifier.md, Rule): the one that a dataset has that
-    /// holds exactly these.
+    /// Computes the identifier of the listed granules (identifier.md, Rule): that of a dataset that
+    /// holds exactly these granules.
     ///
     /// # Errors
     ///

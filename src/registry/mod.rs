@@ -1,12 +1,15 @@
-//! What an archive does with its registry.
+//! The operations of an archive on its registry.
 //!
-//! The promises: nothing is ever erased, so every identifier that was ever in force resolves to its
-//! exact granules for ever; history is never rewritten, so a change comes after the last one; a
-//! change is made completely or not at all, whatever happens.
+//! The registry guarantees that
 //!
-//! [`Registry`] is cheap to share. Questions are asked on a [`Snapshot`]; what changes something is
-//! a method of the registry itself, and one transaction. Time is an argument throughout: nothing
-//! here reads a clock of its own.
+//! - nothing is ever erased, so every identifier that was ever in force always resolves to its
+//!   exact granules;
+//! - history is never rewritten, so a change takes effect after the last one;
+//! - a change is made completely or not at all, whatever happens.
+//!
+//! [`Registry`] is cheap to share. A [`Snapshot`] reads it; each operation that changes something
+//! is a method of the registry itself, and one transaction. Times are always arguments: nothing
+//! here reads a clock.
 
 mod backup;
 mod error;
@@ -41,12 +44,13 @@ pub use write::{
 
 pub use crate::store::{Access, BUSY_WAIT, Error as StoreError, Withdrawn};
 
-/// Limits the memory that SQLite may use in this process, once and for all: for a program that does
-/// nothing else with SQLite. A file from a stranger then cannot make it grow.
+/// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
+/// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite
+/// for nothing else.
 ///
 /// # Errors
 ///
-/// [`Error::Store`]: SQLite refuses.
+/// [`Error::Store`]: SQLite does not accept the limit.
 pub fn limit_memory() -> Result<()> {
     Ok(crate::store::limit_memory()?)
 }

@@ -1,12 +1,12 @@
-//! Why a change is refused.
+//! The reasons for which a change is refused.
 
 use crate::model::{DatasetName, GranuleId, Identifier, SourceLocation, Timestamp, quoted};
 
-/// Why a change is refused. The registry is as it was.
+/// The reason for which a change is refused. The registry is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// A granule that is to be ingested is held already.
+    /// A granule that is to be ingested is already held.
     #[error("{}{} is already held, ingested {since}{}{}", before(location), quoted(granule_id.as_str()), made_of(producers), and_more(*more))]
     Held {
         /// The granule.
@@ -15,12 +15,12 @@ pub enum ChangeError {
         location: Option<SourceLocation>,
         /// Since when it has been held.
         since: Timestamp,
-        /// The producer's ids of the one that is to be ingested and of the one that is held.
+        /// The producer's ids of the granule that is to be ingested and of the one that is held.
         producers: Box<[Option<GranuleId>; 2]>,
-        /// How many more granules of the change are held.
+        /// How many more granules of the change are already held.
         more: u64,
     },
-    /// An import ingests a granule while it is held.
+    /// An import ingests a granule that is already held at that time.
     #[error("{}{} is ingested at {at}, but has been held since {since}", before(location), quoted(granule_id.as_str()))]
     HeldThen {
         /// The granule.
@@ -32,7 +32,7 @@ pub enum ChangeError {
         /// Since when it has been held.
         since: Timestamp,
     },
-    /// An import deletes a granule while it is not held.
+    /// An import deletes a granule that is not held at that time.
     #[error("{}{} is deleted at {at}, but is not held then", before(location), quoted(granule_id.as_str()))]
     NotHeldThen {
         /// The granule.
@@ -61,7 +61,7 @@ pub enum ChangeError {
         location: Option<SourceLocation>,
         /// Where it is listed the first time.
         first: Option<SourceLocation>,
-        /// The producer's ids of the second and of the first.
+        /// The producer's ids of the second granule and of the first.
         producers: Box<[Option<GranuleId>; 2]>,
     },
     /// A granule is to be both ingested and deleted.
@@ -74,22 +74,22 @@ pub enum ChangeError {
         /// Where it is to be ingested.
         first: Option<SourceLocation>,
     },
-    /// A change does not lead to the identifier that it should lead to.
-    #[error("{}the change at {at} leads to {identifier}, not to {expected}", before(location))]
+    /// A change does not result in the identifier that is expected.
+    #[error("{}the change at {at} results in {identifier}, not in {expected}", before(location))]
     NotAsExpected {
         /// Where the expected identifier was read.
         location: Option<SourceLocation>,
         /// When the change takes effect.
         at: Timestamp,
-        /// What it should lead to.
+        /// The expected identifier.
         expected: Identifier,
-        /// What it leads to.
+        /// The identifier that results.
         identifier: Identifier,
     },
-    /// There is nothing to ingest and nothing to delete.
+    /// The change neither ingests nor deletes a granule.
     #[error("the change is empty: no granule to ingest and none to delete")]
     Empty,
-    /// The listing that a dataset should become is empty.
+    /// The listing to which a dataset is to be synchronised is empty.
     #[error("the listing is empty: {dataset} would lose all of its {held} granules")]
     EmptyListing {
         /// The dataset.
@@ -97,7 +97,7 @@ pub enum ChangeError {
         /// How many granules it holds.
         held: u64,
     },
-    /// The change would delete more granules than it may.
+    /// The change would delete more granules than are allowed.
     #[error(
         "{deleted} of the {held} granules of {dataset} would be deleted, more than the {most} that are allowed"
     )]
@@ -108,7 +108,7 @@ pub enum ChangeError {
         deleted: u64,
         /// How many granules it holds.
         held: u64,
-        /// How many may be deleted.
+        /// The greatest number that may be deleted.
         most: u64,
     },
     /// The change would take effect at or before the dataset's last one.
@@ -119,9 +119,9 @@ pub enum ChangeError {
     NotAfterLast {
         /// Where the time was read.
         location: Option<SourceLocation>,
-        /// The instant asked for.
+        /// The instant at which the change would take effect.
         at: Timestamp,
-        /// The last change.
+        /// When the last change took effect.
         last: Timestamp,
     },
     /// The change would take effect in the future.
@@ -129,9 +129,9 @@ pub enum ChangeError {
     Future {
         /// Where the time was read.
         location: Option<SourceLocation>,
-        /// The instant asked for.
+        /// The instant at which the change would take effect.
         at: Timestamp,
-        /// What the clock says.
+        /// The present time.
         now: Timestamp,
     },
 }
@@ -169,7 +169,7 @@ fn first_at(first: &Option<SourceLocation>) -> String {
     first.as_ref().map_or(String::new(), |first| format!(", the first time at {first}"))
 }
 
-/// The producer's ids of two granules with the same id, where they have any.
+/// The producer's ids of two granules with the same id, in parentheses; empty if they have none.
 fn made_of(producers: &[Option<GranuleId>; 2]) -> String {
     let named = |producer: &Option<GranuleId>| match producer {
         Some(producer) => quoted(producer.as_str()).to_string(),

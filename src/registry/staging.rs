@@ -1,9 +1,9 @@
-//! Events on their way into the registry: in memory while they are few, sorted on disk beyond.
+//! Events that are to be added to the registry: a small number in memory, more of them on disk.
 //!
-//! An external merge sort. Events are encoded into a buffer; a full buffer is sorted and appended
-//! to an unlinked temporary file as a *run*. Reading merges the runs with what is still in the
-//! buffer. Events that already come in order make a single run, whatever their number, so the file
-//! is then written and read once and nothing is sorted.
+//! This is an external merge sort. Events are encoded into a buffer; a full buffer is sorted and
+//! appended to an unlinked temporary file as a *run*. Reading merges the runs with the events that
+//! are still in the buffer. Events that are added in order form a single run, whatever their
+//! number, so the file is then written and read once and nothing is sorted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +23,7 @@ const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
 /// Bytes that are read ahead in each run.
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
 
-/// A granule is ingested or deleted.
+/// The ingest or the deletion of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::registry) struct Staged {
     pub granule_id: GranuleId,
@@ -33,17 +33,18 @@ pub(in crate::registry) struct Staged {
     pub location: Option<SourceLocation>,
 }
 
-/// What happens to an event that repeats another: one of the same granule, time and kind.
+/// What to do with an event that repeats another one, with the same granule, time and kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::registry) enum Repeats {
-    /// It is refused as soon as it is seen.
+    /// Refuse it as soon as it is found.
     #[default]
     Refuse,
-    /// It is kept, for the reader to count.
+    /// Keep it, so that the reader can count it.
     Keep,
 }
 
-/// Events, in any order, that can be read in order of granule, time and kind, again and again.
+/// Events that are added in any order and can be read, several times, in order of granule, time and
+/// kind.
 #[derive(Debug)]
 pub(in crate::registry) struct Staging {
     sources: Vec<Arc<str>>,
@@ -54,7 +55,7 @@ pub(in crate::registry) struct Staging {
     buffer_bytes: usize,
 }
 
-/// Encoded events, and where each begins.
+/// Encoded events, and the position at which each begins.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -89,17 +90,17 @@ impl Staging {
         }
     }
 
-    /// What happens to repeated events that are added from now on.
+    /// Sets what to do with repeated events that are added from now on.
     pub fn set_repeats(&mut self, repeats: Repeats) {
         self.repeats = repeats;
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn count(&self) -> u64 {
         self.events
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
@@ -108,9 +109,9 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: it repeats or contradicts the event before it, or, where a buffer is full,
-    /// any event in that; what is left is found by whoever reads. [`Error::Temporary`]: the
-    /// temporary file cannot be written.
+    /// [`Error::Change`]: the event repeats or contradicts the previous one or, when the buffer is
+    /// full, two events in the buffer do; the remaining conflicts are found by the reader.
+    /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, event: &Staged) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
         let start = self.buffer.bytes.len();
@@ -128,8 +129,8 @@ impl Staging {
         if self.buffer.bytes.len() >= self.buffer_bytes { self.spill() } else { Ok(()) }
     }
 
-    /// The events in order of granule, time and kind (deletions first). Of equal ones, the first
-    /// that was added comes first.
+    /// The events in order of granule, time and kind (deletions first). Equal events are returned
+    /// in the order in which they were added.
     ///
     /// # Errors
     ///
@@ -149,7 +150,7 @@ impl Staging {
         Ok(sorted)
     }
 
-    /// Appends the buffer to the file, as a run of its own or as the rest of the last one.
+    /// Appends the buffer to the file, as a new run or as the continuation of the last one.
     fn spill(&mut self) -> Result<()> {
         let order = self.buffer.order();
         let record = |start: usize| Record(&self.buffer.bytes[start..]).whole();
@@ -188,7 +189,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Why two events, in order, cannot both be in one staging. `None` if they can.
+    /// Why two consecutive events cannot both be staged. `None` means that they can.
     fn refusal(&self, first: Record<'_>, second: Record<'_>) -> Option<ChangeError> {
         if first.granule_id() != second.granule_id() || first.at() != second.at() {
             return None;
@@ -205,7 +206,7 @@ impl Staging {
             None => (NOWHERE, 0),
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => {
-                // Events of one source mostly come one after the other.
+                // Consecutive events are mostly from the same source.
                 let known = self.sources.iter().rposition(|known| known == source);
                 let index = known.unwrap_or_else(|| {
                     self.sources.push(Arc::clone(source));
@@ -217,7 +218,7 @@ impl Staging {
     }
 }
 
-/// Why two events of one granule and one time cannot both happen.
+/// The error for two conflicting events of the same granule and time.
 pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> ChangeError {
     let granule_id = second.granule_id.clone();
     if first.kind == second.kind {
@@ -239,7 +240,7 @@ pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> Chang
 }
 
 impl Buffer {
-    /// Where the events begin, in order.
+    /// The positions at which the events begin, in the order of the events.
     fn order(&self) -> Vec<usize> {
         let mut order = self.starts.clone();
         if self.is_out_of_order {
@@ -259,13 +260,13 @@ impl Buffer {
     }
 }
 
-/// No source location.
+/// Encodes that there is no source location.
 const NOWHERE: u32 = u32::MAX;
 
-/// A source location that is an argument of the command line.
+/// Encodes a source location that is an argument of the command line.
 const ARGUMENT: u32 = u32::MAX - 1;
 
-/// Bytes before the ids: kind, time, source, line, and the lengths of the two ids.
+/// The bytes before the ids: kind, time, source, line, and the lengths of the two ids.
 const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
 
 fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
@@ -282,7 +283,7 @@ fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
     bytes.extend(producer.as_bytes());
 }
 
-/// An encoded event, and perhaps more after it.
+/// An encoded event, which may be followed by further bytes.
 #[derive(Debug, Clone, Copy)]
 struct Record<'a>(&'a [u8]);
 
@@ -315,12 +316,12 @@ impl<'a> Record<'a> {
         self.0.get(start..start + producer).unwrap_or_default()
     }
 
-    /// What events are sorted by.
+    /// The key by which events are sorted.
     fn key(self) -> (&'a [u8], i64, EventKind) {
         (self.granule_id(), self.at(), self.kind())
     }
 
-    /// The same without what comes after it.
+    /// The event without the bytes that follow it.
     fn whole(self) -> Self {
         let (granule_id, producer) = self.lengths();
         Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
@@ -348,7 +349,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The temporary file does not hold what was written to it.
+/// The error for a temporary file that does not contain what was written to it.
 fn unreadable() -> Error {
     scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
 }
@@ -366,8 +367,8 @@ enum Run<'staging> {
     Buffered(std::vec::IntoIter<usize>),
 }
 
-/// The next event of a run. Compared by its key, and then by its run: equal events stay in the order
-/// in which they were added.
+/// The next event of a run. It is compared by its key and then by its run, so that equal events
+/// keep the order in which they were added.
 struct Head {
     bytes: Vec<u8>,
     run: usize,
@@ -400,7 +401,7 @@ impl PartialEq for Head {
 impl Eq for Head {}
 
 impl Sorted<'_> {
-    /// Puts the next event of a run, if it has one, among the heads.
+    /// Pushes the next event of a run, if there is one, to the heap.
     fn advance(&mut self, run: usize) -> Result<()> {
         let bytes = match &mut self.runs[run] {
             Run::Buffered(starts) => {
@@ -438,7 +439,7 @@ fn read_record(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// A part of a file, read at positions of its own: several can be read side by side.
+/// A section of a file with a read position of its own, so that several can be read in parallel.
 struct Section<'file> {
     file: &'file File,
     rest: Range<u64>,
@@ -499,7 +500,7 @@ mod tests {
                 event(&id, second, kind, line)
             }).collect();
             let key = |event: &Staged| (event.granule_id.clone(), event.at, event.kind);
-            // Two kinds at one time contradict each other; repetitions are kept.
+            // Two kinds of event at one time contradict each other; repetitions are kept.
             let mut kinds = std::collections::BTreeMap::new();
             events.retain(|event| {
                 *kinds.entry((event.granule_id.clone(), event.at)).or_insert(event.kind) == event.kind
@@ -527,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_refused_at_once_where_it_follows_and_with_its_buffer_elsewhere() {
+    fn a_repetition_is_refused_at_once_if_adjacent_and_else_when_its_buffer_is_full() {
         let of = |staging: &mut Staging, ids: &[&str]| {
             (1..).zip(ids).find_map(|(line, id)| {
                 let added = staging.add(&event(id, 0, EventKind::Ingested, line * 4 + 2));
@@ -538,7 +539,7 @@ mod tests {
         assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
         let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), Some((4, "twice")));
-        // In two buffers: whoever reads them finds it.
+        // A repetition in another buffer is found by the reader.
         let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1));
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         assert_eq!(staging.sorted().unwrap().count(), 4);

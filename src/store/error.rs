@@ -1,4 +1,4 @@
-//! What can go wrong with a registry file.
+//! The errors of a registry file.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,39 +6,40 @@ use std::path::PathBuf;
 use crate::disk;
 use crate::model::quoted;
 
-/// What can go wrong with a registry file.
+/// An error of a registry file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file does not exist.
     #[error("there is no registry here")]
     Missing,
-    /// A file exists where a registry was to be created.
-    #[error("a file exists here already")]
+    /// A file already exists at the path of a new registry.
+    #[error("a file already exists here")]
     Exists,
-    /// The file is something else.
+    /// The file is not a registry.
     #[error("not a registry: {what}")]
     NotARegistry {
         /// What it is instead.
         what: String,
     },
-    /// A newer version of this software wrote the file.
-    #[error("the registry has schema {found}, and this version knows schemas 1 to {known}")]
+    /// The file was written by a newer version of this software.
+    #[error("the registry has schema {found}, but this version supports only schemas 1 to {known}")]
     Newer {
         /// The schema of the file.
         found: u32,
-        /// The newest schema known here.
+        /// The newest schema that this version supports.
         known: u32,
     },
-    /// Another process is writing, and the wait for it is over.
+    /// Another process is writing, and did not finish within the busy wait.
     #[error("another process is writing to the registry, and did not finish in time")]
     Busy,
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
     Full,
-    /// A registry cannot be created beside changes that belong to one that no longer exists.
+    /// A registry cannot be created beside the `-wal` or `-journal` file of one that no longer
+    /// exists.
     #[error(
-        "there is no file here, but changes to one that existed are in {}",
+        "there is no registry here, but {} contains changes to one that existed",
         quoted(&path.to_string_lossy())
     )]
     Orphaned {
@@ -51,12 +52,12 @@ pub enum Error {
     /// The file or its directory cannot be opened.
     #[error("cannot open the registry, or the -wal and -shm files beside it")]
     CannotOpen,
-    /// The path is longer than SQLite can open.
-    #[error("the absolute path is {bytes} bytes long, and may be at most {most}")]
+    /// The path is too long for SQLite.
+    #[error("the absolute path is {bytes} bytes long, and {most} are allowed")]
     PathTooLong {
-        /// The length of the absolute path, without links.
+        /// The length of the absolute path in bytes, with links resolved.
         bytes: usize,
-        /// The length of the longest path.
+        /// The greatest length that is allowed, in bytes.
         most: usize,
     },
     /// The name belongs to a file that SQLite creates and deletes beside a registry.
@@ -65,28 +66,28 @@ pub enum Error {
     /// The file changed while it was read without locks.
     #[error("the registry changed while it was being read")]
     Changed,
-    /// The path no longer leads to the file that was opened.
+    /// The path no longer refers to the file that was opened.
     #[error("the registry was moved, removed or replaced while it was open")]
     Replaced,
-    /// The file does not contain what a registry contains.
+    /// The content of the file is damaged.
     #[error("the registry is damaged: {what}")]
     Damaged {
         /// What is wrong, and where.
         what: String,
     },
-    /// The disk failed to read, write or sync; a full one may report this too.
+    /// The disk failed to read, write or sync. A full disk may report this too.
     #[error("the disk failed, or is full")]
     Disk(#[source] rusqlite::Error),
-    /// A value that no registry contains.
-    #[error("a string of more than {most_bytes} bytes, with the rest of its row")]
+    /// A value is longer than any value in a registry.
+    #[error("a string is too long: a row has at most {most_bytes} bytes")]
     TooLong {
-        /// The length of the longest row.
+        /// The greatest length of a row, in bytes.
         most_bytes: usize,
     },
-    /// A row that does not fit into the memory that SQLite may use.
-    #[error("more memory is needed than the {mebibytes} MiB that may be used: is a row too long?")]
+    /// SQLite needs more memory than it may use.
+    #[error("SQLite needs more than the {mebibytes} MiB that it may use: is a row too long?")]
     Memory {
-        /// How much may be used.
+        /// The limit, in MiB.
         mebibytes: u32,
     },
     /// A temporary file cannot be created or used.
@@ -103,18 +104,18 @@ pub enum Error {
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// The operating system refused something.
+    /// An operation on a file failed.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     Io {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         verb: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
         /// What the operating system reported.
         source: io::Error,
     },
-    /// Anything else that SQLite reports.
-    #[error("the database refused")]
+    /// Another error that SQLite reported.
+    #[error("the database reported an error")]
     Database(#[source] rusqlite::Error),
 }
 
@@ -132,7 +133,7 @@ impl From<disk::Error> for Error {
 }
 
 impl Error {
-    /// A stable name of what went wrong, for scripts.
+    /// The stable name of the error kind, for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Missing => "registry-missing",
@@ -158,8 +159,8 @@ impl Error {
         }
     }
 
-    /// Whether it is about what the registry contains, or the disk under it: another part of the
-    /// registry may still be readable.
+    /// Whether the error concerns the content of the registry or the disk below it, so that another
+    /// part of the registry may still be readable.
     pub(crate) fn is_of_content(&self) -> bool {
         matches!(
             self,

@@ -1,46 +1,51 @@
 //! The registry as it is stored: all SQL, and nothing but SQL.
 //!
-//! What crosses this seam are the types of [`crate::model`], batches of rows, and keyset pages in
-//! canonical order: never SQL, never a driver's type, and never a call for each granule. A second
-//! database can implement the same three types.
+//! The interface consists of the types of [`crate::model`], batches of rows, and keyset pages in
+//! canonical order. It contains no SQL, no type of a database driver, and no function that is
+//! called once for each granule. Another database can implement the same three types:
 //!
 //! - [`Store`] is the registry; it hands out the other two.
-//! - [`Snapshot`] is one consistent state of it. It is short-lived: nobody may wait for a terminal
-//!   or a socket while one is open, since SQLite cannot reclaim its write-ahead log meanwhile.
+//! - [`Snapshot`] is one consistent state of it. It is short-lived: the caller must not wait for a
+//!   terminal or a socket while one is open, since SQLite cannot reclaim its write-ahead log until
+//!   it is closed.
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
 //!   afterwards. It reads what it has written.
 //!
 //! # Locking
 //!
-//! Every write begins IMMEDIATE: it holds the one write lock from its first statement on, so it
-//! cannot find out halfway that another process was faster. A second writer waits for the busy wait
-//! that the registry was opened with, and then fails with [`Error::Busy`]. Readers see the state as
-//! of their first statement; they neither wait for a writer nor make one wait (WAL).
+//! Every write transaction begins IMMEDIATE: it holds the only write lock from its first statement
+//! on, so it cannot fail halfway because another process wrote first. A second writer waits for the
+//! lock as long as the busy wait of the registry allows, and then fails with [`Error::Busy`].
+//! Readers see the state as of their first statement; they neither wait for a writer nor block one
+//! (WAL).
 //!
 //! # Durability
 //!
-//! `synchronous=FULL`: a change that was acknowledged has reached the disk, as far as the disk
-//! reports the truth. A new registry is written to a temporary file beside its path and renamed
-//! when it is complete: a file at the path is a whole registry or is not ours, so processes that
-//! create the same one do not race, and a crash leaves no half-made file.
+//! `synchronous=FULL`: a change that was acknowledged has reached the disk, provided that the disk
+//! does not lie about it. A new registry is written to a temporary file beside its path and renamed
+//! when it is complete. A file at the path is therefore a complete registry, or was not created by
+//! this crate: processes that create the same registry do not race, and a crash leaves no
+//! incomplete file.
 //!
 //! # Compatibility
 //!
-//! `application_id` marks a file as a registry; `user_version` counts the migrations that it has
-//! had. Migrations run in one transaction that reads the version under the write lock. A file of a
-//! newer version is refused and left as it is.
+//! `application_id` marks a file as a registry; `user_version` is the number of migrations that
+//! have been applied to it. Migrations run in one transaction, which reads the version under the
+//! write lock. A file of a newer version is refused and not changed.
 //!
 //! # Untrusted files
 //!
-//! A registry may come from anyone. What its schema has under our names, and on our tables, must be
-//! what our migrations create, before anything is read or migrated; no trigger and no view in it
-//! runs; and a value of more than a mebibyte is an error instead of an allocation.
+//! A registry may come from anyone. Before anything is read or migrated, its schema is checked: all
+//! objects with the names of the migrations' objects, and all indexes on their tables, must be
+//! those that the migrations create. No trigger or view in the file is run, and a value of more
+//! than 1 MiB is an error instead of an allocation.
 //!
 //! # Filesystems
 //!
-//! WAL needs shared memory, so a registry is used from one host at a time: not over NFS or SMB. A
-//! registry that cannot be written (a read-only medium, somebody else's directory) is read without
-//! locks as long as it has no `-wal` file, and the read is refused if the file changed meanwhile.
+//! WAL needs shared memory, so a registry can be used from one host at a time, and not over NFS or
+//! SMB. A registry that cannot be written (on a read-only medium, or in somebody else's directory)
+//! is read without locks, provided that it has no `-wal` file; the result is refused if the file
+//! changed during the read.
 
 mod error;
 mod sqlite;

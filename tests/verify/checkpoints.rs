@@ -23,11 +23,11 @@ fn one_lost_row_is_three_findings_that_narrow_it_down() {
     let [identifier, count, checkpoint] = &findings[..] else { unreachable!() };
     assert_eq!((identifier.timestamp, count.timestamp), (Some(second(0)), Some(second(0))));
     let last = format!("the last is that of {}", second(3));
-    assert!(identifier.text.ends_with(&format!("4 instances in a row disagree, {last}")));
+    assert!(identifier.text.ends_with(&format!("4 consecutive instances disagree, {last}")));
     assert_eq!(
         count.text,
         format!(
-            "the history counts 6000 granules, the granule rows give 5999; so 4 instances in a row have 1 too few, {last}"
+            "the history counts 6000 granules, but the granule rows give 5999; so 4 consecutive instances have 1 too few, {last}"
         )
     );
     let counted = after.granules - before.granules;
@@ -122,7 +122,7 @@ fn an_added_row_is_counted_between_its_checkpoints() {
         "{findings:#?}"
     );
     assert_eq!(findings[1].timestamp, Some(second(2)));
-    assert!(findings[1].text.contains("2 instances in a row have 1 too many"), "{findings:#?}");
+    assert!(findings[1].text.contains("2 consecutive instances have 1 too many"), "{findings:#?}");
     let counted = checkpoints[0].granules;
     let says =
         format!("the registry has {} granules where the checkpoint counts {counted}", counted + 1);

@@ -30,7 +30,7 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
     );
     assert_eq!(codes(&findings), [Code::Identifier], "{findings:#?}");
     assert_eq!(findings[0].timestamp, Some(second(0)));
-    assert!(findings[0].text.contains("3 instances in a row"), "{findings:#?}");
+    assert!(findings[0].text.contains("3 consecutive instances"), "{findings:#?}");
 
     let sandbox = Sandbox::new();
     let checkpoints = sandbox.checkpoints();
@@ -42,7 +42,7 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
         before.granule_id
     ));
     assert_eq!(codes(&findings), [Code::Identifier, Code::Checkpoint], "{findings:#?}");
-    assert!(findings[0].text.contains("4 instances in a row"), "{findings:#?}");
+    assert!(findings[0].text.contains("4 consecutive instances"), "{findings:#?}");
     assert_eq!(findings[1].granule.as_deref(), Some(after.granule_id.as_str()));
     let text = &findings[1].text;
     assert!(text.contains(&format!("after {:?}, up to", before.granule_id)), "{text}");
@@ -137,7 +137,7 @@ fn counts_that_are_off_by_the_same_number_are_one_finding() {
     let findings =
         Sandbox::new().after("UPDATE instance SET granules = granules + 7 WHERE timestamp >= 0");
     assert_eq!(codes(&findings), [Code::Count], "{findings:#?}");
-    assert!(findings[0].text.contains("4 instances in a row have 7 too few"), "{findings:#?}");
+    assert!(findings[0].text.contains("4 consecutive instances have 7 too few"), "{findings:#?}");
 }
 
 #[test]

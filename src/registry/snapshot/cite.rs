@@ -1,4 +1,4 @@
-//! What a citation is made of.
+//! The facts from which a citation is written.
 
 use super::select::{Selected, Selection, select};
 use super::view::{Snapshot, dataset_of};
@@ -6,37 +6,37 @@ use crate::model::{Dataset, DatasetName, Identifier, Instance, Set, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::store;
 
-/// What a citation of a dataset, or of a subset of one, is made of.
+/// The facts from which a citation of a dataset, or of a subset of one, is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cited {
     /// The dataset's record.
     pub record: Dataset,
-    /// What is cited.
+    /// The set that is cited.
     pub set: Set,
-    /// The other instances that were in force during the day asked for.
+    /// The other instances that were in force during the requested day.
     pub others: Vec<Instance>,
-    /// The instance before it. `None`: it is the first.
+    /// The instance before the cited one. `None` means that the cited one is the first.
     pub previous: Option<Instance>,
-    /// The instance after it. `None`: it is the latest.
+    /// The instance after the cited one. `None` means that the cited one is the latest.
     pub next: Option<Instance>,
     /// The records of mirrors that held the same set.
     pub mirrors: Vec<Dataset>,
 }
 
 impl Snapshot {
-    /// What a citation of an instance is made of, or of a subset that was cited before.
+    /// Returns the facts for the citation of an instance, or of a subset that was cited before.
     ///
-    /// Each of `mirrors` must have held the same set at some time: that is looked up, not assumed.
+    /// Each of `mirrors` must have held the same set at some time, which is checked.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::select`]; [`Error::NotIdentical`]: a mirror never held the set.
+    /// Those of [`Snapshot::select`]; [`Error::NotIdentical`]: a mirror never held the set.
     pub fn cite(&self, selection: &Selection, mirrors: &[DatasetName]) -> Result<Cited> {
         self.ask(|read| cited(read, select(read, selection)?, mirrors))
     }
 }
 
-/// What a citation of a set is made of.
+/// The facts for the citation of a set.
 pub(in crate::registry) fn cited(
     read: &store::Snapshot,
     selected: Selected,

@@ -1,4 +1,4 @@
-//! Whether two sets are the same, and where they differ.
+//! The comparison of two sets.
 
 use super::granules::Granules;
 use super::merge::{Merge, Side};
@@ -7,7 +7,7 @@ use super::view::Snapshot;
 use crate::model::{GranuleId, Identifier, Set};
 use crate::registry::error::{Error, Result};
 
-/// A granule that one side has and the other has not.
+/// A granule that only one side has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Only the left side has it.
@@ -16,14 +16,14 @@ pub enum Difference {
     OnlyRight(GranuleId),
 }
 
-/// How many granules both sides of a comparison have, and how many only one.
+/// The numbers of granules that both sides, or only one side, of a comparison have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// How many both have.
+    /// How many both sides have.
     pub matched: u64,
-    /// How many only the left has.
+    /// How many only the left side has.
     pub only_left: u64,
-    /// How many only the right has.
+    /// How many only the right side has.
     pub only_right: u64,
 }
 
@@ -33,12 +33,12 @@ impl Counts {
         self.only_left == 0 && self.only_right == 0
     }
 
-    /// Refuses counts that contradict the identifiers: equal sets have equal ones, different sets
-    /// different ones.
+    /// Checks that the counts agree with the identifiers: the identifiers are equal if and only if
+    /// the sets are.
     ///
     /// # Errors
     ///
-    /// [`Error::Inconsistent`].
+    /// [`Error::Inconsistent`]: the counts contradict the identifiers.
     pub(crate) fn check(&self, left: Identifier, right: Identifier) -> Result<()> {
         if self.is_identical() == (left == right) {
             return Ok(());
@@ -64,12 +64,12 @@ impl Counts {
 }
 
 impl Snapshot {
-    /// Compares two sets of granules: finds what is meant, and returns the differences, which can
-    /// be read when this snapshot is gone.
+    /// Compares two sets of granules. The differences can still be read after this snapshot was
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::select`].
+    /// Those of [`Snapshot::select`].
     pub fn compare(&self, left: &Selection, right: &Selection) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
         let sides = Merge::of(self.granules(&left)?, self.granules(&right)?);
@@ -79,8 +79,8 @@ impl Snapshot {
 
 /// The granules that only one of two sets has, in canonical order.
 ///
-/// The rows themselves are compared, in one pass over both with a page of each in memory, and must
-/// agree with the two identifiers: else the last item is [`Error::Inconsistent`].
+/// The rows themselves are compared, in one pass over both sets with a page of each in memory. If
+/// the result contradicts the two identifiers, the last item is [`Error::Inconsistent`].
 pub struct Differences {
     left: Set,
     right: Set,
@@ -100,17 +100,18 @@ impl Differences {
         &self.right
     }
 
-    /// Reads what is left, and returns the counts.
+    /// Reads the remaining differences, and returns the counts.
     ///
     /// # Errors
     ///
-    /// As the iterator.
+    /// Those of the iterator.
     pub fn finish(mut self) -> Result<Counts> {
         self.by_ref().try_for_each(|difference| difference.map(drop))?;
         Ok(self.counts)
     }
 
-    /// The counts of what was read so far: of everything, once the iterator has ended.
+    /// The counts of what was read so far; those of the whole comparison once the iterator has
+    /// ended.
     pub fn counts(&self) -> Counts {
         self.counts
     }

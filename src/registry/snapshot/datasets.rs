@@ -10,14 +10,14 @@ use crate::store::{self, DatasetKey, Withdrawn};
 /// Its fields are those of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
-    /// Its record.
+    /// The record of the dataset.
     #[serde(flatten)]
     pub dataset: Dataset,
-    /// Whether it was withdrawn, when and why.
+    /// When and why it was withdrawn. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
-    /// The names that it had before, latest first. They go on leading to it.
+    /// Its former names, latest first. The dataset is still found by them.
     pub former_names: Vec<DatasetName>,
-    /// The latest instance. `None` before its first change.
+    /// The latest instance. `None` means that there was no change yet.
     pub latest: Option<Instance>,
 }
 
@@ -26,12 +26,13 @@ pub struct Listed {
 /// Its fields are those of `dataset show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct RecordVersion {
-    /// When it was entered.
+    /// When it was recorded.
     pub recorded: Timestamp,
-    /// Who entered it. `None`: not known.
+    /// Who recorded it. `None` means that it is not known.
     pub recorded_by: Option<String>,
-    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated`, or `existing`, the
-    /// first version that is kept of a dataset that an older version of this program added.
+    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated`, or `existing` for
+    /// the first version that is stored of a dataset that an older version of this program had
+    /// added.
     pub action: String,
     /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
     pub dataset: serde_json::Value,
@@ -42,16 +43,16 @@ pub struct RecordVersion {
 pub struct DatasetPage {
     /// The datasets.
     pub datasets: Vec<Listed>,
-    /// The name after which the next page begins. `None`: this is the last page.
+    /// The name after which the next page begins. `None` means that this is the last page.
     pub next: Option<DatasetName>,
 }
 
 impl Snapshot {
-    /// One dataset.
+    /// Returns a dataset by its name, or a former name.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset).
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         self.ask(|read| {
             let (key, dataset) = dataset_of(read, name)?;
@@ -59,29 +60,29 @@ impl Snapshot {
         })
     }
 
-    /// Whether there is a dataset of that name.
+    /// Whether there is a dataset with this name.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store).
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         self.ask(|read| Ok(read.dataset(name)?.is_some()))
     }
 
-    /// How many datasets there are.
+    /// The number of datasets.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store).
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn count_datasets(&self) -> Result<u64> {
         self.ask(|read| Ok(read.count_datasets()?))
     }
 
-    /// The datasets after a name (`None`: from the first), by name, at most `limit` of them.
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store).
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn datasets(
         &self,
         after: Option<&DatasetName>,
@@ -105,7 +106,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset).
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
         self.ask(|read| {
             let (key, _) = dataset_of(read, name)?;
@@ -120,11 +121,11 @@ impl Snapshot {
         })
     }
 
-    /// The names of the datasets that have a DOI, in any case, by name.
+    /// The names of the datasets that have a DOI, compared without case, by name.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store).
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| Ok(read.datasets_with_doi(doi)?))
     }

@@ -1,4 +1,4 @@
-//! The whole history of a dataset, change by change: all that is needed to rebuild it elsewhere.
+//! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
 
 use std::collections::VecDeque;
 
@@ -10,43 +10,44 @@ use crate::store::StoredEvent;
 /// A dataset whose history is to be exported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Its record.
+    /// The record of the dataset.
     pub dataset: Dataset,
     /// How many changes it has had.
     pub instances: u64,
-    /// The identifier in force. `None` without a change.
+    /// The identifier in force. `None` means that there was no change yet.
     pub latest: Option<Identifier>,
 }
 
-/// A part of a history, in order of time.
+/// An element of an exported history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
-    /// A granule that the change that follows ingested or deleted.
+    /// A granule that the change after it ingested or deleted.
     Event {
-        /// When.
+        /// When it was ingested or deleted.
         at: Timestamp,
-        /// Which of the two.
+        /// Whether it was ingested or deleted.
         kind: EventKind,
         /// The granule.
         granule_id: GranuleId,
-        /// The id that its producer gave it, where that is another one.
+        /// The producer's id. `None` means that it is the same as `granule_id`.
         producer_granule: Option<GranuleId>,
     },
-    /// A change, after its events: what it led to.
+    /// A change, after its events: the instance that it resulted in.
     Change(Instance),
 }
 
-/// Instances that are read at once.
+/// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
 
 impl Snapshot {
-    /// Shows the history of a dataset: first `begin` is told what follows; then come, of each change,
-    /// its events, ingests first and by id, and the change itself. Memory: a page of the history.
+    /// Exports the history of a dataset. First `begin` is called with a summary; then `show` is
+    /// called for each change in order of time, with its events (ingests first, then by id) and
+    /// after them with the change itself. One page of the history is in memory at a time.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; what `begin` and `show` returned; [`Error::Inconsistent`]: the rows are
-    /// not those that the history counts.
+    /// [`Error::NoDataset`]; the errors of `begin` and `show`; [`Error::Inconsistent`]: the rows do
+    /// not agree with the counts of the history.
     pub fn export<E: From<Error>>(
         &self,
         dataset: &DatasetName,
@@ -109,9 +110,9 @@ impl Snapshot {
 
 /// Why an export ends early.
 enum Stop<E> {
-    /// What a callback returned.
+    /// A callback returned an error.
     Named(E),
-    /// What the registry returned, which is not named in it yet.
+    /// The registry returned an error, which does not have its path yet.
     Registry(Error),
 }
 
@@ -121,14 +122,14 @@ impl<E> From<crate::store::Error> for Stop<E> {
     }
 }
 
-/// The changes that are still to come.
+/// The changes that have not been exported yet.
 struct Changes {
     page: VecDeque<Instance>,
     last: Option<Timestamp>,
     is_over: bool,
 }
 
-/// How many granules the rows say that a change ingested and deleted.
+/// How many granules a change ingested and deleted, according to the granule rows.
 #[derive(Default)]
 struct Tally {
     ingested: u64,
@@ -143,14 +144,14 @@ impl Tally {
         }
     }
 
-    /// Compares with what the history says of a change, and begins with the next one.
+    /// Compares the tally with the counts of a change, and resets it for the next one.
     fn check(&mut self, change: &Instance) -> Result<()> {
         let Tally { ingested, deleted } = std::mem::take(self);
         if (ingested, deleted) == (change.ingested, change.deleted) {
             return Ok(());
         }
         let what = format!(
-            "{} has rows of {ingested} granules ingested and {deleted} deleted at {}, its history counts {} and {}",
+            "{} has rows of {ingested} granules ingested and {deleted} deleted at {}, but its history counts {} and {}",
             change.dataset, change.timestamp, change.ingested, change.deleted
         );
         Err(Error::Inconsistent { what })

@@ -1,4 +1,4 @@
-//! Where and when one granule was held.
+//! The periods in which a granule was held.
 
 use serde::Serialize;
 
@@ -16,9 +16,10 @@ pub struct FoundPeriod {
     pub dataset: DatasetName,
     /// The granule.
     pub granule: GranuleId,
-    /// From when on it was held.
+    /// The time of ingest.
     pub ingested: Timestamp,
-    /// Until when, the first instant at which it was not. `None`: it is still held.
+    /// The time of deletion, which is the first instant at which it was not held. `None` means that
+    /// it is still held.
     pub deleted: Option<Timestamp>,
 }
 
@@ -30,9 +31,10 @@ pub struct NotedPeriod {
     /// The period.
     #[serde(flatten)]
     pub period: Granule,
-    /// The note of the change that ingested it. `None`: it has none.
+    /// The note of the change that ingested the granule. `None` means that the change has no note.
     pub ingest_note: Option<String>,
-    /// The note of the change that deleted it. `None`: it has none, or the granule is still held.
+    /// The note of the change that deleted the granule. `None` means that the change has no note,
+    /// or that the granule is still held.
     pub delete_note: Option<String>,
 }
 
@@ -42,7 +44,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store). A granule that never was is not an error.
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read. A granule that was never
+    /// held is not an error.
     pub fn find(&self, granule_id: &GranuleId) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
             let found = read.periods_everywhere(granule_id)?;
@@ -61,7 +64,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset).
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn history_of_granule(
         &self,
         dataset: &DatasetName,

@@ -11,27 +11,28 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey, SubsetKey};
 
-/// Granules of a page.
+/// The number of granules in a page.
 const PAGE_ROWS: u32 = 4_096;
 
 impl Snapshot {
-    /// The granules of a set, in canonical order. What an instance holds never changes, so they can
-    /// be read when this snapshot is gone; `deleted` is what is known when each page is read.
+    /// The granules of a set, in canonical order. The granules of an instance never change, so they
+    /// can still be read after this snapshot was dropped; `deleted` is as known when the page is
+    /// read.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::UnknownIdentifier`]: the set is not of this registry.
+    /// [`Error::NoDataset`]; [`Error::UnknownIdentifier`]: the set is not from this registry.
     pub fn granules(&self, set: &Set) -> Result<Granules> {
         let pages = self.ask(|read| GranulePages::of(read, set))?;
         Ok(Granules::of(&self.registry, pages, Some(set)))
     }
 
-    /// Every period in which granules with this producer id were held, still or not, by id and then
-    /// by time.
+    /// Every period in which granules with this producer id were held, past or present, by id and
+    /// then by time.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`Error::NoDataset`]: no dataset has the name.
     pub fn granules_of_producer(
         &self,
         dataset: &DatasetName,
@@ -49,14 +50,15 @@ impl Snapshot {
 
 /// Granules in canonical order, with a page in memory at a time.
 ///
-/// Each page is a short read of its own: a slow reader holds nothing open, and the iterator can be
-/// dropped at any time. After the last granule of a whole set their number is compared with the
-/// history's; a difference is an error, [`Error::Inconsistent`].
+/// Each page is read in a short transaction of its own: a slow reader holds no transaction open,
+/// and the iterator can be dropped at any time. After the last granule of a whole set, their number
+/// is compared with that in the history; a difference is the error [`Error::Inconsistent`].
 pub struct Granules {
     registry: Registry,
     pages: GranulePages,
     page: vec::IntoIter<Granule>,
-    /// How many the set has, and whose they are. `None`: only some of a set are read.
+    /// The number of granules in the set, and its dataset. `None` means that only some of the set
+    /// are read.
     expected: Option<(u64, DatasetName)>,
     read: u64,
     is_over: bool,
@@ -74,7 +76,7 @@ impl Granules {
         }
     }
 
-    /// Begins after an id instead of with the first granule. Before the first one is read.
+    /// Begins after an id instead of at the first granule. Must be called before the first is read.
     #[must_use]
     pub fn after(mut self, granule_id: &GranuleId) -> Self {
         self.pages.after = Some(granule_id.clone());
@@ -132,7 +134,7 @@ impl Iterator for Granules {
     }
 }
 
-/// Where a list of granules goes on.
+/// The position in a list of granules.
 pub(in crate::registry) struct GranulePages {
     dataset: DatasetKey,
     at: Timestamp,
@@ -170,7 +172,7 @@ impl GranulePages {
         Ok(GranulePages::from_start(dataset, set.instance().timestamp, kind))
     }
 
-    /// The granules held at an instant that one of the patterns selects.
+    /// The granules held at an instant that one of the patterns matches.
     pub fn selected(dataset: DatasetKey, at: Timestamp, patterns: Vec<Pattern>) -> Self {
         GranulePages::from_start(dataset, at, Kind::Selected(patterns))
     }
@@ -184,7 +186,7 @@ impl GranulePages {
         GranulePages { dataset, at, kind, after: None, is_over: false }
     }
 
-    /// The next page, never empty. `None` after the last one.
+    /// The next page, which is never empty. `None` after the last page.
     ///
     /// # Errors
     ///
@@ -230,8 +232,8 @@ impl GranulePages {
         Ok(page)
     }
 
-    /// The identifier of the granules that are left, and how many they are: the rule over a set
-    /// that no sweep goes over.
+    /// Computes the identifier of the remaining granules, and their number, by hashing them one by
+    /// one.
     pub fn identify(mut self, read: &store::Snapshot) -> Result<(Identifier, u64)> {
         let (mut chain, mut count) = (Chain::start(), 0);
         while let Some(page) = self.next(read)? {
@@ -242,7 +244,7 @@ impl GranulePages {
     }
 }
 
-/// Granules of pages that are read within a snapshot or a transaction.
+/// The granules of pages that are read within a snapshot or a transaction.
 pub(in crate::registry) struct GranulesWithin<'read> {
     read: &'read store::Snapshot,
     pages: GranulePages,
@@ -271,11 +273,11 @@ impl Iterator for GranulesWithin<'_> {
 
 fn not_held(granule_id: &GranuleId, at: Timestamp) -> Error {
     Error::Inconsistent {
-        what: format!("{granule_id} was cited as held at {at}, and was not held then"),
+        what: format!("{granule_id} was cited as held at {at}, but was not held then"),
     }
 }
 
-/// The identifier of some ids in canonical order, and how many they are.
+/// Computes the identifier of some ids, which are in canonical order, and their number.
 pub(in crate::registry) fn identify(
     granule_ids: impl Iterator<Item = Result<GranuleId>>,
 ) -> Result<(Identifier, u64)> {

@@ -8,16 +8,16 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::DatasetKey;
 
-/// Instances of a page.
+/// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
 
 impl Snapshot {
-    /// The instances of a dataset in order of time, up to the latest one that this snapshot knows.
-    /// They never change, so they can be read when the snapshot is gone.
+    /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
+    /// never change, so they can still be read after the snapshot was dropped.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`Error::NoDataset`]: no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask(|read| {
             let (key, _) = dataset_of(read, dataset)?;
@@ -40,7 +40,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`Error::NoDataset`]: no dataset has the name.
     pub fn history_with(
         &self,
         dataset: &DatasetName,
@@ -52,11 +52,11 @@ impl Snapshot {
         })
     }
 
-    /// How many instances the history of a dataset has up to a time (`None`: all).
+    /// The number of instances in the history of a dataset up to a time (`None` means all).
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`Error::NoDataset`]: no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask(|read| {
             let (key, _) = dataset_of(read, dataset)?;
@@ -71,11 +71,12 @@ enum Order {
     NewestFirst,
 }
 
-/// Instances of a dataset, with a page in memory at a time. Each page is a short read of its own.
+/// Instances of a dataset, with one page in memory at a time. Each page is read in a short
+/// transaction of its own.
 pub struct History {
     registry: Registry,
     dataset: DatasetKey,
-    /// The last change that was known when the history was asked for.
+    /// The last change that was known when the history was requested.
     latest: Option<Timestamp>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -87,21 +88,24 @@ pub struct History {
 }
 
 impl History {
-    /// Only the instances whose change took effect at or after `since`. Before the first is read.
+    /// Restricts the history to changes that took effect at or after `since`. Must be called before
+    /// the first instance is read.
     #[must_use]
     pub fn since(mut self, since: Timestamp) -> Self {
         self.since = Some(since);
         self
     }
 
-    /// Only the instances whose change took effect at or before `until`. Before the first is read.
+    /// Restricts the history to changes that took effect at or before `until`. Must be called
+    /// before the first instance is read.
     #[must_use]
     pub fn until(mut self, until: Timestamp) -> Self {
         self.until = self.until.map(|latest| latest.min(until));
         self
     }
 
-    /// The newest instance first. Before the first is read.
+    /// Reverses the order, so that the newest instance is first. Must be called before the first
+    /// instance is read.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
         self.order = Order::NewestFirst;
@@ -129,7 +133,7 @@ impl History {
         let mut page = load().map_err(|error: Error| self.registry.named(error))?;
         self.is_over = page.len() < PAGE_ROWS as usize;
         for instance in &mut page {
-            // A change that came after the question does not end the instance it was asked about.
+            // In the requested state, a later change had not ended the latest instance yet.
             if Some(instance.timestamp) == self.latest {
                 instance.until = None;
             }

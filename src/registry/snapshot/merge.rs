@@ -1,11 +1,11 @@
-//! Two lists in canonical order, side by side.
+//! Merges two lists in canonical order.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
 use crate::model::{Granule, GranuleId};
 
-/// What has an id by which lists are sorted.
+/// An item with an id, by which lists are sorted.
 pub(crate) trait HasGranuleId {
     /// The id.
     fn granule_id(&self) -> &GranuleId;
@@ -34,14 +34,14 @@ pub(crate) enum Side<L, R> {
     Both(L, R),
 }
 
-/// Two lists in canonical order, read side by side: each id once, with the side that has it.
+/// Two lists in canonical order, merged: each id once, with the side or sides that have it.
 pub(crate) struct Merge<L: Iterator, R: Iterator> {
     left: Peekable<L>,
     right: Peekable<R>,
 }
 
 impl<L: Iterator, R: Iterator> Merge<L, R> {
-    /// Reads two lists side by side.
+    /// Merges two lists.
     pub fn of(left: L, right: R) -> Self {
         Merge { left: left.peekable(), right: right.peekable() }
     }
@@ -60,7 +60,7 @@ where
         let order = match (self.left.peek(), self.right.peek()) {
             (None, None) => return None,
             (Some(Ok(left)), Some(Ok(right))) => left.granule_id().cmp(right.granule_id()),
-            // What failed is next, whichever side it is on.
+            // An error is returned next, whichever side it is on.
             (Some(Err(_)), _) | (Some(_), None) => Ordering::Less,
             (_, Some(Err(_))) | (None, Some(_)) => Ordering::Greater,
         };

@@ -1,11 +1,11 @@
 //! Everything that reads a registry.
 //!
-//! A [`Snapshot`] is one consistent state, on which every question is asked. It is short-lived, and
-//! nobody waits for a terminal or a socket while one is open. What is long never changes once it is
-//! committed: the granules of an instance, and a history up to a known change. Such a list is an
-//! iterator over pages ([`Granules`], [`History`], [`Differences`]), each a short read of its own,
-//! which needs no snapshot, can be stopped at any time, and fails with `replaced` if the registry is
-//! no longer the same one.
+//! A [`Snapshot`] is one consistent state, on which all queries are made. It is short-lived: the
+//! caller must not wait for a terminal or a socket while one is open. The lists that can be long,
+//! the granules of an instance and the history up to a known change, never change once they are
+//! committed. They are iterators over pages ([`Granules`], [`History`], [`Differences`]). Each page
+//! is read in a short transaction of its own, so an iterator needs no snapshot and can be stopped
+//! at any time; it fails with `replaced` if another file has replaced the registry.
 
 mod cite;
 mod compare;

@@ -1,4 +1,4 @@
-//! From an identifier to every dataset and interval in which it was in force.
+//! Resolves an identifier to every dataset and interval in which it was in force.
 
 use serde::{Serialize, Serializer};
 
@@ -9,11 +9,11 @@ use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Sub
 use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey, SubsetKey};
 
-/// Instances that are read at once.
+/// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
 
-/// A place in the history of a dataset where an identifier was in force: as an instance, or as a
-/// subset that was cited.
+/// An interval in the history of a dataset in which an identifier was in force, as that of an
+/// instance or of a subset that was cited.
 ///
 /// Its JSON has the fields of the command line's `resolve`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,38 +58,38 @@ impl Serialize for Resolved {
 /// Why an identifier agrees with a time (identifier.md, Time).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
-    /// It was in force then, as the registry stood then: a change that was recorded later says
-    /// otherwise now.
+    /// It was in force according to the registry at that time; a change that was recorded later
+    /// contradicts this.
     AsKnownThen,
-    /// It was in force then, as the registry stands now.
+    /// It was in force according to the registry now.
     AsKnownNow,
 }
 
-/// What an identifier resolved to.
+/// The result of resolving an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolution {
-    /// Where it was in force: instances by dataset and time, then subsets.
+    /// The intervals in which it was in force: instances by dataset and time, then subsets.
     pub rows: Vec<Resolved>,
-    /// How many of them agree with the time asked for; all, where none was.
+    /// How many of them agree with the requested time; all of them if no time was requested.
     pub agreeing: u64,
-    /// Why it agrees: as known now, if any row does. `None`: no row does.
+    /// Why it agrees: as known now, if any row agrees in that way. `None` means that no row agrees.
     pub agreement: Option<Agreement>,
 }
 
 impl Snapshot {
-    /// Every interval in which an identifier was in force, by dataset and time, and then the subsets
-    /// that it was cited for; those of one dataset, if one is named.
+    /// Returns every interval in which an identifier was in force, by dataset and time, and then
+    /// the subsets that were cited with it. If a dataset is named, only those of that dataset.
     ///
-    /// A day agrees with each identifier that was in force during it: a citation that morning was
-    /// true, whatever changed in the afternoon. So does a time at which the identifier was in force
-    /// as the registry stood then, whatever was recorded later. A subset agrees wherever the same
-    /// criteria select the same set: outside the interval of its first citation that costs a pass
-    /// over the dataset.
+    /// A day agrees with each identifier that was in force at any time of it: a citation in the
+    /// morning was correct, whatever changed in the afternoon. A time also agrees if the identifier
+    /// was in force according to the registry at that time, whatever was recorded later. A subset
+    /// agrees with each time at which the same criteria select the same set; outside the interval
+    /// of its first citation, this check costs a pass over the dataset.
     ///
     /// # Errors
     ///
     /// [`Error::NoDataset`]; [`Error::Inconsistent`]: a subset was cited as of a time at which its
-    /// dataset had no change. An identifier that is unknown is not an error: it has no rows.
+    /// dataset had no change. An unknown identifier is not an error: it has no rows.
     pub fn resolve(
         &self,
         identifier: Identifier,
@@ -123,11 +123,11 @@ impl Snapshot {
         })
     }
 
-    /// In how many intervals an identifier was in force as an instance.
+    /// The number of intervals in which an identifier was in force as that of an instance.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`].
+    /// [`Error::Store`]: the registry cannot be read.
     pub fn count_intervals(&self, identifier: Identifier) -> Result<u64> {
         self.ask(|read| Ok(read.count_instances_with(identifier)?))
     }
@@ -162,13 +162,15 @@ impl Resolution {
     }
 }
 
-/// Whether an instance was in force at some time of a moment, and why it is said so.
+/// Whether an instance was in force at some time of a moment, and according to which state of the
+/// registry.
 fn agreement(read: &store::Snapshot, instance: &Instance, at: Moment) -> Result<Option<Agreement>> {
     if instance.is_in_force_during(at) {
         return Ok(Some(Agreement::AsKnownNow));
     }
-    // As the registry stood then, it was in force from when its change was recorded until the next
-    // one was. Neither is earlier than when the change took effect.
+    // According to the registry at the time, it was in force from the recording of its change until
+    // the recording of the next one. Neither is earlier than the time at which the change took
+    // effect.
     let known_from = instance.timestamp.max(instance.recorded);
     let Some(until) = instance.until else { return Ok(None) };
     let (dataset, _) = dataset_of(read, &instance.dataset)?;
@@ -195,7 +197,7 @@ fn selects_it_during(
         };
         match pages.identify(read) {
             Ok((identifier, _)) if identifier == subset.identifier => return Ok(Some(agreement)),
-            // One that is named was not held then.
+            // A granule that the subset names was not held then.
             Ok(_) | Err(Error::Inconsistent { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -225,7 +227,7 @@ fn instances_during(
     let (first, last) = (at.first_instant(), at.last_instant());
     let since = |instance: &Instance| instance.timestamp.max(instance.recorded);
     let mut known = read.instances_known_between(dataset, first, last)?;
-    // Of changes that were recorded together only the last was ever in force as known.
+    // Of several changes recorded at the same time, only the last was ever in force as known then.
     known.dedup_by(|next, kept| {
         let is_together = since(next) == since(kept);
         if is_together {

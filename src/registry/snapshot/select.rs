@@ -1,47 +1,49 @@
-//! From what somebody means to the set.
+//! Finds the set that a selection refers to.
 
 use super::view::{Known, Snapshot, dataset_of, latest_known};
 use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Subset};
 use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey};
 
-/// A set of granules, as a person names it.
+/// A reference to a set of granules, as a person writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// What a dataset held.
+    /// The granules that a dataset held at a time.
     Dataset {
-        /// Which dataset.
+        /// The dataset.
         name: DatasetName,
-        /// When. `None`: as of the latest change. A day means what was in force when it ended.
+        /// The time. `None` means the latest change. A day means its last instant.
         at: Option<Moment>,
     },
     /// The granules of an identifier: of an instance, or of a subset that was cited.
     Identifier {
-        /// Which one.
+        /// The identifier.
         identifier: Identifier,
-        /// The dataset that it must have been in force in. `None`: any, since the set is the same.
+        /// The dataset in which it must have been in force. `None` means any dataset, since the set
+        /// is the same.
         dataset: Option<DatasetName>,
     },
 }
 
-/// What a [`Selection`] means.
+/// The set to which a [`Selection`] refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
     /// The set.
     pub set: Set,
-    /// The other instances that were in force during the day asked for, in order of time.
+    /// The other instances that were in force during the requested day, in order of time.
     pub others: Vec<Instance>,
 }
 
 impl Selected {
-    /// The instance, or the one that the subset was selected from.
+    /// The instance, or the one from which the subset was selected.
     pub fn instance(&self) -> &Instance {
         self.set.instance()
     }
 }
 
 impl Snapshot {
-    /// Finds the set that is meant. Costs a few look-ups by key, whatever the history's size.
+    /// Finds the set to which a selection refers. Costs a few look-ups by key, whatever the length
+    /// of the history.
     ///
     /// # Errors
     ///
@@ -52,7 +54,7 @@ impl Snapshot {
     }
 }
 
-/// Finds the set that is meant.
+/// Finds the set to which a selection refers.
 pub(in crate::registry) fn select(
     read: &store::Snapshot,
     selection: &Selection,
@@ -83,7 +85,7 @@ fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> 
     }
 }
 
-/// The most recent instance with an identifier, so that granules are shown as they were seen last;
+/// The most recent instance with an identifier, so that the latest holding periods are shown, or
 /// else a subset.
 fn of_any(read: &store::Snapshot, identifier: Identifier) -> Result<Option<Set>> {
     if let Some(instance) = read.latest_with(identifier)? {
@@ -93,7 +95,7 @@ fn of_any(read: &store::Snapshot, identifier: Identifier) -> Result<Option<Set>>
     subset.map(|(_, subset)| with_instance(read, subset)).transpose()
 }
 
-/// The same in one dataset.
+/// As [`of_any`], but in one dataset.
 fn of_dataset(
     read: &store::Snapshot,
     identifier: Identifier,
@@ -108,7 +110,7 @@ fn of_dataset(
     subset.map(|(_, subset)| with_instance(read, subset)).transpose()
 }
 
-/// A subset, with the instance that it was first selected from.
+/// A subset, with the instance from which it was first selected.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset).
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
         self.ask(|read| {
             let (key, _) = dataset_of(read, dataset)?;

@@ -5,9 +5,9 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
-/// One consistent state of a registry, on which every question is asked.
+/// One consistent state of a registry, on which all queries are made.
 ///
-/// Short-lived: the registry's write-ahead log grows while one is open.
+/// It should be short-lived, because the registry's write-ahead log grows while one is open.
 ///
 /// # Examples
 ///
@@ -42,35 +42,36 @@ pub struct Snapshot {
 /// Which changes are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::registry) enum Known {
-    /// All that are recorded now.
+    /// All changes that have been recorded.
     #[default]
     Now,
-    /// Those that were recorded by then.
+    /// Only changes that were recorded by this time.
     At(Timestamp),
 }
 
 impl Registry {
-    /// The registry as it is now.
+    /// Returns a snapshot of the registry in its present state.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: it cannot be read, or was replaced by another file (`replaced`).
+    /// [`Error::Store`]: the registry cannot be read, or another file has replaced it (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot { registry: self.clone(), read: self.read()?, known: Known::Now })
     }
 }
 
 impl Snapshot {
-    /// The registry as it stood then: only changes that were recorded by `recorded` are known to
-    /// [`Snapshot::select`] and [`Snapshot::history`], whenever they took effect.
+    /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`] and
+    /// [`Snapshot::history`] ignore changes that were recorded after `recorded`, whenever these
+    /// took effect.
     #[must_use]
     pub fn known_at(mut self, recorded: Timestamp) -> Self {
         self.known = Known::At(recorded);
         self
     }
 
-    /// Asks the store; names the registry in what fails, and refuses the response if the file
-    /// changed meanwhile where it is read without locks.
+    /// Queries the store. An error gets the path of the registry; the result is refused if the file
+    /// is read without locks and changed during the query.
     pub(super) fn ask<T>(&self, question: impl FnOnce(&store::Snapshot) -> Result<T>) -> Result<T> {
         let ask = || {
             let response = question(&self.read)?;
@@ -81,7 +82,7 @@ impl Snapshot {
     }
 }
 
-/// The key and the record of a dataset that must be there.
+/// The key and the record of a dataset, which must exist.
 pub(in crate::registry) fn dataset_of(
     read: &store::Snapshot,
     name: &DatasetName,
@@ -89,7 +90,7 @@ pub(in crate::registry) fn dataset_of(
     read.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
 }
 
-/// The latest instance of a dataset that is known. `None`: none is.
+/// The latest known instance of a dataset. `None` means that no instance is known.
 pub(in crate::registry) fn latest_known(
     read: &store::Snapshot,
     dataset: DatasetKey,
@@ -99,6 +100,6 @@ pub(in crate::registry) fn latest_known(
         Known::Now => read.latest_instance(dataset)?,
         Known::At(recorded) => read.latest_recorded_by(dataset, recorded)?,
     };
-    // A change that was not known yet did not end it.
+    // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
 }

@@ -1,4 +1,4 @@
-//! Verifying several datasets, or all, and the file once.
+//! Verifies several datasets or all of them, and the file once.
 
 use super::finding::{Code, Findings, Verification, VerifyWork, readable};
 use crate::model::{DatasetName, quoted};
@@ -7,19 +7,19 @@ use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
 use crate::store;
 
-/// Names that are read at once.
+/// The number of dataset names in a page.
 const PAGE_NAMES: u32 = 1_024;
 
-/// What [`Registry::verify_all`] verified.
+/// The result of [`Registry::verify_all`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
-    /// How many datasets.
+    /// The number of datasets that were verified.
     pub datasets: u64,
-    /// How many identifiers were recomputed.
+    /// The number of identifiers that were recomputed.
     pub identifiers: u64,
-    /// How many findings there are, those about the file included. 0: everything agrees.
+    /// The number of findings, including those about the file. 0 means that everything agrees.
     pub findings: u64,
-    /// What it cost.
+    /// The work that it took.
     pub work: VerifyWork,
 }
 
@@ -33,14 +33,15 @@ impl Verified {
 }
 
 impl Registry {
-    /// Checks the file once, and then verifies these datasets, or all if none are named. Shows a
-    /// [`Verification`] of the file if anything is wrong with it, and then one for each dataset.
-    /// Damage in one dataset does not hide the others. Nothing is locked while one is shown.
+    /// Checks the file once, and then verifies these datasets, or all of them if none is named.
+    /// Calls `show` with a [`Verification`] of the file if it has findings, and then with one for
+    /// each dataset. Damage in one dataset does not prevent the verification of others. No lock is
+    /// held while `show` runs.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`] before anything is verified; [`Error::Store`]: the registry was replaced,
-    /// or cannot be opened; what `show` returns. Damage is not an error.
+    /// [`Error::NoDataset`], before anything is verified; [`Error::Store`]: the registry was
+    /// replaced, or cannot be opened; the errors of `show`. Damage is not an error.
     pub fn verify_all<E: From<Error>>(
         &self,
         datasets: &[DatasetName],
@@ -111,7 +112,8 @@ impl Registry {
 
 fn of_impossible_name(name: &str) -> Verification {
     let mut findings = Findings::default();
-    let text = format!("a dataset is named {}, which no dataset can be", quoted(name));
+    let text =
+        format!("a dataset has the name {}, which is not a valid dataset name", quoted(name));
     findings.add(Code::File, None, None, text);
     Verification::new(None, 0, findings, VerifyWork::default())
 }

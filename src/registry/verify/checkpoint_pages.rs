@@ -6,7 +6,7 @@ use crate::model::{Checkpoint, GranuleId};
 use crate::registry::error::Result;
 use crate::store::{DatasetKey, Snapshot};
 
-/// Checkpoints that are read at once.
+/// The number of checkpoints in a page.
 const PAGE_CHECKPOINTS: u32 = 1_024;
 
 /// The stored checkpoints of a dataset, in canonical order.
@@ -14,23 +14,23 @@ pub(super) struct CheckpointPages<'read> {
     read: &'read Snapshot,
     dataset: DatasetKey,
     page: VecDeque<Checkpoint>,
-    /// The id after which the next page begins. `None`: there are no further pages.
+    /// The id after which the next page begins. `None` means that there are no further pages.
     after: Option<String>,
 }
 
 impl<'read> CheckpointPages<'read> {
-    /// Those after an id (`None`: from the first).
+    /// Begins after an id; `None` means at the first checkpoint.
     pub fn after(
         read: &'read Snapshot,
         dataset: DatasetKey,
         granule_id: Option<&GranuleId>,
     ) -> Self {
-        // No id is empty, so every id comes after the empty string.
+        // No id is empty, so every id is after the empty string.
         let after = granule_id.map_or("", GranuleId::as_str).to_owned();
         CheckpointPages { read, dataset, page: VecDeque::new(), after: Some(after) }
     }
 
-    /// The next one, which stays the next one. `None` after the last.
+    /// Returns the next checkpoint without taking it. `None` after the last one.
     pub fn peek(&mut self) -> Result<Option<&Checkpoint>> {
         if self.page.is_empty()
             && let Some(after) = self.after.take()
@@ -42,7 +42,7 @@ impl<'read> CheckpointPages<'read> {
         Ok(self.page.front())
     }
 
-    /// Takes the next one if its id is before this one (`None`: whatever its id).
+    /// Takes the next checkpoint if its id is before this one; `None` means whatever its id.
     pub fn next_before(&mut self, granule_id: Option<&str>) -> Result<Option<Checkpoint>> {
         let is_before = |next: &Checkpoint| {
             granule_id.is_none_or(|granule_id| next.granule_id.as_str() < granule_id)
@@ -50,7 +50,7 @@ impl<'read> CheckpointPages<'read> {
         Ok(if self.peek()?.is_some_and(is_before) { self.page.pop_front() } else { None })
     }
 
-    /// Takes the next one if it has this id.
+    /// Takes the next checkpoint if it has this id.
     pub fn next_at(&mut self, granule_id: &str) -> Result<Option<Checkpoint>> {
         let is_at = |next: &Checkpoint| next.granule_id.as_str() == granule_id;
         Ok(if self.peek()?.is_some_and(is_at) { self.page.pop_front() } else { None })

@@ -1,4 +1,4 @@
-//! Whether the checkpoints are those of the granules now held.
+//! Compares the checkpoints with the granules now held.
 
 use super::checkpoint_pages::CheckpointPages;
 use super::finding::readable;
@@ -6,9 +6,9 @@ use crate::model::{Checkpoint, Identifier};
 use crate::registry::error::Result;
 use crate::store::{self, DatasetKey, Snapshot};
 
-/// The comparison of a dataset's checkpoints with the granule rows, in the pass over these.
+/// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
 ///
-/// It ends with the first difference, since every later chain value differs as well.
+/// It ends at the first difference, since every later chain value differs as well.
 pub(super) struct Checkpoints<'read> {
     stored: CheckpointPages<'read>,
     last_agreeing: Option<Checkpoint>,
@@ -23,11 +23,11 @@ enum State {
 
 /// Which checkpoints agree.
 pub(super) enum Agreement {
-    /// All; this is the last. `None`: there are none.
+    /// All of them. The value is the last one; `None` means that there are no checkpoints.
     Full(Option<Checkpoint>),
-    /// Those up to this one, and not the next. `None`: not even the first.
+    /// Those up to this one, but not the next. `None` means that the first one does not agree.
     UpTo(Option<Checkpoint>),
-    /// They cannot be read.
+    /// The checkpoints cannot be read.
     Unreadable(store::Error),
 }
 
@@ -37,8 +37,8 @@ impl<'read> Checkpoints<'read> {
         Checkpoints { stored, last_agreeing: None, state: State::Agree }
     }
 
-    /// Compares with the next granule that a checkpoint belongs after: its chain, and how many
-    /// granules that has.
+    /// Compares the next checkpoint with the granule that it should follow: the chain up to that
+    /// granule, and the number of granules in the chain.
     pub fn compare(&mut self, granule_id: &str, chain: Identifier, granules: u64) -> Result<()> {
         if !matches!(self.state, State::Agree) {
             return Ok(());
@@ -53,7 +53,7 @@ impl<'read> Checkpoints<'read> {
         Ok(())
     }
 
-    /// Which agree, after the last granule.
+    /// Returns which checkpoints agree, after the last granule.
     pub fn finish(mut self) -> Result<Agreement> {
         if matches!(self.state, State::Agree) {
             match readable(self.stored.next_before(None))? {

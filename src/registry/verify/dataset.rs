@@ -13,21 +13,22 @@ use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
 use crate::store::{self, Begin, DatasetKey};
 
-/// Instances that are read at once.
+/// The number of instances in a page.
 const PAGE_INSTANCES: u32 = 4_096;
 
 impl Registry {
-    /// Recomputes every identifier of a dataset from its granule rows: those of its instances and of
-    /// its subsets; and checks its counts, dates and checkpoints. Nothing is repaired, and the file
-    /// is not checked: that is [`Registry::check_file`].
+    /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
+    /// its granule rows, and checks its counts, dates and checkpoints. Nothing is repaired.
+    /// [`Registry::check_file`] checks the file.
     ///
-    /// One pass over the granule rows ([`Sweep`]), and a second one over some of them if checkpoints
-    /// disagree. The memory is that of the history, not of the granules.
+    /// Costs one pass over the granule rows ([`Sweep`]), and a second one over some of them if
+    /// checkpoints disagree. The memory depends on the length of the history, not on the number of
+    /// granules.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Store`]: the registry was replaced, or cannot be opened. What
-    /// does not agree or cannot be read is not an error, but a finding.
+    /// [`Error::NoDataset`]; [`Error::Store`]: the registry was replaced, or cannot be opened.
+    /// Content that does not agree or cannot be read is not an error, but a finding.
     pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
         let verify = || {
             let read = self.read()?;
@@ -45,7 +46,7 @@ impl Registry {
     }
 }
 
-/// What the verification of one dataset works with.
+/// The state of the verification of one dataset.
 struct Pass<'a> {
     registry: &'a Registry,
     read: &'a store::Snapshot,
@@ -53,7 +54,7 @@ struct Pass<'a> {
     key: DatasetKey,
 }
 
-/// What the pass over the granule rows gave.
+/// The result of the pass over the granule rows.
 struct Swept {
     sweep: Sweep,
     selected: Selected,
@@ -141,7 +142,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The pass over the granule rows.
+    /// Makes the pass over the granule rows.
     fn sweep(&self, rows: &mut Rows<'_>, history: &[Stated], subsets: &Subsets) -> Result<Swept> {
         let ingests = history.iter().map(|stated| stated.counts.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);

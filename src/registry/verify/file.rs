@@ -1,13 +1,13 @@
-//! The check of the registry file, which is made once, however many datasets it has.
+//! The check of the registry file, which is made once, whatever the number of datasets.
 
 use super::finding::{Code, Finding, Findings, Verification, VerifyWork, readable};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 
 impl Registry {
-    /// Lets SQLite check the pages and indexes of the file, the second copies of what nothing else
-    /// could prove, and that every row belongs to something. Returns what it finds; nothing if the
-    /// file is sound. One pass over the file.
+    /// Makes SQLite check the pages and indexes of the file, the second copies of data that cannot
+    /// be recomputed, and that every row refers to rows that exist. Returns the findings, which are
+    /// empty if the file is sound. Costs one pass over the file.
     ///
     /// # Errors
     ///

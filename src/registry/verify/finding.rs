@@ -1,4 +1,4 @@
-//! What `verify` finds, and how findings with one cause become one.
+//! The findings of `verify`, and how findings with the same cause are combined.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -10,28 +10,29 @@ use crate::model::{DatasetName, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::store;
 
-/// What `verify` found out about a dataset, or about the registry file.
+/// The result of verifying a dataset, or the registry file.
 ///
 /// Its fields, in this order, are those of the rows of `verify` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// The dataset. `None`: the registry file, which belongs to all datasets.
+    /// The dataset. `None` means the registry file, which contains all datasets.
     pub dataset: Option<DatasetName>,
-    /// How many identifiers were recomputed: one for each instance, and one for each subset that was
-    /// cited. 0 if the granule rows cannot be read.
+    /// The number of identifiers that were recomputed: one for each instance, and one for each
+    /// subset that was cited. 0 if the granule rows cannot be read.
     pub identifiers: u64,
-    /// All that does not agree, instances first; at most [`Verification::MAX_MISMATCHES`], and
+    /// The findings, those about instances first: at most [`Verification::MAX_MISMATCHES`], and
     /// then one that counts the rest.
     pub mismatches: Vec<Finding>,
     /// Whether everything agrees.
     pub ok: bool,
-    /// What it cost.
+    /// The work that it took.
     #[serde(skip)]
     pub work: VerifyWork,
 }
 
 impl Verification {
-    /// How many mismatches are listed one by one: a file that is all wrong must not fill memory.
+    /// The greatest number of findings that are listed, so that a file that is completely wrong
+    /// does not fill memory.
     pub const MAX_MISMATCHES: usize = 10_000;
 
     pub(super) fn new(
@@ -45,16 +46,16 @@ impl Verification {
     }
 }
 
-/// What `verify` cost: counted, so that tests can hold it to its promise.
+/// The work that `verify` did, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VerifyWork {
-    /// Checks of the whole file.
+    /// The number of checks of the whole file.
     pub file_checks: u64,
-    /// Granule rows that were read.
+    /// The number of granule rows that were read.
     pub rows: u64,
-    /// Chain steps that were hashed.
+    /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// How often a pattern of a subset was tried on a granule id.
+    /// How many times a pattern of a subset was matched against a granule id.
     pub patterns_tried: u64,
 }
 
@@ -67,16 +68,18 @@ impl AddAssign for VerifyWork {
     }
 }
 
-/// One thing that does not agree, and where.
+/// A disagreement that `verify` found, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which kind of thing.
+    /// The kind of finding.
     pub code: Code,
-    /// The instance that it is about: the first, if it is about several.
+    /// The timestamp of the instance that it concerns, or of the first of several. `None` means
+    /// that it concerns no instance.
     pub timestamp: Option<Timestamp>,
-    /// The granule that it is about, or after which it is: the first, if it is about several.
+    /// The granule that it concerns or follows, or the first of several. `None` means that it
+    /// concerns no granule.
     pub granule: Option<String>,
-    /// What it is, in words.
+    /// The description.
     pub text: String,
 }
 
@@ -85,45 +88,45 @@ pub struct Finding {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Code {
-    /// The file itself: its pages, its indexes, the second copies of records, or rows that belong to
-    /// something that is missing.
+    /// The file itself: its pages, its indexes, the second copies of records, or rows that refer to
+    /// a row that does not exist.
     File,
     /// Something cannot be read at all.
     Unreadable,
-    /// The identifier of an instance is not that of its granule rows.
+    /// The identifier of an instance is not the one that its granule rows give.
     Identifier,
-    /// A count of an instance is not that of its granule rows.
+    /// A count of an instance is not the one that its granule rows give.
     Count,
     /// An instance was recorded before it took effect.
     Recorded,
-    /// A granule row has an id that no granule can have.
+    /// A granule row has an id that is not a valid granule id.
     GranuleId,
     /// A granule row has a date at which the dataset had no change.
     Date,
     /// Two holding periods of a granule overlap.
     Overlap,
-    /// A subset that was cited is not what was cited.
+    /// A subset no longer selects the granules that were cited.
     Subset,
-    /// A checkpoint is wrong, missing, or where none belongs; or the granule rows before it are not
-    /// those that it was computed from.
+    /// A checkpoint is wrong, missing, or misplaced; or the granule rows before it are not those
+    /// from which it was computed.
     Checkpoint,
     /// There are more findings than are listed.
     More,
 }
 
-/// The findings so far: at most [`Verification::MAX_MISMATCHES`], and how many more.
+/// The findings so far: at most [`Verification::MAX_MISMATCHES`], and the number of further ones.
 #[derive(Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
     more: u64,
-    /// Where the findings of a cause are in the list.
+    /// The positions in the list of the findings of each cause.
     causes: HashMap<(Code, String), Cause>,
 }
 
 struct Cause {
     listed: usize,
     last_listed: usize,
-    /// How many are not listed, and the last of them.
+    /// The number of findings that are not listed, and the last of them.
     others: u64,
     things: &'static str,
     last: String,
@@ -148,8 +151,8 @@ impl Findings {
         }
     }
 
-    /// Adds a finding that may have the cause of others: at most `limit` of one cause are listed,
-    /// and the last of these counts the other `things` and names the last one.
+    /// Adds a finding that may have the same cause as others. At most `limit` findings with one
+    /// cause are listed; the last of these counts the other `things` and names the last one.
     pub fn add_of_cause(
         &mut self,
         cause: String,
@@ -170,7 +173,7 @@ impl Findings {
                 known.last_listed = self.list.len();
                 self.push(finding);
             }
-            // So that memory is bounded where every row has a cause of its own.
+            // This bounds the memory if every row has a cause of its own.
             None if is_full => self.push(finding),
             None => {
                 let last_listed = self.list.len();
@@ -181,7 +184,7 @@ impl Findings {
         }
     }
 
-    /// Adds that something could not be read.
+    /// Adds the finding that something could not be read.
     pub fn add_unreadable(&mut self, what: &str, error: &store::Error) {
         self.add(Code::Unreadable, None, None, format!("{what}: {}", with_sources(error)));
     }
@@ -201,7 +204,7 @@ impl Findings {
         self.list
     }
 
-    /// Writes into the last listed finding of each cause how many others there are.
+    /// Adds the number of further findings to the last listed finding of each cause.
     fn settle_causes(&mut self) {
         for cause in std::mem::take(&mut self.causes).into_values() {
             match self.list.get_mut(cause.last_listed) {
@@ -216,11 +219,12 @@ impl Findings {
     }
 }
 
-/// What a question to the store gave: `Err` if the registry's content cannot be read.
+/// Separates the errors that concern the content of the registry: the inner `Err` means that the
+/// content cannot be read.
 ///
 /// # Errors
 ///
-/// What is not about the content: the registry was replaced, the work was stopped.
+/// Errors that do not concern the content: the registry was replaced, or the work was stopped.
 pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, store::Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -1,11 +1,11 @@
-//! Whether the instances of a history are what the granule rows give.
+//! Compares the instances of a history with the granule rows.
 
 use std::ops::Range;
 
 use super::finding::{Code, Findings};
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
 
-/// What the registry states about an instance, without its note.
+/// The stored values of an instance, without its note.
 pub(super) struct Stated {
     pub timestamp: Timestamp,
     pub identifier: Identifier,
@@ -22,7 +22,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// How many more the rows count than the history states; negative: fewer.
+    /// How many more granules the rows give than the history states. A negative number means fewer.
     fn minus(self, stated: Counted) -> Surplus {
         let minus = |counted: u64, stated: u64| counted as i64 - stated as i64;
         Surplus {
@@ -55,14 +55,14 @@ impl From<Instance> for Stated {
     }
 }
 
-/// What the granule rows give for each instance.
+/// The values that the granule rows give for each instance.
 pub(super) struct Recomputed {
     pub identifiers: Vec<Identifier>,
     pub counts: Vec<Counted>,
 }
 
-/// Compares the history with what the rows give. Consecutive instances that are off alike are one
-/// finding. `agrees_to` is the last checkpoint if every checkpoint agrees with the rows.
+/// Compares the history with the granule rows. Consecutive instances with the same deviation are
+/// one finding. `agrees_to` is the last checkpoint if every checkpoint agrees with the rows.
 pub(super) fn compare(
     history: &[Stated],
     recomputed: &Recomputed,
@@ -87,15 +87,17 @@ fn compare_identifiers(
     for (run, ()) in runs(history.len(), differs) {
         let first = &history[run.start];
         let mut text = format!(
-            "the identifier is {}, the granule rows give {}",
+            "the identifier is {}, but the granule rows give {}",
             first.identifier, recomputed.identifiers[run.start]
         );
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
-            text +=
-                &format!("; {} instances in a row disagree, the last is that of {last}", run.len());
+            text += &format!(
+                "; {} consecutive instances disagree, the last is that of {last}",
+                run.len()
+            );
         }
-        // The checkpoints are those of the latest instance.
+        // The checkpoints belong to the latest instance.
         if let Some(last) = agrees_to
             && run.end == history.len()
         {
@@ -107,14 +109,14 @@ fn compare_identifiers(
 }
 
 /// One row too few or too many changes the number held in each instance of its holding period, and
-/// the numbers ingested and deleted at its two ends: all that is one finding.
+/// the numbers ingested and deleted at its two ends. All of these are one finding.
 fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Findings) {
     let surplus = |number: usize| recomputed.counts[number].minus(history[number].counts);
     let held = |number: usize| Some(surplus(number).granules).filter(|granules| *granules != 0);
     for (run, granules) in runs(history.len(), held) {
         let (stated, counted) = (&history[run.start], recomputed.counts[run.start]);
         let mut text = format!(
-            "the history counts {} granules, the granule rows give {}",
+            "the history counts {} granules, but the granule rows give {}",
             stated.counts.granules, counted.granules
         );
         if run.len() > 1 {
@@ -122,7 +124,7 @@ fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Fi
             let (number, off) =
                 (granules.unsigned_abs(), if granules < 0 { "few" } else { "many" });
             text += &format!(
-                "; so {} instances in a row have {number} too {off}, the last is that of {last}",
+                "; so {} consecutive instances have {number} too {off}, the last is that of {last}",
                 run.len()
             );
         }
@@ -139,13 +141,13 @@ fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Fi
     for (run, _) in runs(history.len(), of_change) {
         let (stated, counted) = (&history[run.start], recomputed.counts[run.start]);
         let mut text = format!(
-            "the history counts {} granules ingested and {} deleted, the granule rows give {} and {}",
+            "the history counts {} granules ingested and {} deleted, but the granule rows give {} and {}",
             stated.counts.ingested, stated.counts.deleted, counted.ingested, counted.deleted
         );
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
             text += &format!(
-                "; {} instances in a row are off alike, the last is that of {last}",
+                "; {} consecutive instances have the same deviation, the last is that of {last}",
                 run.len()
             );
         }
@@ -156,7 +158,7 @@ fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Fi
 fn check_recorded(history: &[Stated], findings: &mut Findings) {
     let too_early = |number: usize| {
         let stated = &history[number];
-        // A clock that was behind the last change stamps a microsecond after that.
+        // If the clock was behind the last change, a change is stamped one microsecond after that.
         let before = number.checked_sub(1).map(|before| history[before].timestamp);
         let was_stamped_next = before.and_then(Timestamp::next) == Some(stated.timestamp);
         (stated.recorded < stated.timestamp && !was_stamped_next).then_some(())
@@ -166,14 +168,16 @@ fn check_recorded(history: &[Stated], findings: &mut Findings) {
         let mut text = format!("recorded {}, before it took effect", first.recorded);
         if run.len() > 1 {
             let last = history[run.end - 1].timestamp;
-            text +=
-                &format!("; so are {} instances in a row, the last is that of {last}", run.len());
+            text += &format!(
+                "; so are {} consecutive instances, the last is that of {last}",
+                run.len()
+            );
         }
         findings.add(Code::Recorded, Some(first.timestamp), None, text);
     }
 }
 
-/// The runs of consecutive numbers that have one and the same key.
+/// The runs of consecutive numbers with the same key.
 fn runs<K: PartialEq>(length: usize, key: impl Fn(usize) -> Option<K>) -> Vec<(Range<usize>, K)> {
     let mut runs: Vec<(Range<usize>, K)> = Vec::new();
     for number in 0..length {

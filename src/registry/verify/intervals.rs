@@ -1,4 +1,4 @@
-//! Between which checkpoints the granule rows differ.
+//! Finds the checkpoints between which the granule rows differ.
 
 use super::checkpoint_pages::CheckpointPages;
 use super::finding::{Code, Finding, Findings};
@@ -9,17 +9,17 @@ use crate::registry::error::Result;
 use crate::registry::handle::Work;
 use crate::store::{Begin, DatasetKey, Snapshot};
 
-/// Intervals and checkpoints that are listed one by one.
+/// The number of intervals and checkpoints that are listed one by one.
 const MAX_LISTED: usize = 10;
 
-/// Finds which checkpoints are wrong, missing, or where none belongs, and between which of them the
-/// granule rows are not those that the checkpoints were computed from.
+/// Finds the checkpoints that are wrong, missing or misplaced, and those between which the granule
+/// rows are not the ones from which the checkpoints were computed.
 ///
-/// A pass over the granules now held, from the last checkpoint that agrees on. A chain can be resumed
-/// at every checkpoint, so each interval between two of them is compared by itself: where the chain
-/// resumed at one checkpoint gives the next one, the rows between them are what they were.
-/// `rows_agree` says that the rows give the identifier of the latest instance; then they are what
-/// they should be, and every checkpoint that differs is itself wrong.
+/// Costs a pass over the granules now held that follow the last checkpoint that agrees. A chain can
+/// be resumed at every checkpoint, so each interval between two of them is compared independently:
+/// if the chain that is resumed at one checkpoint gives the next one, the rows between them are
+/// unchanged. `rows_agree` states that the rows give the identifier of the latest instance; then
+/// the rows are correct, and every checkpoint that differs is itself wrong.
 pub(super) fn search(
     read: &Snapshot,
     dataset: DatasetKey,
@@ -59,10 +59,10 @@ pub(super) fn search(
 
 /// A chain that was resumed at a checkpoint.
 struct Line {
-    /// The id of the checkpoint. `None`: the chain of no granules.
+    /// The id of the checkpoint. `None` means the beginning of the chain.
     after: Option<GranuleId>,
     chain: Chain,
-    /// How many granules the rows have up to there.
+    /// The number of granules in the rows up to there.
     granules: u64,
 }
 
@@ -76,8 +76,8 @@ impl Line {
     }
 }
 
-/// A checkpoint that the line before it does not give: it is wrong itself, or the rows before it
-/// are. Which of the two, the next checkpoint tells.
+/// A checkpoint that the line before it does not give: either it is wrong, or the rows before it
+/// are. The next checkpoint decides which.
 struct Suspect {
     checkpoint: Checkpoint,
     expected: Identifier,
@@ -90,9 +90,10 @@ struct Search<'read> {
     rows_agree: bool,
     base: Line,
     suspect: Option<Suspect>,
-    /// How many granules were held so far, by the rows.
+    /// The number of granules held so far, according to the rows.
     granules: u64,
-    /// How many more the checkpoints count, as far as it was found already. `None`: not known.
+    /// How many more granules the checkpoints count, as far as it has been found. `None` means that
+    /// it is not known.
     surplus: Option<i64>,
     steps: u64,
     findings: Findings,
@@ -128,7 +129,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Compares a checkpoint with the lines that lead to it.
+    /// Compares a checkpoint with the lines that end at it.
     fn compare(&mut self, checkpoint: Checkpoint) {
         let agrees_with_base = self.base.chain.identifier() == checkpoint.chain;
         if self.rows_agree && !agrees_with_base {
@@ -155,7 +156,7 @@ impl Search<'_> {
         }
     }
 
-    /// Reports the rows before a suspect, and goes on with the line that resumes at it.
+    /// Reports the rows before a suspect, and continues with the line that resumes at it.
     fn refuse_interval(&mut self, suspect: Suspect) {
         let Suspect { checkpoint, line, .. } = suspect;
         let between = match &self.base.after {
@@ -171,7 +172,7 @@ impl Search<'_> {
             .map(|(counted, surplus)| counted - surplus - self.base.granules as i64);
         let text = match counted_between {
             Some(counted) if counted == rows as i64 => format!(
-                "{between} the registry has other granules than the checkpoint was computed from, and as many: {rows}"
+                "{between} the registry has other granules than the checkpoint was computed from, in the same number: {rows}"
             ),
             Some(counted) => format!(
                 "{between} the registry has {rows} granules where the checkpoint counts {counted}"
@@ -187,7 +188,7 @@ impl Search<'_> {
 
     fn refuse_chain(&mut self, checkpoint: &Checkpoint, expected: Identifier) {
         let text = format!(
-            "the checkpoint after this granule is {}, the granule rows give {expected}",
+            "the checkpoint after this granule is {}, but the granule rows give {expected}",
             checkpoint.chain
         );
         self.add("chain", checkpoint.granule_id.as_str(), text);
@@ -202,7 +203,7 @@ impl Search<'_> {
             Some(known) if known == surplus => {}
             Some(known) => {
                 let text = format!(
-                    "the checkpoint after this granule counts {counted} granules, its chain has {}",
+                    "the checkpoint after this granule counts {counted} granules, but its chain has {}",
                     self.granules as i64 + known
                 );
                 self.add("count", checkpoint.granule_id.as_str(), text);
@@ -210,8 +211,8 @@ impl Search<'_> {
         }
     }
 
-    /// A checkpoint after a granule that no row holds. If its chain is that of the rows before it and
-    /// this granule, the row of just this granule was lost.
+    /// Reports a checkpoint after a granule that is not held. If its chain is that of the rows
+    /// before it and of this granule, exactly the row of this granule was lost.
     fn refuse_not_held(&mut self, checkpoint: Checkpoint) {
         let granule_id = checkpoint.granule_id.as_str();
         if !is_checkpoint(granule_id) {
@@ -246,7 +247,7 @@ impl Search<'_> {
         self.suspect.as_ref().is_some_and(|suspect| gives(&suspect.line.chain))
     }
 
-    /// Compares what follows the last checkpoint with the identifier of the latest instance.
+    /// Compares the rows after the last checkpoint with the identifier of the latest instance.
     fn finish(mut self, latest: Identifier) -> Result<(Findings, u64)> {
         while let Some(checkpoint) = self.stored.next_before(None)? {
             self.refuse_not_held(checkpoint);

@@ -1,13 +1,13 @@
-//! Recomputing everything: does the registry still agree with itself?
+//! Recomputes everything, to check that the registry is consistent.
 //!
 //! The file is checked once ([`Registry::check_file`](super::Registry::check_file)), and then each
 //! dataset in one pass over its granule rows ([`Registry::verify`](super::Registry::verify));
-//! [`Registry::verify_all`](super::Registry::verify_all) does both. Nothing is repaired, and nothing
-//! that can still be read is left out because something else cannot.
+//! [`Registry::verify_all`](super::Registry::verify_all) does both. Nothing is repaired, and
+//! nothing that can still be read is left out because something else cannot.
 //!
-//! One cause has one finding, or a few: a lost granule row changes every later identifier and every
-//! later checkpoint, so runs of instances that disagree are one finding, and a second pass, made only
-//! where checkpoints disagree, resumes at each of them to find the interval that differs.
+//! One cause gives one finding, or a few. Since a lost granule row changes every later identifier
+//! and every later checkpoint, a run of instances that disagree is one finding; if checkpoints
+//! disagree, a second pass resumes at each of them to find the interval that differs.
 
 mod all;
 mod checkpoint_pages;

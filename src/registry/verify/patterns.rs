@@ -1,22 +1,24 @@
-//! Which of many patterns match an id, where the ids are in canonical order.
+//! Finds the patterns that match an id, out of many, for ids in canonical order.
 
 use std::collections::BTreeMap;
 
 use crate::model::Pattern;
 
-/// Different patterns, each with the numbers of those who use it.
+/// Different patterns, each with the numbers of its users.
 ///
-/// Each is tried once on an id, however many use it, and only on ids that begin with its literal
-/// prefix: since the ids are in canonical order, those patterns are found as in a merge. So the cost
-/// for each id grows with the patterns whose prefix it has, and not with all.
+/// Each pattern is tried once on an id, however many users it has, and only on ids that begin with
+/// its literal prefix. Since the ids are in canonical order, these patterns are found as in a
+/// merge. So the cost for each id depends on the number of patterns whose prefix it has, and not on
+/// the number of all patterns.
 pub(super) struct Patterns {
-    /// By prefix.
+    /// The patterns, sorted by prefix.
     entries: Vec<Entry>,
-    /// The first entry whose prefix may be that of a later id only.
+    /// The index of the first entry whose prefix only later ids can have.
     next: usize,
-    /// The entries whose prefix the last id has. Each prefix begins with the one before it.
+    /// The indices of the entries whose prefix the last id has. Each prefix begins with the one
+    /// before.
     active: Vec<usize>,
-    /// How often a pattern was tried on an id.
+    /// How many times a pattern was tried on an id.
     pub tried: u64,
 }
 
@@ -27,18 +29,18 @@ struct Entry {
     users: Vec<usize>,
 }
 
-/// What a pattern has between its literal prefix and its literal suffix.
+/// The middle of a pattern, between its literal prefix and its literal suffix.
 enum Between {
     Nothing,
-    /// Stars, with these strings between them. Looking for the strings one after the other took a
-    /// tenth of the time of the pattern.
+    /// Stars, with these strings between them. Searching for the strings one after the other took a
+    /// tenth of the time of matching the pattern.
     Stars(Vec<String>),
     /// Something else: the whole pattern is tried.
     Other(Pattern),
 }
 
 impl Patterns {
-    /// Patterns, each with the number of one who uses it.
+    /// Collects patterns, each with the number of one of its users.
     pub fn of<'a>(patterns: impl Iterator<Item = (&'a Pattern, usize)>) -> Self {
         let mut users: BTreeMap<&Pattern, Vec<usize>> = BTreeMap::new();
         for (pattern, user) in patterns {
@@ -50,7 +52,7 @@ impl Patterns {
         Patterns { entries, next: 0, active: Vec::new(), tried: 0 }
     }
 
-    /// Those who use a pattern that matches the id, ascending, each once. The ids must be in
+    /// The users of all patterns that match the id, ascending, each once. The ids must be passed in
     /// canonical order.
     pub fn users_of(&mut self, granule_id: &str) -> Vec<usize> {
         self.advance_to(granule_id);
@@ -73,7 +75,8 @@ impl Patterns {
         while let Some(entry) = self.entries.get(self.next)
             && entry.prefix.as_str() <= granule_id
         {
-            // A prefix before this id that is not one of it is a prefix of no later id.
+            // A prefix that sorts before this id without being its prefix is not a prefix of any
+            // later id.
             if has_prefix(entry) {
                 self.active.push(self.next);
             }
@@ -87,7 +90,7 @@ impl Entry {
         let text = pattern.as_str();
         let prefix = &text[..text.find(['*', '?', '[']).unwrap_or(text.len())];
         let rest = &text[prefix.len()..];
-        // A set ends with a bracket, which is literal elsewhere.
+        // If there are sets, the last one ends at a bracket; otherwise brackets are literal.
         let ends: &[char] = if rest.contains('[') { &['*', '?', ']'] } else { &['*', '?'] };
         let suffix = &rest[rest.rfind(ends).map_or(rest.len(), |last| last + 1)..];
         let between = match &rest[..rest.len() - suffix.len()] {
@@ -107,7 +110,7 @@ impl Entry {
         let Some(mut rest) = rest.strip_suffix(self.suffix.as_str()) else { return false };
         match &self.between {
             Between::Nothing => rest.is_empty(),
-            // The first place of each string leaves most room for the others.
+            // The first occurrence of each string leaves the most room for the others.
             Between::Stars(strings) => strings.iter().all(|string| match rest.find(string) {
                 Some(at) => {
                     rest = &rest[at + string.len()..];

@@ -1,4 +1,4 @@
-//! Whether the granule rows can be those of the history, and what they count.
+//! Checks the granule rows against the dates of the history, and counts them.
 
 use std::ops::Range;
 
@@ -7,18 +7,19 @@ use super::history::{Counted, Stated};
 use crate::model::{GranuleId, Timestamp, quoted};
 use crate::store::Period;
 
-/// The check of a dataset's granule rows, one by one in the order of id and time.
+/// The check of a dataset's granule rows, one by one in order of id and time.
 pub(super) struct Rows<'history> {
-    /// How many were read.
+    /// The number of rows that were read.
     pub count: u64,
-    /// How many granules the latest instance holds, of those read so far.
+    /// How many of the granules read so far the latest instance holds.
     pub held_latest: u64,
-    /// What was found in them.
+    /// The findings.
     pub findings: Findings,
     history: &'history [Stated],
     ingested: Vec<u64>,
     deleted: Vec<u64>,
-    /// How many more granules an instance holds than the one before it; one more than instances.
+    /// How many more granules each instance holds than the one before it. It has one element more
+    /// than there are instances.
     held_more: Vec<i64>,
     /// The granule of the last row, and the instance at which its holding period ends.
     previous: Option<(Vec<u8>, usize)>,
@@ -38,8 +39,8 @@ impl<'history> Rows<'history> {
         }
     }
 
-    /// The granule of the next row, and the numbers of the instances that hold it. `None` if its id
-    /// cannot be one.
+    /// The granule of the next row, and the numbers of the instances that hold it. `None` means
+    /// that its id is not valid.
     pub fn held<'row>(&mut self, period: Period<'row>) -> Option<(&'row str, Range<usize>)> {
         self.count += 1;
         let granule_id = match std::str::from_utf8(period.granule_id) {
@@ -64,7 +65,7 @@ impl<'history> Rows<'history> {
         self.previous.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// What the rows count, for each instance.
+    /// The counts for each instance, according to the rows.
     pub fn counted(&self) -> Vec<Counted> {
         let mut held = 0;
         let rows = self.held_more.iter().zip(&self.ingested).zip(&self.deleted);
@@ -79,8 +80,8 @@ impl<'history> Rows<'history> {
         self.history.binary_search_by_key(&micros, |stated| stated.timestamp.as_micros())
     }
 
-    /// The instances during which a row says that its granule was held; finds dates at which there
-    /// was no change.
+    /// The instances during which a granule was held according to its row. Reports dates at which
+    /// there was no change.
     fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
         let begins = self.number(period.ingested);
         match begins {
@@ -100,7 +101,7 @@ impl<'history> Rows<'history> {
         start..ends.unwrap_or_else(|next| next).max(start)
     }
 
-    /// The span without what the granule's row before it covers already.
+    /// The span without the instances that the previous row of the same granule covers.
     fn without_overlap(&mut self, granule_id: &str, span: Range<usize>) -> Range<usize> {
         let mut start = span.start;
         match &mut self.previous {
@@ -117,14 +118,14 @@ impl<'history> Rows<'history> {
         }
         if start > span.start {
             let at = self.history.get(span.start).map(|stated| stated.timestamp);
-            self.add(Code::Overlap, at, granule_id, "held twice at once".to_owned());
+            self.add(Code::Overlap, at, granule_id, "held twice at the same time".to_owned());
         }
         start..span.end.max(start)
     }
 
     fn refuse_id(&mut self, bytes: &[u8]) {
         let granule_id = String::from_utf8_lossy(bytes);
-        self.add(Code::GranuleId, None, &granule_id, "no granule can have this id".to_owned());
+        self.add(Code::GranuleId, None, &granule_id, "this is not a valid granule id".to_owned());
     }
 
     fn refuse_date(&mut self, granule_id: &str, what: &str, micros: i64) {
@@ -135,7 +136,7 @@ impl<'history> Rows<'history> {
         self.add(Code::Date, timestamp, granule_id, text);
     }
 
-    /// Rows with the same problem at the same time are one finding.
+    /// Adds a finding; rows with the same problem at the same time are one finding.
     fn add(&mut self, code: Code, timestamp: Option<Timestamp>, granule_id: &str, text: String) {
         let cause = format!("{text} {timestamp:?}");
         let granule = Some(granule_id.to_owned());

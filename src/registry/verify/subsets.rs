@@ -1,4 +1,4 @@
-//! Whether the subsets that were cited are still what was cited.
+//! Checks that subsets still select the granules that were cited.
 
 use std::ops::Range;
 use std::thread::Scope;
@@ -11,22 +11,23 @@ use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset, Timestamp, 
 use crate::registry::error::{Error, Result};
 use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
 
-/// Granules that are looked up at once.
+/// The number of granules that are looked up at once.
 const PAGE_ROWS: u32 = 1_024;
 
-/// Subsets that are listed one by one where all are off by the same number of granules.
+/// The number of subsets that are listed one by one if all have the same number of granules too
+/// many or too few.
 const MAX_LISTED: usize = 3;
 
-/// The subsets of a dataset: those of patterns, which are checked in the pass over the granule rows,
-/// and those that name their granules, which are looked up.
+/// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
+/// rows, and those that name their granules, which are looked up.
 #[derive(Default)]
 pub(super) struct Subsets {
-    /// By criteria, and then by timestamp.
+    /// The subsets with patterns, by criteria and then by timestamp.
     by_pattern: Vec<Subset>,
     named: Vec<(SubsetKey, Subset)>,
 }
 
-/// What the granule rows give for a subset.
+/// The values that the granule rows give for a subset.
 struct Recomputed {
     identifier: Identifier,
     granules: u64,
@@ -34,33 +35,34 @@ struct Recomputed {
 
 type NoCheckpoint = fn(&str, Identifier, u64) -> Result<()>;
 
-/// The pass over the granule rows for the subsets of patterns: one sweep, as over a history, in
-/// which each subset is an instance.
+/// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
+/// which each subset takes the place of an instance.
 pub(super) struct Selecting<'scope, 'env> {
     hashing: Hashing<'scope, 'env, NoCheckpoint>,
     patterns: Patterns,
-    /// For each criteria the numbers of its subsets.
+    /// For each distinct criteria, the numbers of its subsets.
     subsets: Vec<Range<usize>>,
     /// The timestamp of each subset.
     timestamps: Vec<i64>,
     /// All timestamps, ascending.
     sorted: Vec<i64>,
-    /// How many more granules a subset has than the one before it.
+    /// How many more granules each subset has than the one before it.
     more: Vec<i64>,
-    /// The last id, and until when the periods read so far hold it.
+    /// The last id, and the end of the periods read so far in which it is held.
     granule_id: String,
     until: i64,
-    /// The criteria that select the last id. `None`: its patterns have not been tried.
+    /// The criteria that select the last id. `None` means that the patterns have not been tried on
+    /// it.
     criteria: Option<Vec<usize>>,
 }
 
-/// What the pass over the granule rows gave.
+/// The result of the pass over the granule rows.
 #[derive(Default)]
 pub(super) struct Selected {
     recomputed: Vec<Recomputed>,
-    /// Steps that were hashed.
+    /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// How often a pattern was tried on an id.
+    /// How many times a pattern was tried on an id.
     pub patterns_tried: u64,
 }
 
@@ -75,7 +77,7 @@ impl Subsets {
         Subsets { by_pattern, named }
     }
 
-    /// How many there are.
+    /// The number of subsets.
     pub fn count(&self) -> u64 {
         (self.by_pattern.len() + self.named.len()) as u64
     }
@@ -111,8 +113,8 @@ impl Subsets {
         }
     }
 
-    /// What does not agree, where `selected` is what the whole pass gave. `None`: the granule rows
-    /// cannot be read.
+    /// The findings, given the result of the whole pass. `None` means that the granule rows cannot
+    /// be read.
     pub fn compare(
         &self,
         read: &Snapshot,
@@ -143,7 +145,7 @@ impl Subsets {
             let known = history.binary_search_by_key(&subset.timestamp, |stated| stated.timestamp);
             if known.is_err() {
                 add(&mut findings, "no instance".to_owned(), subset, |name| {
-                    format!("{name} is of an instance that the history does not have")
+                    format!("{name} belongs to an instance that the history does not have")
                 });
             }
         }
@@ -171,7 +173,7 @@ impl Selecting<'_, '_> {
         }
         let patterns = &mut self.patterns;
         let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
-        // Subsets side by side that all select the granule are hashed side by side.
+        // Consecutive subsets that all select the granule are hashed together.
         let mut span = 0..0;
         for &criteria in &*criteria {
             let subsets = self.subsets[criteria].clone();
@@ -190,7 +192,7 @@ impl Selecting<'_, '_> {
         hold(&mut self.hashing, &mut self.more, granule_id, span)
     }
 
-    /// What the rows gave, after the last.
+    /// The result, after the last row.
     pub fn finish(self) -> Result<Selected> {
         let sweep = self.hashing.finish()?;
         let mut granules = 0;
@@ -198,7 +200,7 @@ impl Selecting<'_, '_> {
             granules += more;
             Recomputed { identifier, granules: granules.unsigned_abs() }
         });
-        // A sweep over nothing has an identifier too.
+        // A sweep over no instances still returns one identifier.
         let recomputed = recomputed.take(self.timestamps.len()).collect();
         Ok(Selected { recomputed, steps: sweep.steps(), patterns_tried: self.patterns.tried })
     }
@@ -225,7 +227,8 @@ fn patterns(subset: &Subset) -> &[Pattern] {
     }
 }
 
-/// The identifier of the granules that a subset names; finds those that were not held.
+/// Computes the identifier of the granules that a subset names, and reports those that were not
+/// held.
 fn identify_named(
     read: &Snapshot,
     dataset: DatasetKey,
@@ -239,7 +242,7 @@ fn identify_named(
     loop {
         let page = read.named_after(dataset, key, at, &after, PAGE_ROWS)?;
         for (named, held) in &page {
-            // Held twice at once: a finding of its own.
+            // The granule is held twice at the same time, which is a finding of its own.
             if named.as_str() == after {
                 continue;
             }
@@ -256,7 +259,7 @@ fn identify_named(
     }
 }
 
-/// A granule that many subsets name is one finding.
+/// Reports a granule that was not held. If many subsets name it, that is one finding.
 fn refuse_not_held(granule_id: &GranuleId, at: Timestamp, findings: &mut Findings) {
     let text = format!("a subset names this granule, which was not held at {at}");
     let of_instance = format!("one of the instance of {at}");
@@ -277,21 +280,25 @@ fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
     match (has_identifier, has_granules) {
         (true, true) => {}
         (false, true) => add(findings, cause, subset, |name| {
-            format!("{name} has another identifier by its granule rows, {identifier}")
+            format!("{name} has another identifier according to the granule rows, {identifier}")
         }),
         (true, false) => add(findings, cause, subset, |name| {
-            format!("{name} counts {} granules, the granule rows give {granules}", subset.granules)
+            format!(
+                "{name} counts {} granules, but the granule rows give {granules}",
+                subset.granules
+            )
         }),
         (false, false) => add(findings, cause, subset, |name| {
             format!(
-                "{name} counts {} granules, the granule rows give {granules}, and the identifier {identifier}",
+                "{name} counts {} granules, but the granule rows give {granules} and the identifier {identifier}",
                 subset.granules
             )
         }),
     }
 }
 
-/// Subsets that are off alike are a few findings: one lost granule row is in many subsets.
+/// Adds a finding; subsets with the same deviation are listed as a few findings, since one lost
+/// granule row can be in many subsets.
 fn add(findings: &mut Findings, cause: String, subset: &Subset, text: impl FnOnce(&str) -> String) {
     let name = name(subset);
     findings.add_of_cause(cause, MAX_LISTED, ("subsets", &name), || Finding {

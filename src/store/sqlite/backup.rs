@@ -1,4 +1,4 @@
-//! A copy of a registry as it is at one moment, while others read and write it.
+//! A copy of a registry in one consistent state, made while others read and write it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,21 +19,21 @@ const STEP_PAGES: i32 = 4_096;
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Copies the state that a connection sees into a temporary file beside `target`, where no file
-/// exists yet. `progress` is called with the pages copied and the pages in total.
+/// exists yet. `progress` is called with the number of pages copied and the total number of pages.
 ///
-/// Within a transaction the copy is of the state that the transaction sees, if it has begun to read.
+/// In a transaction that has begun to read, the copy is of the state that the transaction sees.
 ///
 /// # Errors
 ///
-/// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`], what reading may return; [`Error::Interrupted`]: `progress`
-/// returned `Break`.
+/// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`], and the errors of reading;
+/// [`Error::Interrupted`]: `progress` returned `Break`.
 pub fn copy_beside(
     source: &Connection,
     target: &Path,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<TemporaryRegistry> {
-    // Before the file that SQLite may have created there is found.
+    // Checked first: otherwise a file that SQLite created there would be reported as existing.
     reserved::check(target)?;
     if target.symlink_metadata().is_ok() {
         return Err(Error::Exists);
@@ -56,7 +56,7 @@ pub(super) fn fill(
     Ok(copy.close().map_err(|(_, error)| error)?)
 }
 
-/// Copies the state that a connection sees into another database, which is replaced.
+/// Copies the state that a connection sees into another database, whose content is replaced.
 pub(super) fn copy_into(
     source: &Connection,
     copy: &mut Connection,

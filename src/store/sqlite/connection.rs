@@ -1,4 +1,4 @@
-//! Connections: flags, pragmas, limits.
+//! Database connections: their flags, pragmas and limits.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,38 +9,39 @@ use rusqlite::{Connection, OpenFlags};
 use super::limits::{CACHE_KIB, LIMITS, MEMORY_BYTES};
 use super::{Result, files};
 
-/// What a registry is opened for.
+/// Whether a registry is opened for reading or for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Only to read: also where nothing can be written. A read never changes the file.
+    /// For reading only, which is also possible where nothing can be written. A read never changes
+    /// the file.
     Read,
-    /// To read and to write.
+    /// For reading and writing.
     Write,
 }
 
-/// How long a writer waits for another by default.
+/// How long a writer waits for another writer by default.
 pub const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Limits the memory that all SQLite connections of this process may use together, once and for all:
-/// for a program that does nothing else.
+/// Limits the memory that all SQLite connections of this process may use together. The limit cannot
+/// be raised again, so this is for a program that uses SQLite for nothing else.
 ///
-/// A limit on the length of a value alone does not do this: to find a row of a table WITHOUT ROWID,
-/// SQLite reads the rows that it compares with whole, however long. (A granule id of 100 MB cost
+/// Limiting the length of a value is not enough: to find a row of a WITHOUT ROWID table, SQLite
+/// reads each row that it compares completely, whatever its length. (A granule id of 100 MB used
 /// 100 MB.)
 pub fn limit_memory() -> Result<()> {
     let connection = Connection::open_in_memory()?;
     Ok(connection.pragma_update(None, "hard_heap_limit", MEMORY_BYTES)?)
 }
 
-/// Opens a database file that exists, for reading and writing where that is possible.
+/// Opens an existing database file, for reading and writing where that is possible.
 ///
-/// The connection is not configured yet. Nothing has been read from the file.
+/// The connection is not configured yet, and nothing has been read from the file.
 pub(super) fn open(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(files::canonical(path)?, flags)?)
 }
 
-/// Opens a database file for reading without locks, which nobody may change meanwhile.
+/// Opens a database file for reading without locks. The file must not change while it is open.
 pub(super) fn open_immutable(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -55,31 +56,31 @@ pub(super) fn open_in_memory() -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens an empty database in a temporary file without a name, in the directory for temporary files.
+/// Opens an empty database in an unnamed temporary file, in the directory for temporary files.
 pub(super) fn open_temporary() -> Result<Connection> {
     let connection = Connection::open("")?;
     configure(&connection, Duration::ZERO)?;
     Ok(connection)
 }
 
-/// Sets what every connection needs before it reads rows.
+/// Applies the settings that every connection needs before it reads rows.
 ///
-/// This reads the schema, since SQLite sets the size of the cache only after that.
+/// This reads the schema, since SQLite sets the size of the cache only after reading it.
 pub(super) fn configure(connection: &Connection, busy_wait: Duration) -> Result<()> {
     connection.busy_timeout(busy_wait)?;
-    // `rarray`, by which a statement takes a list of ids.
+    // Provides `rarray`, which passes a list of ids to a statement.
     rusqlite::vtab::array::load_module(connection)?;
-    // A file from a stranger runs nothing: no triggers, no views, no functions with side effects.
+    // An untrusted file must not run code: no triggers, no views, no functions with side effects.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
-    // Without it a statement is prepared anew whenever a bound value changes, to look for a better
-    // plan; ours have one plan only.
+    // Without it, SQLite prepares a statement again whenever a bound value changes, to look for a
+    // better plan. The statements of the store have only one plan each.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    // A truncated file that is mapped into memory ends the process (SIGBUS); a read reports it.
+    // If a mapped file is truncated, the process is killed (SIGBUS); a read returns an error.
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -90,10 +91,11 @@ pub(super) fn configure(connection: &Connection, busy_wait: Duration) -> Result<
     Ok(())
 }
 
-/// Closes a connection, after everything in the `-wal` file has been moved into the database.
+/// Closes a connection after a checkpoint has moved the content of the `-wal` file into the
+/// database.
 ///
-/// Closing alone moves it too, but does not report whether that failed, and a database without its
-/// `-wal` file is not whole.
+/// Closing a connection runs a checkpoint too, but does not report whether it failed, and a
+/// database without its `-wal` file is incomplete.
 pub(super) fn close(connection: Connection) -> Result<()> {
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -103,7 +105,7 @@ pub(super) fn close(connection: Connection) -> Result<()> {
     Ok(connection.close().map_err(|(_, error)| error)?)
 }
 
-/// The absolute path as a URI that asks SQLite for no locks (sqlite.org/uri.html).
+/// The absolute path as a URI that makes SQLite use no locks (sqlite.org/uri.html).
 fn immutable_uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {
@@ -123,15 +125,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_any_characters_makes_a_uri() {
+    fn a_path_with_any_characters_becomes_a_uri() {
         assert_eq!(
             immutable_uri(Path::new("/a b/x?y#z%.db")),
             "file:/a%20b/x%3fy%23z%25.db?immutable=1"
         );
     }
 
-    /// One number in the header of a file, which is also one flipped bit, made SQLite cache
-    /// gigabytes: with the limit on memory, a registry of 97 MB could not be read.
+    /// One flipped bit in the cache size in a file's header made SQLite cache gigabytes: with the
+    /// memory limit, a registry of 97 MB could not be read.
     #[test]
     fn the_file_does_not_decide_how_much_memory_its_pages_get() {
         let directory = tempfile::tempdir().unwrap();
@@ -150,7 +152,7 @@ mod tests {
         let configured = open(&path).unwrap();
         configure(&configured, BUSY_WAIT).unwrap();
         assert_eq!(size(&configured), -CACHE_KIB);
-        // Another connection changes the schema, and this one reads it anew.
+        // Another connection changes the schema, so this one reads it again.
         plain.execute_batch("CREATE TABLE u (x)").unwrap();
         configured.execute_batch("SELECT * FROM u").unwrap();
         assert_eq!(size(&configured), -CACHE_KIB);

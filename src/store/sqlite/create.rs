@@ -1,4 +1,4 @@
-//! New registries.
+//! Creating new registries.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use rusqlite::Connection;
 use super::{Result, connection, files, migrate};
 use crate::disk::{self, AtomicFile, reserved};
 
-/// A registry in a temporary file beside its target, which appears there once it is whole.
+/// A registry in a temporary file beside its target, which is renamed to the target when complete.
 ///
-/// Dropped before that, it is removed. Connections to it must be closed first.
+/// If it is dropped before that, it is removed. Connections to it must be closed first.
 pub struct TemporaryRegistry {
     file: AtomicFile,
 }
@@ -20,8 +20,11 @@ impl TemporaryRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Orphaned`](crate::store::Error::Orphaned), [`Error::Exists`](crate::store::Error::Exists): a file of a registry is there. [`Error::ReservedName`](crate::store::Error::ReservedName),
-    /// [`Error::PathTooLong`](crate::store::Error::PathTooLong), [`Error::Io`](crate::store::Error::Io): no registry can be created there.
+    /// [`Error::Orphaned`](crate::store::Error::Orphaned),
+    /// [`Error::Exists`](crate::store::Error::Exists): there is already a file of a registry.
+    /// [`Error::ReservedName`](crate::store::Error::ReservedName),
+    /// [`Error::PathTooLong`](crate::store::Error::PathTooLong),
+    /// [`Error::Io`](crate::store::Error::Io): no registry can be created there.
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Connection, Self)> {
         let temporary = TemporaryRegistry::without_bytes(target)?;
         let mut connection = connection::open(temporary.path())?;
@@ -31,14 +34,14 @@ impl TemporaryRegistry {
         Ok((connection, temporary))
     }
 
-    /// Creates a file without bytes beside `target`, where no file exists yet.
+    /// Creates an empty file beside `target`, where no file exists yet.
     pub(super) fn without_bytes(target: &Path) -> Result<Self> {
         reserved::check(target)?;
         files::check_is_free(target)?;
         TemporaryRegistry::beside(target)
     }
 
-    /// Creates a file without bytes beside `target`, whatever is there.
+    /// Creates an empty file beside `target`, whether or not a file exists there.
     pub(super) fn beside(target: &Path) -> Result<Self> {
         if let Ok(directory) = disk::directory_of(target).canonicalize() {
             files::check_length(&directory.join(target.file_name().unwrap_or_default()))?;
@@ -60,16 +63,16 @@ impl TemporaryRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`](crate::store::Error::Busy), and what writing may return.
+    /// [`Error::Busy`](crate::store::Error::Busy), and the errors of writing.
     pub fn close(&self, connection: Connection) -> Result<()> {
         connection::close(connection)
     }
 
-    /// Puts the registry in the place of its target, in one step. All connections to it are closed.
+    /// Renames the registry to its target, atomically. All connections to it must be closed.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`](crate::store::Error::Exists): a file is there by now; another process was faster.
+    /// [`Error::Exists`](crate::store::Error::Exists): another process has created a file there.
     pub fn put_in_place(self) -> Result<()> {
         files::check_is_free(self.file.target())?;
         Ok(self.file.put_in_place()?)
@@ -101,18 +104,18 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_a_lost_registry_left_get_into_no_other() {
+    fn changes_left_by_a_lost_registry_do_not_enter_a_new_one() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let wal = directory.path().join("accession.db-wal");
-        // They appear when the temporary file exists, or before.
+        // The changes appear after the temporary file was created, or before.
         let temporary = create(&path).unwrap();
         std::fs::write(&wal, "a change").unwrap();
         let is_orphaned = |error: Error| matches!(&error, Error::Orphaned { path } if *path == wal);
         assert!(is_orphaned(temporary.put_in_place().unwrap_err()));
         assert!(is_orphaned(create(&path).map(|_| ()).unwrap_err()));
         assert!(!path.exists());
-        // Beside a registry they belong to it.
+        // If a registry exists there, the changes belong to it.
         std::fs::write(&path, "a registry").unwrap();
         assert!(matches!(create(&path).map(|_| ()).unwrap_err(), Error::Exists));
     }

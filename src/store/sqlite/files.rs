@@ -1,4 +1,4 @@
-//! The files of a registry: what is at a path, and what SQLite keeps beside it.
+//! The files of a registry: the one at its path, and those that SQLite keeps beside it.
 
 use std::fs::Metadata;
 use std::io;
@@ -9,7 +9,7 @@ use super::limits::MAX_PATH_BYTES;
 use crate::disk::reserved::beside;
 use crate::store::Error;
 
-/// What the file system reports of a path; `None` means that nothing is there.
+/// The metadata of the file at a path. `None` means that there is no file.
 pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -18,15 +18,15 @@ pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
     }
 }
 
-/// The absolute path of a file that exists, without links.
+/// The absolute path of an existing file, with links resolved.
 ///
-/// SQLite follows a link before it looks for the files beside a database. And it takes a path that
-/// begins with `file:` for a URI, and `:memory:` for a database in memory: an absolute path is
+/// SQLite follows a link before it looks for the files beside a database. It also interprets a path
+/// that begins with `file:` as a URI, and `:memory:` as a database in memory; an absolute path is
 /// neither.
 ///
 /// # Errors
 ///
-/// [`Error::PathTooLong`]; [`Error::Io`].
+/// [`Error::PathTooLong`]; [`Error::Io`]: the path cannot be resolved.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     let file = path.canonicalize().map_err(|source| unseen(path, source))?;
     check_length(&file)?;
@@ -42,14 +42,14 @@ pub(super) fn check_length(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what cannot be a database: a directory, a device, an empty file.
+/// Refuses a file that cannot be a registry: a directory, a device, an empty file.
 pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {
         "it is a directory"
     } else if !metadata.is_file() {
         "it is a pipe or a device"
     } else if metadata.len() == 0 {
-        // To SQLite an empty file is an empty database. Here it is a registry that was lost.
+        // SQLite opens an empty file as an empty database. A registry is never empty.
         "the file is empty"
     } else {
         return Ok(());
@@ -57,18 +57,19 @@ pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     Err(Error::NotARegistry { what: what.to_owned() })
 }
 
-/// Whether a `-wal` file beside a registry contains something.
+/// Whether there is a `-wal` file beside a registry that is not empty.
 pub(super) fn has_wal(path: &Path) -> Result<bool> {
     has_bytes(&beside(path, "-wal"))
 }
 
-/// Refuses a path where a registry was, and beside which it left changes that SQLite would write into
-/// the next file there.
+/// Refuses a path beside which an earlier registry has left changes, since SQLite would write these
+/// into the next file there.
 pub(super) fn check_is_free(target: &Path) -> Result<()> {
     for ending in ["-wal", "-journal"] {
         let path = beside(target, ending);
         if has_bytes(&path)? {
-            // In this order: a registry that another process created meanwhile has its own.
+            // Checked in this order: a registry that another process has just created has its own
+            // `-wal`.
             return Err(match target.symlink_metadata() {
                 Ok(_) => Error::Exists,
                 Err(_) => Error::Orphaned { path },
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wal_file_counts_if_it_contains_something() {
+    fn a_wal_file_counts_if_it_is_not_empty() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         assert!(!has_wal(&path).unwrap());

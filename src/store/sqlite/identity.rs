@@ -1,4 +1,4 @@
-//! Which file was opened, and whether its path still leads to it.
+//! The file that was opened, and whether its path still refers to it.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use super::connection::Access;
 use super::{Result, files};
 use crate::store::Error;
 
-/// The registry that was opened: to check that it is still there, and to open it again.
+/// Identifies an open registry, to check that it is still at its path and to open it again.
 ///
-/// A registry that is moved or removed while it is open goes on being written, where nobody finds it.
-/// So a writer calls [`Identity::check`] before it commits, and a reader of many pages before each.
+/// Writes to a registry that was moved or removed while it was open succeed, but nobody finds them.
+/// So a writer calls [`Identity::check`] before it commits, and a reader of several pages calls it
+/// before each page.
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub(super) access: Access,
@@ -22,23 +23,24 @@ pub struct Identity {
 /// Where a registry is.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
-    /// In one connection only: in memory, or a copy of an older registry.
+    /// In a single connection: in memory, or a migrated copy of an older registry.
     Connection,
     /// In a file.
     File {
-        /// The absolute path by which it was opened, links included.
+        /// The absolute path with which it was opened, with links not resolved.
         path: PathBuf,
-        /// The path without links.
+        /// The path with links resolved.
         file: PathBuf,
         id: FileId,
-        /// How the file looked when it was opened without locks; `None` means with locks.
+        /// The state of the file when it was opened without locks. `None` means that it was opened
+        /// with locks.
         unlocked: Option<Unlocked>,
     },
 }
 
-/// What distinguishes a file from another that takes its name.
+/// Distinguishes a file from another one that replaces it under the same name.
 ///
-/// Device and inode are not used again as long as the file is open.
+/// Device and inode are not reused while the file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId {
     #[cfg(unix)]
@@ -49,7 +51,7 @@ pub(super) struct FileId {
     created: Option<SystemTime>,
 }
 
-/// What changes when somebody writes to a file.
+/// The metadata that change when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unlocked {
     bytes: u64,
@@ -57,12 +59,12 @@ pub(super) struct Unlocked {
 }
 
 impl Identity {
-    /// The identity of a registry that is in one connection only.
+    /// The identity of a registry that exists in a single connection.
     pub(in crate::store) fn of_connection(access: Access, busy_wait: Duration) -> Self {
         Identity { access, busy_wait, place: Place::Connection }
     }
 
-    /// The path of the registry without links; `None` means that it is not in a file.
+    /// The path of the registry with links resolved. `None` means that it is not in a file.
     pub fn file(&self) -> Option<&Path> {
         match &self.place {
             Place::Connection => None,
@@ -70,13 +72,13 @@ impl Identity {
         }
     }
 
-    /// Checks that the path still leads to the file that was opened and, where the file is read
-    /// without locks, that nobody has written to it. Costs one or two calls of the operating system.
+    /// Checks that the path still refers to the file that was opened and, where the file is read
+    /// without locks, that it has not been written. Costs one or two system calls.
     ///
     /// # Errors
     ///
     /// [`Error::Replaced`]: the file was moved, removed or replaced. [`Error::Changed`]: it was
-    /// written to while it was read without locks. [`Error::Io`]: the path cannot be looked at.
+    /// written while it was read without locks. [`Error::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
         let Place::File { path, file, id, unlocked } = &self.place else { return Ok(()) };
         let Some(metadata) = files::metadata(path)? else { return Err(Error::Replaced) };

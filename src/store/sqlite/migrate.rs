@@ -1,14 +1,14 @@
-//! Bringing a file to the schema of this version.
+//! Migrates a file to the schema of this version.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::Result;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS, pragma};
 
-/// Runs the migrations that the file has not had, all or none.
+/// Runs the migrations that have not been applied to the file: all of them, or none.
 ///
-/// The version is read under the write lock, so of two processes that migrate one file the second
-/// finds nothing left to do. (The crates for this read it before they lock, and fail that race.)
+/// The version is read under the write lock, so if two processes migrate one file, the second has
+/// nothing to do. (The crates for migrations read it before they lock, and fail in that race.)
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     run(connection, MIGRATIONS)
 }

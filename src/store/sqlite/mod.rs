@@ -1,8 +1,9 @@
 //! The registry as an SQLite file.
 //!
-//! Opening, creating, copying and replacing it: each of these files knows only those before it:
-//! `files`, `connection`, `schema`, `migrate`, then `create` and `backup`, `identity`, `open`, and
-//! `restore`. An open registry: `pool`, `session`, and `table`, with one file a table.
+//! These files open, create, copy and replace it, and each uses only those before it: `files`,
+//! `connection`, `schema`, `migrate`, then `create` and `backup`, `identity`, `open`, and
+//! `restore`. An open registry is in `pool`, `session`, and `table`, which has one file for each
+//! table.
 
 mod backup;
 mod connection;

@@ -1,4 +1,4 @@
-//! The one way to open a registry, and what a file must be before anything is read from it.
+//! The only way to open a registry, and the checks that a file must pass before it is read.
 
 use std::fs::Metadata;
 use std::ops::ControlFlow;
@@ -17,31 +17,34 @@ use crate::store::Error;
 pub struct Opened {
     /// The first connection to it.
     pub connection: Connection,
-    /// Which file it is, to check it and to open it again.
+    /// The identity of the file, to check it and to open it again.
     pub identity: Identity,
 }
 
-/// Opens the registry at `path`. A writer waits for another for `busy_wait`.
+/// Opens the registry at `path`. A writer waits up to `busy_wait` for another writer.
 ///
-/// A registry of an older schema is migrated if it is opened for writing. Opened for reading,
-/// its file is left as it is: a copy of it, in a temporary file without a name, is migrated and read.
-/// That costs a pass over the file at each open, until somebody opens it for writing.
+/// A registry with an older schema is migrated if it is opened for writing. If it is opened for
+/// reading, the file is not changed: a copy in an unnamed temporary file is migrated and read. That
+/// costs a pass over the file at each open, until somebody opens it for writing.
 ///
-/// Reading, too, opens the file for writing where it can, with writes switched off: the last reader
-/// then removes the `-wal` and `-shm` files, which a read-only connection would leave (seen with
-/// SQLite 3.40 to 3.54).
+/// Even for reading, the file is opened for writing where possible, with writes disabled: the last
+/// reader then removes the `-wal` and `-shm` files, which a read-only connection would leave
+/// (observed with SQLite 3.40 to 3.54).
 ///
 /// # Errors
 ///
 /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Damaged`]: there is no
 /// registry that this version can read. [`Error::PathTooLong`], [`Error::CannotOpen`],
 /// [`Error::ReadOnly`], [`Error::Busy`], [`Error::Temporary`], [`Error::Io`]: it cannot be opened.
-/// [`Error::Replaced`]: meanwhile another file took its name.
+/// [`Error::Replaced`]: another file replaced it while it was being opened.
 pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
     let Some(metadata) = files::metadata(path)? else {
-        // What creates registries finds the name taken, and must not report that nothing is there.
+        // Creating a registry here would fail because the name is taken, so the link must be
+        // reported.
         return Err(match path.symlink_metadata() {
-            Ok(_) => Error::NotARegistry { what: "it is a link that leads nowhere".to_owned() },
+            Ok(_) => Error::NotARegistry {
+                what: "it is a link to a file that does not exist".to_owned(),
+            },
             Err(_) => Error::Missing,
         });
     };
@@ -53,16 +56,16 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
         absolute.map_err(|source| Error::Io { verb: "look at", path: path.into(), source })?;
     let place = Place::File { path, file, id: FileId::of(&metadata), unlocked };
     let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
-    // Between the look at the file and opening it, another may have taken its name.
+    // Another file may have replaced it between the check and the opening.
     opened.identity.check()?;
     opened.prepare()
 }
 
-/// Creates an empty registry in memory, which no longer exists once the connection is closed.
+/// Creates an empty registry in memory, which is deleted when the connection is closed.
 ///
 /// # Errors
 ///
-/// [`Error::Memory`].
+/// [`Error::Memory`]: SQLite cannot allocate memory.
 pub fn in_memory() -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
     migrate::migrate(&mut connection)?;
@@ -85,7 +88,7 @@ pub fn temporary() -> Result<Opened> {
 }
 
 impl Opened {
-    /// Checks the schema, brings it up to date, and makes the connection fit for its access.
+    /// Checks the schema, migrates it, and restricts the connection to its access.
     fn prepare(self) -> Result<Self> {
         let Opened { mut connection, mut identity } = self;
         if let Age::Older(_) = schema::check(&connection)? {
@@ -105,14 +108,14 @@ impl Opened {
 }
 
 impl Identity {
-    /// Opens another connection to the same registry. `None` means that the first is the only one:
-    /// the registry is in memory, or it is a copy of an older one.
+    /// Opens another connection to the same registry. `None` means that there can be only one: the
+    /// registry is in memory, or it is a migrated copy of an older one.
     ///
     /// The schema is not checked again, so this takes a third of the time of [`open`].
     ///
     /// # Errors
     ///
-    /// As [`open`].
+    /// Those of [`open`].
     pub fn open_again(&self) -> Result<Option<Connection>> {
         let Place::File { file, unlocked, .. } = &self.place else { return Ok(None) };
         let connection = match unlocked {
@@ -129,7 +132,7 @@ impl Identity {
     }
 }
 
-/// Opens a file with locks or, if it is to be read where that is not possible, without.
+/// Opens a file with locks or, if locks are not possible and it is only read, without.
 fn connect(
     file: &Path,
     access: Access,
@@ -146,14 +149,14 @@ fn connect(
 
 fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Connection> {
     let connection = connection::open(file)?;
-    // Before the first read: where the directory can be written, that would create -wal and -shm
-    // files which nobody removes, and which the owner of the registry cannot write.
+    // Checked before the first read: in a writable directory, that would create -wal and -shm files
+    // that nobody removes and that the owner of the registry cannot write.
     let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
     if is_read_only && (access == Access::Write || !files::has_wal(file)?) {
         return Err(Error::ReadOnly);
     }
     connection::configure(&connection, busy_wait)?;
-    // The first read: at the latest now SQLite looks at the file and the two beside it.
+    // With this first read, SQLite opens the file and the two files beside it.
     schema::age(&connection)?;
     Ok(connection)
 }
@@ -164,24 +167,25 @@ fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
     Ok(connection)
 }
 
-/// A copy of an older registry with the schema of this version, in a temporary file without a name.
+/// A copy of an older registry, migrated to the schema of this version, in an unnamed temporary
+/// file.
 fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> {
     let mut copy = connection::open_temporary().map_err(Error::of_temporary_file)?;
     backup::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
         .and_then(|()| migrate::migrate(&mut copy))
         .map_err(|error| match error {
-            // Reading the registry needs no space.
+            // Reading the registry needs no disk space, so the temporary file has none.
             Error::Full => error.of_temporary_file(),
             error => error,
         })?;
     Ok(copy)
 }
 
-/// Allows a connection what its access needs.
+/// Restricts a connection to its access.
 fn restrict(connection: &Connection, access: Access) -> Result<()> {
     match access {
         Access::Read => connection.pragma_update(None, "query_only", true)?,
-        // Kept in the file, so it is set already; but a copy made by VACUUM INTO has lost it.
+        // The mode is stored in the file, but a copy made by VACUUM INTO does not have it.
         Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
     }
     Ok(())
@@ -267,7 +271,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_elsewhere_by_now_is_noticed() {
+    fn a_link_that_was_changed_to_another_file_is_noticed() {
         let (directory, path) = registry();
         let at = |name: &str| directory.path().join(name);
         create(&at("other.db"));
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_leads_to_a_registry_or_to_nothing_or_to_something_else() {
+    fn a_path_without_a_registry_is_refused_with_its_reason() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         let error = |name: &str| open(&at(name), Access::Read).map(|_| ()).unwrap_err();
@@ -328,15 +332,17 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         std::os::unix::fs::symlink("missing", at("link")).unwrap();
         let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for (name, reason) in
-            [("link", "it is a link that leads nowhere"), ("socket", "it is a pipe or a device")]
-        {
+        for (name, reason) in [
+            ("link", "it is a link to a file that does not exist"),
+            ("socket", "it is a pipe or a device"),
+        ] {
             let error = open(&at(name), Access::Write).map(|_| ()).unwrap_err();
             assert!(matches!(&error, Error::NotARegistry { what } if what == reason), "{error:?}");
         }
     }
 
-    /// SQLite reported that it cannot open the file, or that the disk failed.
+    /// For a path that is too long, SQLite reports that it cannot open the file, or that the disk
+    /// failed.
     #[cfg(unix)]
     #[test]
     fn a_path_is_refused_if_and_only_if_it_is_too_long_for_sqlite() {

@@ -1,4 +1,4 @@
-//! Connections that are kept open between two uses.
+//! Idle connections, which are kept open for the next use.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,8 @@ use rusqlite::Connection;
 
 use crate::store::Error;
 
-/// Idle connections that are kept; more are closed when they are returned.
+/// The greatest number of idle connections that are kept; a further one is closed when it is
+/// returned.
 const MAX_IDLE: usize = 8;
 
 /// The idle connections of a registry.
@@ -17,28 +18,28 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool that begins with one connection.
+    /// Creates a pool with one connection.
     pub fn of(connection: Connection) -> Self {
         Pool { idle: Mutex::new(vec![connection]), returned: Condvar::new() }
     }
 
-    /// An idle connection. `None` if there is none.
+    /// Takes an idle connection. `None` means that there are none.
     pub fn take(&self) -> Option<Connection> {
         self.idle().pop()
     }
 
-    /// The next connection that is returned, for a registry that can have only one.
+    /// Waits for the next connection that is returned, in a registry that can have only one.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: none was returned within `busy_wait`.
+    /// [`Error::Busy`]: no connection was returned within `busy_wait`.
     pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
         idle.pop().ok_or(Error::Busy)
     }
 
-    /// Takes a connection back; closes it if there are enough.
+    /// Returns a connection to the pool, or closes it if the pool is full.
     pub fn put_back(&self, connection: Connection) {
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE {
@@ -47,12 +48,12 @@ impl Pool {
         }
     }
 
-    /// Closes the idle connections, and returns one of them.
+    /// Closes all idle connections but one, which is returned.
     pub fn into_one(self) -> Option<Connection> {
         self.idle.into_inner().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// No panic leaves the list half changed, so a poisoned lock is as good as any.
+    /// A panic cannot leave the list in an inconsistent state, so a poisoned lock is used as well.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Putting a copy in the place of a registry.
+//! Replaces a registry with a copy.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -61,16 +61,16 @@ pub fn replace(
     let lock = target_connection(&target, busy_wait)?;
     let moved = move_away(&target, suffix)?;
     temporary.put_in_place()?;
-    // Only now may those who wait for the lock go on. As the file has moved, closing the connection
-    // leaves the files at the target alone (`databaseIsUnmoved` in pager.c).
+    // Processes that wait for the lock may continue only now. Because the file was renamed, closing
+    // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
     drop(lock);
     Ok(moved)
 }
 
-/// A connection to the target that can lock it; `None` means that SQLite cannot open it, so nobody
-/// else is writing to it either.
+/// Opens a connection to the target that can lock it. `None` means that SQLite cannot open it, so
+/// no other process is writing to it either.
 ///
-/// Its schema does not matter: a newer version may be writing.
+/// The schema is not checked: a newer version may be writing.
 fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connection>> {
     let open = || {
         let connection = connection::open(target)?;
@@ -85,8 +85,8 @@ fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connec
     }
 }
 
-/// Renames a registry and the files beside it: the registry first, so that nobody opens it without
-/// its `-wal` file.
+/// Renames a registry and the files beside it. The registry is renamed first, so that no process
+/// opens it without its `-wal` file.
 fn move_away(target: &Path, suffix: &str) -> Result<Option<PathBuf>> {
     let mut name = OsString::from(target);
     name.push(format!(".replaced-{suffix}"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_takes_the_place_of_a_registry_which_is_kept() {
+    fn a_copy_replaces_a_registry_which_is_kept_under_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(datasets(&moved), "NEW");
         assert_eq!(datasets(&copy), "OLD");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
-        // The name is taken now.
+        // The name for the old file is taken now.
         assert!(matches!(restore(&copy, &target), Err(Error::Exists)));
         assert_eq!(datasets(&target), "OLD");
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_lost_registry_is_replaced_with_what_it_left() {
+    fn a_damaged_or_lost_registry_is_replaced_and_its_files_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_registry_replaces_nothing() {
+    fn a_file_that_is_not_a_registry_replaces_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         std::fs::write(&copy, "not a registry").unwrap();

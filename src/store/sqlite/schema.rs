@@ -1,13 +1,15 @@
-//! The schema: the migrations that make it, and the check that a file has it.
+//! The schema: the migrations that create it, and the check that a file has it.
 //!
-//! `application_id` and `user_version` are eight bytes that anyone can write. A table of the right
-//! name may have columns that are computed, no key, or none of our constraints. So SQLite's own text
-//! of each object (`sqlite_schema.sql`, kept as it was typed) must be that of the migration.
+//! `application_id` and `user_version` are eight bytes that anyone can write. A table with the
+//! right name may have generated columns, no key, or none of the constraints. So the SQL text that
+//! SQLite keeps of each object (`sqlite_schema.sql`, as it was typed) must be that of the
+//! migration.
 //!
-//! What others add is ignored: tables, views, indexes on their own tables. So are triggers, even on
-//! our tables: they are switched off and never run. An index of theirs *on our tables* is
-//! refused: SQLite may read from it instead of the table, and then the index decides which granules
-//! are held; it may also be over an expression, or forbid a row.
+//! Objects that others have added are ignored: tables, views, and indexes on their own tables. So
+//! are triggers, even on tables of the schema: they are disabled and never run. An index that
+//! others have added *to a table of the schema* is refused: SQLite may read it instead of the
+//! table, and then the index decides which granules are held; it may also be over an expression, or
+//! forbid a row.
 
 use std::borrow::Cow;
 
@@ -35,17 +37,17 @@ pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
 /// The age of a registry's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Age {
-    /// It is that of this version.
+    /// It is the schema of this version.
     Current,
-    /// It is this older one.
+    /// It is this older schema.
     Older(u32),
 }
 
-/// Reads which schema a file says that it has.
+/// Reads the schema version that a file states.
 ///
 /// # Errors
 ///
-/// [`Error::NotARegistry`], [`Error::Newer`], and what reading the first page may return.
+/// [`Error::NotARegistry`], [`Error::Newer`], and the errors of reading the first page.
 pub(super) fn age(connection: &Connection) -> Result<Age> {
     if pragma(connection, "application_id")? != APPLICATION_ID {
         return Err(Error::NotARegistry {
@@ -54,19 +56,21 @@ pub(super) fn age(connection: &Connection) -> Result<Age> {
     }
     match pragma(connection, "user_version")? {
         found if found > SCHEMA => Err(Error::Newer { found, known: SCHEMA }),
-        // A registry has its version from its first moment on.
-        0 => Err(Error::NotARegistry { what: "it is marked as one, but has no schema".to_owned() }),
+        // A registry has a version from the moment it is created.
+        0 => Err(Error::NotARegistry {
+            what: "the file is marked as a registry, but has no schema".to_owned(),
+        }),
         SCHEMA => Ok(Age::Current),
         found => Ok(Age::Older(found)),
     }
 }
 
-/// Reads which schema a file says that it has, and checks that it has it; both of one state of the
-/// file, which another process may be migrating.
+/// Reads the schema version that a file states, and checks that it has that schema. Both are read
+/// from one state of the file, since another process may be migrating it.
 ///
 /// # Errors
 ///
-/// As [`age`]; [`Error::Damaged`], naming the object.
+/// Those of [`age`]; [`Error::Damaged`], which names the object that differs.
 pub(super) fn check(connection: &Connection) -> Result<Age> {
     let transaction = connection.unchecked_transaction()?;
     let age = age(&transaction)?;
@@ -79,17 +83,18 @@ pub(super) fn check(connection: &Connection) -> Result<Age> {
     Ok(age)
 }
 
-/// Reads a pragma that SQLite keeps as signed 32 bits; a negative version is not known here either.
+/// Reads a pragma that SQLite stores as a signed 32-bit number. As an unsigned number, a negative
+/// version is greater than any known one.
 pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
     let value: i64 = connection.pragma_query_value(None, name, |row| row.get(0))?;
     Ok(value as u32)
 }
 
-/// Checks that the schema has what the migrations up to a version make.
+/// Checks that the schema has the objects that the migrations up to a version create.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`], naming the object.
+/// [`Error::Damaged`], which names the object that differs.
 pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
@@ -127,14 +132,14 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
     }
 }
 
-/// The names of the tables that the schema has.
+/// The names of the tables of the schema.
 pub(in crate::store) fn tables() -> Result<Vec<String>> {
     let made = made_by(SCHEMA)?;
     let named = made.iter().map(|sql| named_by(sql)).filter(|(kind, _)| *kind == "TABLE");
     Ok(named.map(|(_, name)| name.to_owned()).collect())
 }
 
-/// Whether a file of the current schema has other tables or indexes, too.
+/// Whether a file with the current schema also has other tables or indexes.
 pub(in crate::store) fn has_others(connection: &Connection) -> Result<bool> {
     const TABLES_AND_INDEXES: &str = "
         SELECT sql
@@ -147,11 +152,11 @@ pub(in crate::store) fn has_others(connection: &Connection) -> Result<bool> {
     Ok(texts.iter().any(|sql| ours.iter().all(|ours| ours != sql)))
 }
 
-/// SQLite's texts of the objects that the migrations up to a version make.
+/// The SQL text of each object that the migrations up to a version create, as SQLite keeps it.
 ///
-/// Where these only create objects and add columns, the texts are taken from them: that takes 10 µs,
-/// where running them takes 650 µs, more than everything else in an open. Other migrations are run,
-/// in memory.
+/// If the migrations only create objects and add columns, the text is taken from them. That takes
+/// 10 µs; running them takes 650 µs, more than the rest of opening a registry. Other migrations are
+/// run in memory.
 fn made_by(version: u32) -> Result<Vec<Cow<'static, str>>> {
     let migrations = MIGRATIONS.get(..version as usize).unwrap_or(MIGRATIONS);
     let mut made = Vec::new();
@@ -164,8 +169,8 @@ fn made_by(version: u32) -> Result<Vec<Cow<'static, str>>> {
     Ok(made)
 }
 
-/// Does to the texts what the statements do to the schema. Returns whether all of them are of a kind
-/// that it knows.
+/// Applies the statements to the SQL texts as SQLite applies them to the schema. Returns `false` if
+/// one is of an unknown kind.
 fn make(statements: &[&'static str], made: &mut Vec<Cow<'static, str>>) -> bool {
     const PLAIN: [&str; 3] = ["CREATE TABLE ", "CREATE INDEX ", "CREATE VIEW "];
     statements.iter().all(|statement| {
@@ -198,7 +203,7 @@ fn made_by_running(migrations: &[&str]) -> Result<Vec<Cow<'static, str>>> {
 }
 
 /// The statements of a migration as SQLite keeps them: each from its first to its last character,
-/// including the comments inside it. `None` means that one does not end.
+/// including the comments inside it. `None` means that one is incomplete.
 fn statements(migration: &'static str) -> Option<Vec<&'static str>> {
     let (mut statements, mut start, mut end, mut at) = (Vec::new(), None, 0, 0);
     while let Some(character) = migration[at..].chars().next() {
@@ -215,8 +220,9 @@ fn statements(migration: &'static str) -> Option<Vec<&'static str>> {
     start.is_none().then_some(statements)
 }
 
-/// Where SQLite adds a column to a CREATE TABLE statement: after the last column, and so before the
-/// comma that separates it from the constraints of the table, or before the closing parenthesis.
+/// The position at which SQLite adds a column to a CREATE TABLE statement: after the last column,
+/// before the comma that separates it from the table constraints, or before the closing
+/// parenthesis.
 fn end_of_columns(sql: &str) -> Option<usize> {
     const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
     let (mut at, mut depth, mut comma) = (0, 0, None);
@@ -241,8 +247,8 @@ fn end_of_columns(sql: &str) -> Option<usize> {
     None
 }
 
-/// The length of what a text begins with: a comment, a quoted name or string, or one character.
-/// `None` means that it does not end.
+/// The length of the first token of a text: a comment, a quoted name or string, or one character.
+/// `None` means that the token does not end.
 fn token_bytes(text: &str) -> Option<usize> {
     match text.chars().next()? {
         '-' if text.starts_with("--") => Some(text.find('\n').unwrap_or(text.len())),
@@ -251,7 +257,7 @@ fn token_bytes(text: &str) -> Option<usize> {
     }
 }
 
-/// The kind and the name of what a CREATE statement creates.
+/// The kind and the name of the object that a CREATE statement creates.
 fn named_by(sql: &str) -> (&str, &str) {
     let mut words = sql.split([' ', '\n', '(']).skip(1);
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())

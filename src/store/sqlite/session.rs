@@ -15,38 +15,39 @@ use super::schema::{self, Age};
 use super::{Access, backup, restore};
 use crate::store::{Error, Result};
 
-/// Virtual-machine instructions of SQLite between two questions whether to go on: about a
-/// millisecond.
+/// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 
-/// Whether long work is to stop, asked every now and then from the thread that does it.
+/// Returns whether long work should stop. It is called now and then from the thread that does the
+/// work.
 pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// An open registry.
 pub(crate) struct Store {
     pool: Pool,
     identity: Identity,
-    /// The path that it was opened by.
+    /// The path with which it was opened.
     path: Option<PathBuf>,
     busy_wait: Duration,
 }
 
-/// A new registry in a temporary file, which nobody sees until it is put in place.
+/// A new registry in a temporary file, which is not visible until it is put in place.
 pub(crate) struct NewFile {
     file: TemporaryRegistry,
 }
 
-/// One consistent state of the registry, for as long as this lives. Short-lived: see the module.
+/// One consistent state of the registry. It should be short-lived (see the documentation of the
+/// module `store`).
 pub(crate) struct Snapshot {
     lease: Lease,
 }
 
-/// A change of the registry: nothing of it exists until [`Transaction::commit`], all of it after.
+/// A change of the registry, of which nothing is stored until [`Transaction::commit`].
 pub(crate) struct Transaction {
     snapshot: Snapshot,
 }
 
-/// A connection that goes back to its pool.
+/// A connection that is returned to its pool when dropped.
 struct Lease {
     connection: Option<Connection>,
     store: Arc<Store>,
@@ -58,13 +59,13 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Older`] and what
-    /// opening a file can fail with.
+    /// opening a file may return.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
         Ok(Store { path: Some(path.to_owned()), ..Store::of(opened, busy_wait) })
     }
 
-    /// Creates a registry in memory, which is gone when it is dropped.
+    /// Creates a registry in memory, which is deleted when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
         Ok(Store::of(open::in_memory()?, busy_wait))
     }
@@ -95,32 +96,33 @@ impl Store {
         Store { pool: Pool::of(connection), identity, path: None, busy_wait }
     }
 
-    /// The path that the registry was opened by, or that a new one will have. `None` in memory.
+    /// The path with which the registry was opened, or that a new one will have. `None` means that
+    /// it is in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Begins to read.
+    /// Begins a read transaction.
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: the path leads to another file by now.
+    /// [`Error::Replaced`]: there is another file at the path now.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let lease = self.lease(watch)?;
         lease.connection().execute_batch("BEGIN DEFERRED")?;
         let snapshot = Snapshot { lease };
-        // The transaction begins with its first read, and that must not be later than the caller's
-        // first question. A registry that a newer program migrated meanwhile is noticed here too.
+        // SQLite begins the transaction with its first read, which must not be later than the
+        // caller's first query. This also detects a registry that a newer version has migrated.
         check_same_schema(snapshot.connection())?;
         snapshot.check_same_file()?;
         Ok(snapshot)
     }
 
-    /// Begins to write; waits for another writer as long as the busy wait says.
+    /// Begins a write transaction. Waits for another writer up to the busy wait.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]; [`Error::ReadOnly`].
+    /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Transaction> {
         let lease = self.lease(watch)?;
         lease.connection().execute_batch("BEGIN IMMEDIATE")?;
@@ -135,7 +137,7 @@ impl Store {
             Some(connection) => connection,
             None => match self.identity.open_again()? {
                 Some(connection) => connection,
-                // There is only one.
+                // The registry can have only one connection.
                 None => self.pool.wait(self.busy_wait)?,
             },
         };
@@ -168,11 +170,11 @@ impl NewFile {
         self.file.path()
     }
 
-    /// Puts the registry in its place, in one step.
+    /// Renames the registry to its target, atomically.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: a file is there by now; another process was faster.
+    /// [`Error::Exists`]: another process has created a file there.
     pub fn put_in_place(self, store: Store) -> Result<()> {
         self.close(store)?;
         self.file.put_in_place()
@@ -202,15 +204,15 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// As [`NewFile::put_in_place`].
+    /// Those of [`NewFile::put_in_place`].
     pub fn put_closed_in_place(self) -> Result<()> {
         self.file.put_in_place()
     }
 }
 
 impl Snapshot {
-    /// Refuses what was read if the path no longer leads to the file it was read from, or if that
-    /// file changed where it is read without locks.
+    /// Checks, after a read, that the path still refers to the file that was read and, if the file
+    /// is read without locks, that it has not changed.
     ///
     /// # Errors
     ///
@@ -219,8 +221,8 @@ impl Snapshot {
         self.lease.store.identity.check()
     }
 
-    /// Copies the registry as this snapshot sees it beside `target`, where there is no file yet.
-    /// `progress` is called with the pages copied and the pages in total.
+    /// Copies the registry, in the state of this snapshot, beside `target`, where no file exists
+    /// yet. `progress` is called with the number of pages copied and the total number of pages.
     ///
     /// # Errors
     ///
@@ -242,11 +244,11 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Makes the change durable.
+    /// Commits the change, which is durable when this returns.
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: the registry was moved or removed meanwhile. Nothing is changed.
+    /// [`Error::Replaced`]: the registry was moved or removed. Nothing is changed.
     pub fn commit(self) -> Result<()> {
         self.check_same_file()?;
         Ok(self.connection().execute_batch("COMMIT")?)
@@ -261,7 +263,7 @@ impl Deref for Transaction {
     }
 }
 
-/// Refuses a registry whose schema is no longer the one that it was opened with.
+/// Refuses a registry whose schema has changed since it was opened.
 fn check_same_schema(connection: &Connection) -> Result<()> {
     match schema::age(connection)? {
         Age::Current => Ok(()),
@@ -278,13 +280,13 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
-        // A watch must not end the rollback.
+        // The watch must not interrupt the rollback.
         let mut is_reusable = connection.progress_handler(0, None::<fn() -> bool>).is_ok();
         if !connection.is_autocommit() {
             is_reusable &= connection.execute_batch("ROLLBACK").is_ok();
         }
-        // A connection that cannot even roll back is closed, which does it. The only one is the
-        // registry itself, so it goes back whatever happened.
+        // A connection that fails to roll back is closed, which rolls back. The only connection of
+        // an in-memory registry is the registry itself, so it is always returned.
         if is_reusable || self.store.identity.file().is_none() {
             self.store.pool.put_back(connection);
         }

@@ -9,7 +9,7 @@ use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
 impl Snapshot {
-    /// The last checkpoint before an id. `None` if there is none.
+    /// The last checkpoint before an id. `None` means that there is no checkpoint before it.
     pub fn checkpoint_before(
         &self,
         dataset: DatasetKey,
@@ -47,7 +47,7 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Drops the checkpoints at and after an id: a change there made them wrong.
+    /// Deletes the checkpoints at and after an id, which a change there has invalidated.
     pub fn drop_checkpoints_from(&self, dataset: DatasetKey, granule_id: &str) -> Result<()> {
         const DROP: &str = "
             DELETE FROM checkpoint
@@ -57,7 +57,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds checkpoints where there are none.
+    /// Adds checkpoints after ids that have none.
     pub fn insert_checkpoints(
         &self,
         dataset: DatasetKey,

@@ -1,4 +1,4 @@
-//! How values of the domain stand in a column; the only place that says so.
+//! How values of the domain are stored in columns. All conversions are in this file.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 

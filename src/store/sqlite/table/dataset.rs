@@ -8,21 +8,22 @@ use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
-/// Which row of `dataset`. Means nothing outside its registry.
+/// The key of a row of `dataset`, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DatasetKey(pub(super) i64);
 
 /// Whether datasets that were withdrawn are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// They are.
+    /// They are listed.
     Listed,
     /// They are left out.
     LeftOut,
 }
 
 impl Snapshot {
-    /// The dataset that has a name, or had it before it was renamed, and its key. `None` if none had.
+    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
+    /// no dataset has or had it.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
         match self.dataset_called(name)? {
             Some(found) => Ok(Some(found)),
@@ -66,8 +67,8 @@ impl Snapshot {
         Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The datasets that have a DOI, whatever its case, by name: it is looked up in a pass over the
-    /// records, none of which is large.
+    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
+    /// which are small.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         const WITH_DOI: &str = "
             SELECT name, doi
@@ -90,7 +91,7 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Adds a dataset whose name is not taken.
+    /// Adds a dataset, whose name must not be in use.
     pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
         const INSERT: &str = "
             INSERT INTO dataset
@@ -103,7 +104,7 @@ impl Transaction {
         Ok(DatasetKey(self.connection().last_insert_rowid()))
     }
 
-    /// Replaces the record of the dataset of that name.
+    /// Replaces the record of the dataset with that name.
     pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
         const UPDATE: &str = "
             UPDATE dataset
@@ -132,7 +133,7 @@ impl Transaction {
     }
 }
 
-/// The creators in their column: a JSON array, each as it is written.
+/// The creators as their column stores them: a JSON array of strings.
 fn creators(dataset: &Dataset) -> String {
     let written = dataset.creators.iter().map(ToString::to_string);
     written.collect::<serde_json::Value>().to_string()
@@ -145,7 +146,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
         .map_err(|error| wrong(5, Type::Text, error.into()))?;
     let creators = written
         .iter()
-        // Before schema 4 any string was a creator: what cannot be read as a person is taken as it is.
+        // Before schema 4 a creator could be any string. One that cannot be parsed is taken as the
+        // name of an organisation.
         .map(|text| text.parse().or_else(|_| Creator::organisation(text)))
         .collect::<std::result::Result<_, crate::model::CreatorError>>()
         .map_err(|error| wrong(5, Type::Text, error.into()))?;

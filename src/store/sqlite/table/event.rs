@@ -1,4 +1,4 @@
-//! What happened in a dataset, in order of time, from the rows of `granule`.
+//! The events of a dataset in order of time, derived from the rows of `granule`.
 
 use rusqlite::{Row, named_params};
 
@@ -8,7 +8,7 @@ use crate::model::{EventKind, GranuleId, Timestamp};
 use crate::store::Error;
 use crate::store::sqlite::session::Snapshot;
 
-/// A granule was ingested or deleted.
+/// The ingest or the deletion of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredEvent {
     pub at: Timestamp,
@@ -18,11 +18,11 @@ pub(crate) struct StoredEvent {
 }
 
 impl Snapshot {
-    /// Shows every event of a dataset after a time up to another (inclusive), by time; of one time,
-    /// ingests before deletions, then by id.
+    /// Calls `show` for every event of a dataset after one time and up to another (inclusive), in
+    /// order of time; at the same time, ingests before deletions, then by id.
     ///
-    /// Costs a pass over the dataset's rows, whatever the interval: the table is in order of id, and
-    /// SQLite sorts what is selected, on disk if need be.
+    /// Costs a pass over the dataset's rows, whatever the interval: the table is in order of id,
+    /// and SQLite sorts the selected rows, on disk if necessary.
     pub fn each_event<E: From<Error>>(
         &self,
         dataset: DatasetKey,

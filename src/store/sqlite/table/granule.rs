@@ -1,4 +1,4 @@
-//! The table `granule`, as readers see it: which granules were held, and when.
+//! The table `granule`, as queries see it: which granules were held, and when.
 
 use std::rc::Rc;
 
@@ -36,7 +36,7 @@ impl Snapshot {
         Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Which of some ids were held at an instant, in canonical order.
+    /// The granules with some of these ids that were held at an instant, in canonical order.
     pub fn held_among(
         &self,
         dataset: DatasetKey,
@@ -58,7 +58,7 @@ impl Snapshot {
     }
 
     /// The granules that a subset names, as they were held at an instant, after an id, in canonical
-    /// order, at most `limit` of them. The second value is `None` where one was not held then.
+    /// order, at most `limit` of them. The second value is `None` if the granule was not held then.
     pub fn named_after(
         &self,
         dataset: DatasetKey,
@@ -93,8 +93,8 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The holding periods of the granules with a producer's id, after an id and the start of one of
-    /// its periods, by id and then by time, at most `limit` of them.
+    /// The holding periods of the granules with a producer's id, after an id and the start of one
+    /// of its periods, by id and then by time, at most `limit` of them.
     pub fn of_producer_after(
         &self,
         dataset: DatasetKey,

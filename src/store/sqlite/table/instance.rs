@@ -8,7 +8,7 @@ use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
-/// The columns of an [`Instance`], and then the rest of a query.
+/// A query of the columns of an [`Instance`], followed by the given clauses.
 macro_rules! select_instance {
     ($rest:literal) => {
         concat!(
@@ -28,7 +28,7 @@ macro_rules! select_instance {
 }
 
 impl Snapshot {
-    /// The last instance of the history. `None` before the first change.
+    /// The last instance of the history. `None` means that there was no change yet.
     pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         const LATEST: &str = select_instance!(
             "
@@ -39,8 +39,8 @@ impl Snapshot {
         self.instance(LATEST, named_params! { ":dataset_id": dataset.0 })
     }
 
-    /// The latest instance that was recorded at or before a time. `None` if there is none. Costs a
-    /// row for each change that was recorded later.
+    /// The latest instance that was recorded at or before a time. `None` means that none was. Reads
+    /// one row for each change that was recorded later.
     pub fn latest_recorded_by(
         &self,
         dataset: DatasetKey,
@@ -56,9 +56,9 @@ impl Snapshot {
         self.instance(LATEST, params)
     }
 
-    /// The instances that came into force between two instants (inclusive) as the registry stood
-    /// then: when both the change had taken effect and it was recorded. In order of time. Costs a
-    /// pass over the history.
+    /// The instances that came into force between two instants (inclusive) according to the
+    /// registry at the time: once the change had taken effect and was recorded. In order of time.
+    /// Costs a pass over the history.
     pub fn instances_known_between(
         &self,
         dataset: DatasetKey,
@@ -77,7 +77,8 @@ impl Snapshot {
         self.instances(BETWEEN, params)
     }
 
-    /// The instance in force at an instant as the registry stood then. `None`: none was known.
+    /// The instance in force at an instant according to the registry at that time. `None` means
+    /// that none was known.
     pub fn instance_known_at(
         &self,
         dataset: DatasetKey,
@@ -93,7 +94,7 @@ impl Snapshot {
         self.instance(KNOWN, named_params! { ":dataset_id": dataset.0, ":at": Micros(at) })
     }
 
-    /// The first instance of the history. `None` before the first change.
+    /// The first instance of the history. `None` means that there was no change yet.
     pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         const FIRST: &str = select_instance!(
             "
@@ -104,7 +105,7 @@ impl Snapshot {
         self.instance(FIRST, named_params! { ":dataset_id": dataset.0 })
     }
 
-    /// The instance in force at an instant. `None` before the first change.
+    /// The instance in force at an instant. `None` means that it is before the first change.
     pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
         const IN_FORCE: &str = select_instance!(
             "
@@ -204,7 +205,8 @@ impl Snapshot {
         self.instances(WITH, params)
     }
 
-    /// The latest instance with an identifier in any dataset. `None`: it never was one's.
+    /// The latest instance with an identifier in any dataset. `None` means that no instance ever
+    /// had it.
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         const LATEST: &str = select_instance!(
             "
@@ -215,7 +217,7 @@ impl Snapshot {
         self.instance(LATEST, named_params! { ":identifier": Digest(identifier) })
     }
 
-    /// How many instances the registry has with an identifier.
+    /// The number of instances in the registry with an identifier.
     pub fn count_instances_with(&self, identifier: Identifier) -> Result<u64> {
         const COUNT: &str = "
             SELECT count(*)
@@ -226,7 +228,7 @@ impl Snapshot {
         Ok(statement.query_row(params, |row| row.get::<_, Count>(0))?.0)
     }
 
-    /// How many instances a dataset has with a timestamp at or before `up_to`.
+    /// The number of instances of a dataset with a timestamp at or before `up_to`.
     pub fn count_instances(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
         const COUNT: &str = "
             SELECT count(*)
@@ -248,7 +250,7 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Adds rows to a history. `until` is not stored: it follows from the next row.
+    /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
     pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO instance

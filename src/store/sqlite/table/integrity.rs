@@ -1,4 +1,4 @@
-//! What SQLite's own checks find wrong in the file, and what can be read of a damaged one.
+//! The findings of SQLite's own checks of the file, and queries that work on a damaged file.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -11,16 +11,16 @@ use crate::store::Result;
 use crate::store::sqlite::schema;
 use crate::store::sqlite::session::Snapshot;
 
-/// Findings of SQLite's check of the file that are listed; it stops after them.
+/// The number of findings after which SQLite's check of the file stops.
 const MAX_FINDINGS: u32 = 100;
 
 impl Snapshot {
-    /// What SQLite's check of the file's pages and indexes finds wrong, where the two copies of a
-    /// row differ that nothing else could prove (V5), and which rows belong to something that does
-    /// not exist; at most 100 findings a table. One pass over the whole file.
+    /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
+    /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
+    /// each table. Costs one pass over the whole file.
     ///
-    /// Where others keep tables or indexes in the file, only ours are checked: theirs may have rules
-    /// that take hours to evaluate, or that fail.
+    /// If others have added tables or indexes to the file, only those of the schema are checked:
+    /// the others may have constraints that take hours to evaluate, or that fail.
     pub fn integrity(&self) -> Result<Vec<String>> {
         let tables = schema::tables()?;
         let mut findings = Vec::new();
@@ -49,8 +49,8 @@ impl Snapshot {
         Ok(rows.into_iter().map(text).collect())
     }
 
-    /// The names of the datasets after one (`""`: from the first), in order, at most `limit` of
-    /// them, as they are stored: read from an index, so that a record that cannot be read hides
+    /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
+    /// of them, as they are stored. They are read from an index, so that a damaged record hides
     /// neither its own name nor those after it.
     pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
         const PAGE: &str = "
@@ -64,7 +64,8 @@ impl Snapshot {
         Ok(statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The key of a dataset, whether or not its record can be read. `None` if there is none.
+    /// The key of a dataset, whether or not its record can be read. `None` means that there is no
+    /// such dataset.
     pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         const KEY: &str = "
             SELECT id
@@ -76,20 +77,20 @@ impl Snapshot {
     }
 }
 
-/// Adds what a check found; a check that cannot read what it checks has found that.
+/// Adds the findings of a check. If the check itself fails because of damage, that is a finding.
 fn found(check: Result<Vec<String>>, what: &str, findings: &mut Vec<String>) -> Result<()> {
     match check {
         Ok(mut found) => findings.append(&mut found),
         Err(error) if error.is_of_content() => {
             let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-            findings.push(format!("{what} cannot be checked to the end: {error}{cause}"));
+            findings.push(format!("the check of {what} failed before its end: {error}{cause}"));
         }
         Err(error) => return Err(error),
     }
     Ok(())
 }
 
-/// The findings, where those of rows that an index does not have are one for each index.
+/// Combines the findings about rows that are missing from an index into one for each index.
 fn by_index(findings: Vec<String>) -> Vec<String> {
     let mut grouped: Vec<(String, Option<String>, u64)> = Vec::new();
     for finding in findings {
@@ -107,7 +108,7 @@ fn by_index(findings: Vec<String>) -> Vec<String> {
     grouped.into_iter().map(text).collect()
 }
 
-/// What SQLite's check finds wrong: in a table, or in the file, up to a number of findings.
+/// The findings of SQLite's check of a table, or of the file up to a number of findings.
 pub(super) fn integrity_check(connection: &Connection, of: impl ToSql) -> Result<Vec<String>> {
     let mut findings: Vec<String> = Vec::new();
     connection.pragma(None, "integrity_check", of, |row| {

@@ -1,4 +1,4 @@
-//! One file a table: the statements that read and write it.
+//! The statements that read and write the tables, with one file for each table.
 
 mod checkpoint;
 mod column;

@@ -1,4 +1,4 @@
-//! The tables `payment_worker` and `payment_taken`: what must never be issued again.
+//! The tables `payment_worker` and `payment_taken`: the payment ids that must not be issued again.
 
 use rusqlite::named_params;
 
@@ -11,20 +11,20 @@ use crate::store::{Error, Result};
 /// The last id that a worker issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkerRow {
-    /// The worker.
+    /// The number of the worker.
     pub worker: u32,
-    /// The name of its layout.
+    /// The name of the layout of its ids.
     pub layout: String,
     /// The instant of second 0.
     pub epoch: Timestamp,
-    /// The last second of which it issued ids.
+    /// The last second for which it issued ids, counted from the epoch.
     pub last_second: u64,
     /// The next counter in that second.
     pub next_counter: u32,
 }
 
 impl Snapshot {
-    /// The last id that each worker issued, by number: 45 rows at most.
+    /// The last id that each worker issued, by the worker's number: at most 45 rows.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Which ids of the old scheme lie between two ids (inclusive), ascending.
+    /// The ids of the old scheme between two ids (inclusive), ascending.
     pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
         const TAKEN: &str = "
             SELECT id

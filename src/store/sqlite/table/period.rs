@@ -9,18 +9,18 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 use crate::store::{Error, Result};
 
-/// A holding period as it is stored: nothing in it has been checked.
+/// A holding period as it is stored, with values that have not been checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period<'row> {
     /// The bytes of the id.
     pub granule_id: &'row [u8],
-    /// Microseconds since 1970.
+    /// The time of ingest, in microseconds since 1970-01-01T00:00:00Z.
     pub ingested: i64,
-    /// Microseconds since 1970. `None`: still held.
+    /// The time of deletion, in the same unit. `None` means that the granule is still held.
     pub deleted: Option<i64>,
 }
 
-/// A holding period of a granule that was asked for.
+/// A holding period of a granule that was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredPeriod {
     pub granule_id: GranuleId,
@@ -41,19 +41,19 @@ pub(crate) struct NewPeriod {
 /// Where a pass over the granules begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Begin<'id> {
-    /// With the first id.
+    /// At the first id.
     Start,
-    /// With this id, if there is one, or the next.
+    /// At this id or, if it does not exist, the next one.
     At(&'id GranuleId),
-    /// With the id after this one.
+    /// At the id after this one.
     After(&'id GranuleId),
 }
 
 impl<'id> Begin<'id> {
-    /// Which of two statements begins there, and with which id.
+    /// Chooses the statement that begins there, and its id.
     fn choose<'sql>(self, at: &'sql str, after: &'sql str) -> (&'sql str, &'id str) {
         match self {
-            // No id is empty, so every id comes after the empty string.
+            // No id is empty, so every id is after the empty string.
             Begin::Start => (after, ""),
             Begin::At(granule_id) => (at, granule_id.as_str()),
             Begin::After(granule_id) => (after, granule_id.as_str()),
@@ -77,7 +77,7 @@ impl Snapshot {
         let (Some(first), Some(last)) = (granule_ids.first(), granule_ids.last()) else {
             return Ok(Vec::new());
         };
-        // Most batches are new: one look-up spares one for each id.
+        // Most batches are new: one look-up replaces one for each id.
         if !self.has_granules_between(dataset, first, last)? {
             return Ok(Vec::new());
         }
@@ -109,8 +109,8 @@ impl Snapshot {
         Ok(self.connection().prepare_cached(HOLDS_FROM)?.query_row(params, |row| row.get(0))?)
     }
 
-    /// Shows the periods that last beyond an instant (`None`: all), from some id on, by id and then
-    /// by time.
+    /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
+    /// beginning at an id, by id and then by time.
     pub fn each_period<E: From<Error>>(
         &self,
         dataset: DatasetKey,
@@ -146,9 +146,9 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Adds periods of granules that are not held then.
+    /// Adds periods, which must not overlap existing ones.
     pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()> {
-        // Parameters by number: looking them up by name for each row took a fifth of a large change.
+        // Numbered parameters: looking up named ones for each row took a fifth of a large change.
         const INSERT: &str = "
             INSERT INTO granule (dataset_id, granule_id, ingested, deleted, producer_granule)
             VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -165,11 +165,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ends the period in which each of some granules is held now, each at its own time.
+    /// Ends the present holding period of each of some granules, each at its own time.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: one is not held, though it was read as held in this transaction.
+    /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
     pub fn end_periods(&self, dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()> {
         const END: &str = "
             UPDATE granule
@@ -179,7 +179,7 @@ impl Transaction {
         for (granule_id, deleted) in ends {
             let rows = end.execute((dataset.0, granule_id.as_str(), Micros(*deleted)))?;
             if rows != 1 {
-                let what = format!("{rows} rows say that {granule_id} is held, where one should");
+                let what = format!("{rows} rows state that {granule_id} is held, instead of one");
                 return Err(Error::Damaged { what });
             }
         }

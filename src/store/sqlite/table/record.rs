@@ -1,5 +1,5 @@
-//! The tables `record_version` and `dataset_name`, and the withdrawal of a dataset: what was in its
-//! record before, and what it was called.
+//! The tables `record_version` and `dataset_name`, and the withdrawal of a dataset: the earlier
+//! versions of its record, and its former names.
 
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, named_params};
@@ -15,9 +15,9 @@ use crate::store::sqlite::session::{Snapshot, Transaction};
 pub(crate) struct StoredVersion {
     /// 1, 2, … within the dataset.
     pub version: u64,
-    /// When it was entered.
+    /// When it was recorded.
     pub recorded: Timestamp,
-    /// Who entered it. `None`: not known.
+    /// Who recorded it. `None` means that it is not known.
     pub recorded_by: Option<String>,
     /// What was done.
     pub action: String,
@@ -26,7 +26,8 @@ pub(crate) struct StoredVersion {
 }
 
 impl Snapshot {
-    /// The dataset that had a name before it was renamed. `None` if none had.
+    /// The present name of the dataset that had a name before it was renamed. `None` means that no
+    /// dataset had it.
     pub fn dataset_once_called(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
         const ONCE: &str = "
             SELECT dataset.name
@@ -52,7 +53,7 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// When a dataset was withdrawn, and why. `None`: it is not withdrawn.
+    /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
     pub fn withdrawal(&self, dataset: DatasetKey) -> Result<Option<Withdrawal>> {
         const WITHDRAWN: &str = "
             SELECT withdrawn, withdrawn_note
@@ -66,7 +67,8 @@ impl Snapshot {
         Ok(found.0.map(|timestamp| Withdrawal { timestamp: timestamp.0, note: found.1 }))
     }
 
-    /// The versions of a dataset's record after a version (0: from the first), at most `limit`.
+    /// The versions of a dataset's record after a version (0 means from the first), at most
+    /// `limit`.
     pub fn record_versions(
         &self,
         dataset: DatasetKey,
@@ -98,7 +100,7 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The number of the last version of a dataset's record; 0 if none is stored.
+    /// The number of the last version of a dataset's record. 0 means that no version is stored.
     pub fn last_record_version(&self, dataset: DatasetKey) -> Result<u64> {
         const LAST: &str = "
             SELECT coalesce(max(version), 0)
@@ -159,7 +161,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Withdraws a dataset, or (`None`) reinstates it.
+    /// Withdraws a dataset; `None` reinstates it.
     pub fn set_withdrawal(
         &self,
         dataset: DatasetKey,

@@ -9,11 +9,11 @@ use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
-/// Which row of `saved_selection`. Means nothing outside its registry.
+/// The key of a row of `saved_selection`, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SubsetKey(pub(super) i64);
 
-/// The columns of a [`Subset`], and then the rest of a query.
+/// A query of the columns of a [`Subset`], followed by the given clauses.
 macro_rules! select_saved {
     ($rest:literal) => {
         concat!(
@@ -29,7 +29,8 @@ macro_rules! select_saved {
 }
 
 impl Snapshot {
-    /// The subset that the same criteria selected from the same dataset. `None` if it was not cited.
+    /// The subset that the same criteria selected from the same dataset. `None` means that it was
+    /// not cited.
     pub fn subset(
         &self,
         dataset: DatasetKey,
@@ -50,7 +51,7 @@ impl Snapshot {
         Ok(self.connection().prepare_cached(SAME)?.query_row(params, from_row).optional()?)
     }
 
-    /// Every subset with an identifier, by dataset and by when it was first cited.
+    /// Every subset with an identifier, by dataset and by the time of its first citation.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         const WITH_IDENTIFIER: &str = select_saved!(
             "
@@ -107,7 +108,8 @@ impl Transaction {
     }
 }
 
-/// The criteria in their column: a JSON array of patterns, empty where granules are named one by one.
+/// The criteria as their column stores them: a JSON array of patterns, empty if the granules are
+/// named one by one.
 fn written(criteria: &Criteria) -> String {
     let patterns = match criteria {
         Criteria::Patterns(patterns) => patterns.as_slice(),
