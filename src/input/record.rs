@@ -1,4 +1,4 @@
-//! One granule of a file, and what reads them.
+//! One granule of a file, and the trait of the readers.
 
 use super::error::Error;
 use super::warning::InputWarning;
@@ -11,9 +11,9 @@ pub struct Record {
     pub granule_id: GranuleId,
     /// Where it was read.
     pub location: SourceLocation,
-    /// The time of ingest. `None` unless dates were asked for.
+    /// The time of ingest. `None` unless dates were requested.
     pub ingested: Option<Timestamp>,
-    /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
+    /// The time of deletion. `None` unless dates were requested and the granule was deleted.
     pub deleted: Option<Timestamp>,
     /// Whether the file marks the granule as deleted.
     pub is_deleted: bool,
@@ -25,7 +25,7 @@ impl Record {
     }
 }
 
-/// The counts that a search response gives of itself.
+/// The counts that a search response states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hits {
     /// How many granules the search found.
@@ -56,7 +56,7 @@ pub(super) trait RecordReader {
         false
     }
 
-    /// What looks like a mistake in what was read so far.
+    /// The warnings about the ids read so far.
     fn warnings(&self) -> Vec<InputWarning> {
         Vec::new()
     }

@@ -15,7 +15,7 @@ use super::timestamp::Timestamp;
 pub struct Subset {
     /// The dataset.
     pub dataset: DatasetName,
-    /// When the instance took effect of which it was first cited: the granules are selected from
+    /// When the instance took effect from which it was first cited: the granules are selected from
     /// those held then.
     pub timestamp: Timestamp,
     /// How the granules are selected.
@@ -32,8 +32,8 @@ pub struct Subset {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criteria {
-    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted and
-    /// distinct.
+    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted
+    /// and distinct.
     Patterns(Vec<Pattern>),
     /// Those in a list of ids, which the registry stores.
     Named,
