@@ -24,7 +24,7 @@ fn main() {
     let [small, large] = [MILLION / 10, MILLION].map(|granules| {
         let folder = folder.path().join(granules.to_string());
         std::fs::create_dir(&folder).unwrap();
-        // One is missing, one is unexpected, and one is both: under another name.
+        // One granule is missing, one is unexpected, and one has another name, so it is both.
         let ids = |other: &'static str, without: usize| {
             let all = (0..granules).filter(move |&n| n != without).map(granule_id);
             all.chain([other.to_owned()])
@@ -78,7 +78,8 @@ fn median(work: impl FnMut()) -> f64 {
     seconds[2]
 }
 
-/// In a process of its own: seconds to read both lists, to compare, to pull; peak megabytes.
+/// Runs in a process of its own. Prints the seconds that reading both lists, comparing and pulling
+/// take, and the peak memory in megabytes.
 fn child(folder: &Path) {
     let mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
     let other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();

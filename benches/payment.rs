@@ -1,8 +1,8 @@
 //! Payment ids per second: from one minter shared by threads, from other crates, and leased.
 //!
 //! `cargo bench --bench payment` prints the table of the README. Time is not the limit: the
-//! clock is a number that advances when all ids of its second are used. The clock of `snowflaked` cannot
-//! be set.
+//! clock is a number that advances when all ids of its second are used. The clock of `snowflaked`
+//! cannot be set.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -39,7 +39,7 @@ impl TimeSource<u64> for Millis<'_> {
     }
 }
 
-/// Millions of ids a second, by so many threads together.
+/// The millions of ids per second that this number of threads issue together.
 fn rate(threads: usize, mint: impl Fn() + Sync) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {

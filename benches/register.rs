@@ -32,7 +32,8 @@ fn main() {
     lookup(folder.path());
 }
 
-/// The n-th of the ids that a dataset begins with: 48 characters; odd numbers are left free.
+/// The n-th id of the initial granules of a dataset. It has 48 characters; odd numbers are not
+/// used.
 fn granule_id(n: usize) -> String {
     let id = format!("granule.{:08}.{}", 2 * n, "0123456789abcdef".repeat(2));
     format!("{:x<LENGTH$}", &id[..LENGTH.min(id.len())])
@@ -59,7 +60,7 @@ fn delete(granule_id: &str) -> Change {
     change
 }
 
-/// A registry of so many granules, brought in changes of 100,000.
+/// Creates a registry of this many granules, which are ingested in changes of 100,000.
 fn registry(folder: &Path, granules: usize) -> Registry {
     let registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
     for from in (0..granules).step_by(100_000) {
@@ -110,7 +111,7 @@ fn naive_chain(granule_ids: &[String]) -> f64 {
 fn rewind_beside_the_bare_chain(folder: &Path) {
     let registry = registry(folder, MILLION);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
-    // Before all others: a change there hashes the whole dataset again.
+    // This id is before all others, so a change there hashes the whole dataset again.
     let first = "granule.!";
     let (mut bare, mut naive, mut change) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -145,7 +146,8 @@ fn rewind_beside_the_bare_chain(folder: &Path) {
     row("the file, bytes a granule", &format!("the id's length + {more:.1}"), "+ 30", more <= 30.0);
 }
 
-/// The seconds that `peer.py` takes for one change; none, said aloud, where there is no Python.
+/// The seconds that `peer.py` takes for one change. `None`, with a line in the table, means that
+/// Python cannot run it.
 fn peer(folder: &Path) -> Option<f64> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer.py");
     let output = Command::new("python3")
@@ -193,7 +195,7 @@ fn append(folder: &Path) {
     );
 }
 
-/// A change at the start, the list of granules, and `verify`, in a process of its own.
+/// Runs a change at the start, the list of granules, and `verify` in a process of its own.
 fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, Access::Write).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
@@ -232,7 +234,7 @@ fn peak_memory(folder: &Path) {
 
 fn lookup(folder: &Path) {
     const INSTANCES: i64 = 100_000;
-    // A history as no archive makes in an afternoon, so its rows are put there directly.
+    // Making such a history change by change would take hours, so its rows are inserted directly.
     let path = folder.join("history.db");
     let registry = Registry::create(&path).unwrap();
     let stamp = Stamp::at(Timestamp::from_micros(0).unwrap(), now());

@@ -47,7 +47,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The n-th of ids of 48 characters.
+/// The n-th id, of 48 characters.
 fn granule_id(n: usize) -> String {
     format!("granule.{n:08}.{}", &"0123456789abcdef".repeat(2)[..31])
 }
@@ -91,7 +91,7 @@ fn own_chain(granule_ids: &[String]) -> [u8; 16] {
 fn step() {
     let granule_ids: Vec<String> = (0..100_000).map(granule_id).collect();
     assert_eq!(own_chain(&granule_ids), chain_with_digest(&granule_ids));
-    // Pairs of short runs, so that a slow moment of the machine touches both or neither.
+    // Pairs of short runs, so that a slow moment of the machine affects both runs of a pair.
     let gains = (0..41)
         .map(|_| {
             let own = seconds(|| assert_ne!(own_chain(&granule_ids), [0; 16]));
@@ -261,13 +261,13 @@ fn import() {
         "an import of 1,000,000 rows with 3,650 distinct times, pure appends",
         &format!("{import:.1} s"),
     );
-    note("the same from a file without order", &format!("{shuffled:.1} s"));
+    note("the same from an unsorted file", &format!("{shuffled:.1} s"));
     note("the same, grouped by day beforehand, change by change", &format!("{replay:.1} s"));
     let memory = format!("{memory:.0} MB, {shuffled_memory:.0} MB");
     note("the peak memory of these two imports", &memory);
 }
 
-/// The import in a process of its own: the seconds, and the peak memory in megabytes.
+/// Runs the import in a process of its own. Prints the seconds and the peak memory in megabytes.
 fn import_child(directory: &Path, stride: usize) {
     let path = directory.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());
