@@ -1,6 +1,6 @@
 //! The cost of comparing and pulling relative to reading both lists, as ratios of one run.
 //!
-//! `cargo bench --bench mirror` prints the table of the README.
+//! `cargo bench --bench mirror` prints the table of `docs/about/performance.md`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -20,29 +20,32 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--mirror-in") {
         return child(Path::new(&arguments[at + 1]));
     }
-    println!("| two datasets that differ in three granules | 100,000 | 1,000,000 |");
+    println!("| What | 100,000 granules | 1,000,000 granules |");
     println!("|---|---|---|");
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let [small, large] = [MILLION / 10, MILLION].map(|granules| {
-        let folder = folder.path().join(granules.to_string());
-        std::fs::create_dir(&folder).unwrap();
-        // One is missing, one is unexpected, and one is both: under another name.
+        let directory = directory.path().join(granules.to_string());
+        std::fs::create_dir(&directory).unwrap();
+        // One granule is missing, one is unexpected, and one has another name, so it is both.
         let ids = |other: &'static str, without: usize| {
             let all = (0..granules).filter(move |&n| n != without).map(granule_id);
             all.chain([other.to_owned()])
         };
-        registry(&folder.join("mirror.db"), ids("granule.x", 500));
-        registry(&folder.join("primary.db"), ids("granule.y", granules));
+        registry(&directory.join("mirror.db"), ids("granule.x", 500));
+        registry(&directory.join("primary.db"), ids("granule.y", granules));
         let output = Command::new(std::env::current_exe().unwrap())
             .arg("--mirror-in")
-            .arg(&folder)
+            .arg(&directory)
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         text.split_whitespace().map(|figure| figure.parse::<f64>().unwrap()).collect::<Vec<_>>()
     });
     let ratio = |figures: &[f64], of: usize| figures[of] / figures[0];
-    for (what, of) in [("`mirror compare`, beside reading both lists", 1), ("`mirror pull`", 2)] {
+    for (what, of) in [
+        ("`mirror compare`, relative to reading both lists", 1),
+        ("`mirror pull`, relative to reading both lists", 2),
+    ] {
         println!("| {what} | {:.2} times | {:.2} times |", ratio(&small, of), ratio(&large, of));
     }
     println!("| peak memory of all three | {:.1} MB | {:.1} MB |", small[3], large[3]);
@@ -80,10 +83,11 @@ fn median(work: impl FnMut()) -> f64 {
     seconds[2]
 }
 
-/// In a process of its own: seconds to read both lists, to compare, to pull; peak megabytes.
-fn child(folder: &Path) {
-    let mirror = Registry::open(&folder.join("mirror.db"), Access::Write).unwrap();
-    let other = Registry::open(&folder.join("primary.db"), Access::Read).unwrap();
+/// Runs in a process of its own. Prints the seconds that reading both lists, comparing and pulling
+/// take, and the peak memory in megabytes.
+fn child(directory: &Path) {
+    let mirror = Registry::open(&directory.join("mirror.db"), Access::Write).unwrap();
+    let other = Registry::open(&directory.join("primary.db"), Access::Read).unwrap();
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
         for registry in [&mirror, &other] {
@@ -93,7 +97,7 @@ fn child(folder: &Path) {
             granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
         }
     });
-    let path = folder.join("primary.db");
+    let path = directory.join("primary.db");
     let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
         let (found, differences) = compare(&mirror, &dataset(), &primary, None).unwrap();

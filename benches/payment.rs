@@ -1,8 +1,8 @@
 //! Payment ids per second: from one minter shared by threads, from other crates, and leased.
 //!
-//! `cargo bench --bench payment` prints the table of the README. Time is not the limit: the
-//! clock is a number that advances when all ids of its second are used. The clock of `snowflaked` cannot
-//! be set.
+//! `cargo bench --bench payment` prints the table of `docs/about/performance.md`. Time is not the
+//! limit: the clock is a number that advances when all ids of its second are used. The clock of
+//! `snowflaked` cannot be set.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -39,7 +39,7 @@ impl TimeSource<u64> for Millis<'_> {
     }
 }
 
-/// Millions of ids a second, by so many threads together.
+/// The millions of ids per second that this number of threads issue together.
 fn rate(threads: usize, mint: impl Fn() + Sync) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ fn main() {
     let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
-    println!("| million ids a second | 1 thread | 2 threads |");
+    println!("| What | 1 thread | 2 threads |");
     println!("|---|---|---|");
 
     let ours = |threads| {
@@ -85,7 +85,11 @@ fn main() {
             })
         })
     };
-    println!("| `ferroid`, atomic, the same clock | {:.1} | {:.1} |", ferroid(1), ferroid(2));
+    println!(
+        "| the crate `ferroid`, atomic, with the same clock | {:.1} | {:.1} |",
+        ferroid(1),
+        ferroid(2)
+    );
 
     let snowflaked = |threads| {
         best(5, || {
@@ -95,10 +99,14 @@ fn main() {
             })
         })
     };
-    println!("| `snowflaked`, the true clock | {:.1} | {:.1} |", snowflaked(1), snowflaked(2));
+    println!(
+        "| the crate `snowflaked`, with the real clock | {:.1} | {:.1} |",
+        snowflaked(1),
+        snowflaked(2)
+    );
 
-    let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::create(&folder.path().join("accession.db")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
     let lease = |count: u64, rounds: i64, later: i64| {
         let begin = Instant::now();
         let mut ids = 0;
@@ -113,6 +121,6 @@ fn main() {
     let (one, all) = (lease(1, 300, 0), lease(1_296, 300, 1_000));
     println!();
     println!(
-        "Leased from a registry on disk, a transaction a lease: {one:.0} ids a second one by one, {all:.0} in leases of 1,296."
+        "Issued from a registry on disk, one transaction for each lease: {one:.0} ids a second one by one, {all:.0} in leases of 1,296."
     );
 }

@@ -1,7 +1,7 @@
 //! The cost of a change compared to the chain alone, as ratios measured side by side in one run.
 //!
-//! `cargo bench --bench register` prints the table of the README. Figures differ between
-//! machines, ratios less so. A row with a bound says whether the run kept it.
+//! `cargo bench --bench register` prints the table of `docs/about/performance.md`. Figures differ
+//! between machines, ratios less so. A row with a bound states whether the run met it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -23,16 +23,17 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-of") {
         return peak_memory_child(Path::new(&arguments[at + 1]));
     }
-    println!("| what | measured | bound | kept |");
+    println!("| What | Measured | Bound | Met |");
     println!("|---|---|---|---|");
-    let folder = tempfile::tempdir().unwrap();
-    rewind_beside_the_bare_chain(folder.path());
-    append(folder.path());
-    peak_memory(folder.path());
-    lookup(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    rewind_relative_to_the_bare_chain(directory.path());
+    append(directory.path());
+    peak_memory(directory.path());
+    lookup(directory.path());
 }
 
-/// The n-th of the ids that a dataset begins with: 48 characters; odd numbers are left free.
+/// The n-th id of the initial granules of a dataset. It has 48 characters; odd numbers are not
+/// used.
 fn granule_id(n: usize) -> String {
     let id = format!("granule.{:08}.{}", 2 * n, "0123456789abcdef".repeat(2));
     format!("{:x<LENGTH$}", &id[..LENGTH.min(id.len())])
@@ -59,9 +60,9 @@ fn delete(granule_id: &str) -> Change {
     change
 }
 
-/// A registry of so many granules, brought in changes of 100,000.
-fn registry(folder: &Path, granules: usize) -> Registry {
-    let registry = Registry::create(&folder.join(format!("{granules}.db"))).unwrap();
+/// Creates a registry of this many granules, which are ingested in changes of 100,000.
+fn registry(directory: &Path, granules: usize) -> Registry {
+    let registry = Registry::create(&directory.join(format!("{granules}.db"))).unwrap();
     for from in (0..granules).step_by(100_000) {
         let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
         registry.change(&dataset(), &batch, &Stamp::now(now())).unwrap();
@@ -107,10 +108,10 @@ fn naive_chain(granule_ids: &[String]) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-fn rewind_beside_the_bare_chain(folder: &Path) {
-    let registry = registry(folder, MILLION);
+fn rewind_relative_to_the_bare_chain(directory: &Path) {
+    let registry = registry(directory, MILLION);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
-    // Before all others: a change there hashes the whole dataset again.
+    // This id is before all others, so a change there hashes the whole dataset again.
     let first = "granule.!";
     let (mut bare, mut naive, mut change) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -129,42 +130,48 @@ fn rewind_beside_the_bare_chain(folder: &Path) {
     note("the bare chain over 1,000,000 ids of 48 characters in memory", &speed(bare));
     note("the same with `format!` at each step", &format!("{:.2} of that", bare / naive));
     row(
-        "a change that hashes 1,000,000 granules again, all of it, beside the bare chain",
+        "a change that hashes all of 1,000,000 granules again, relative to the bare chain",
         &format!("{:.2}", bare / change),
         "0.9",
         bare / change >= 0.9,
     );
-    if let Some(peer) = peer(folder) {
+    if let Some(peer) = peer(directory) {
         note(
-            "the peer's change (Python: hashlib, sqlite3) of 1,000,000 granules, beside ours",
+            "the same change done in Python with hashlib and sqlite3, relative to this program",
             &format!("{:.1} times the time", peer / change),
         );
     }
     let bytes = std::fs::metadata(registry.path().unwrap()).unwrap().len() as f64 / MILLION as f64;
     let more = bytes - LENGTH as f64;
-    row("the file, bytes a granule", &format!("the id's length + {more:.1}"), "+ 30", more <= 30.0);
+    row(
+        "the file, bytes a granule",
+        &format!("the length of the id + {more:.1}"),
+        "+ 30",
+        more <= 30.0,
+    );
 }
 
-/// The seconds that `peer.py` takes for one change; none, said aloud, where there is no Python.
-fn peer(folder: &Path) -> Option<f64> {
+/// The seconds that `peer.py` takes for one change. `None`, with a line in the table, means that
+/// Python cannot run it.
+fn peer(directory: &Path) -> Option<f64> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer.py");
     let output = Command::new("python3")
-        .args([script, folder.join("peer.db").to_str()?, &MILLION.to_string()])
+        .args([script, directory.join("peer.db").to_str()?, &MILLION.to_string()])
         .output();
     match output {
         Ok(output) if output.status.success() => {
             String::from_utf8(output.stdout).ok()?.trim().parse().ok()
         }
         _ => {
-            note("the peer's change (Python)", "not measured: python3 cannot run peer.py");
+            note("the same change done in Python", "not measured: python3 cannot run peer.py");
             None
         }
     }
 }
 
-fn append(folder: &Path) {
-    let large = Registry::open(&folder.join(format!("{MILLION}.db")), Access::Write).unwrap();
-    let small = registry(folder, MILLION / 10);
+fn append(directory: &Path) {
+    let large = Registry::open(&directory.join(format!("{MILLION}.db")), Access::Write).unwrap();
+    let small = registry(directory, MILLION / 10);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     let (mut bare, mut to_large, mut to_small) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..30 * ROUNDS {
@@ -180,20 +187,20 @@ fn append(folder: &Path) {
     }
     let (bare, to_large, to_small) = (median(bare), median(to_large), median(to_small));
     row(
-        "288 granules appended to 1,000,000, beside a full recomputation",
+        "288 granules appended to 1,000,000, relative to a full recomputation",
         &format!("{:.2} %", 100.0 * to_large / bare),
         "1 %",
         to_large / bare < 0.01,
     );
     row(
-        "the same, beside appending them to 100,000",
+        "the same, relative to appending them to 100,000",
         &format!("{:.2} times", to_large / to_small),
         "within noise",
         to_large / to_small < 1.5,
     );
 }
 
-/// A change at the start, the list of granules, and `verify`, in a process of its own.
+/// Runs a change at the start, the list of granules, and `verify` in a process of its own.
 fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, Access::Write).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
@@ -208,9 +215,9 @@ fn peak_memory_child(path: &Path) {
     println!("{}", peak.map_or("", |peak| peak.trim().trim_end_matches(" kB")));
 }
 
-fn peak_memory(folder: &Path) {
+fn peak_memory(directory: &Path) {
     let peak = |granules: usize| -> Option<f64> {
-        let path = registry(folder, granules).path()?.to_owned();
+        let path = registry(directory, granules).path()?.to_owned();
         let output = Command::new(std::env::current_exe().ok()?)
             .arg("--peak-memory-of")
             .arg(path)
@@ -218,7 +225,8 @@ fn peak_memory(folder: &Path) {
             .ok()?;
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     };
-    let what = "peak memory of a change, a list and `verify`: 5,000,000 granules beside 500,000";
+    let what =
+        "peak memory of a change, a list and `verify`: 5,000,000 granules relative to 500,000";
     match (peak(MILLION / 2), peak(5 * MILLION)) {
         (Some(small), Some(large)) => row(
             what,
@@ -230,10 +238,10 @@ fn peak_memory(folder: &Path) {
     }
 }
 
-fn lookup(folder: &Path) {
+fn lookup(directory: &Path) {
     const INSTANCES: i64 = 100_000;
-    // A history as no archive makes in an afternoon, so its rows are put there directly.
-    let path = folder.join("history.db");
+    // Making such a history change by change would take hours, so its rows are inserted directly.
+    let path = directory.join("history.db");
     let registry = Registry::create(&path).unwrap();
     let stamp = Stamp::at(Timestamp::from_micros(0).unwrap(), now());
     registry.change(&dataset(), &ingest([granule_id(0)].into_iter()), &stamp).unwrap();

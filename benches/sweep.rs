@@ -1,6 +1,6 @@
 //! The speed of the chain, the sweep and the import, as ratios measured side by side in one run.
 //!
-//! `cargo bench --bench sweep` prints the table of the README.
+//! `cargo bench --bench sweep` prints the table of `docs/about/performance.md`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -19,7 +19,7 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-in") {
         return import_child(Path::new(&arguments[at + 1]), arguments[at + 2].parse().unwrap());
     }
-    println!("| what | measured | bound | kept |");
+    println!("| What | Measured | Bound | Met |");
     println!("|---|---|---|---|");
     step();
     lanes();
@@ -47,7 +47,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The n-th of ids of 48 characters.
+/// The n-th id, of 48 characters.
 fn granule_id(n: usize) -> String {
     format!("granule.{n:08}.{}", &"0123456789abcdef".repeat(2)[..31])
 }
@@ -91,7 +91,7 @@ fn own_chain(granule_ids: &[String]) -> [u8; 16] {
 fn step() {
     let granule_ids: Vec<String> = (0..100_000).map(granule_id).collect();
     assert_eq!(own_chain(&granule_ids), chain_with_digest(&granule_ids));
-    // Pairs of short runs, so that a slow moment of the machine touches both or neither.
+    // Pairs of short runs, so that a slow moment of the machine affects both runs of a pair.
     let gains = (0..41)
         .map(|_| {
             let own = seconds(|| assert_ne!(own_chain(&granule_ids), [0; 16]));
@@ -100,7 +100,7 @@ fn step() {
         .collect();
     let gain = median(gains);
     row(
-        "a step of the chain, compared to one with the `Digest` of `md-5`",
+        "a step of the chain, relative to one with `Digest` of the crate `md-5`",
         &format!("{gain:.2} times as fast"),
         "1.25",
         gain >= 1.25,
@@ -120,7 +120,7 @@ fn lanes() {
         let gain = median((0..9).map(|_| push(Lanes::plain()) / push(lanes)).collect());
         note(
             &format!(
-                "256 chains side by side with {}, compared to one after the other",
+                "256 chains side by side with {}, relative to one after the other",
                 lanes.name()
             ),
             &format!("{gain:.1} times as fast"),
@@ -186,7 +186,7 @@ fn campaign() {
     let lanes = Lanes::fastest().name();
     let (bound, text) = if lanes == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
     row(
-        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), compared to \
+        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), relative to \
          replaying it change by change",
         &format!("{:.1} times as fast ({lanes}; {verify:.2} s, {replay:.1} s)", replay / verify),
         text,
@@ -214,7 +214,7 @@ fn appends() {
             .collect(),
     );
     row(
-        "`verify` of a history of appends, compared to replaying it",
+        "`verify` of a history that only appends, relative to replaying it",
         &format!("{ratio:.1} times as fast"),
         "1",
         ratio >= 1.0,
@@ -258,16 +258,16 @@ fn import() {
         }
     });
     note(
-        "an import of 1,000,000 rows with 3,650 distinct times, pure appends",
+        "import of 1,000,000 rows with 3,650 distinct times, only appends",
         &format!("{import:.1} s"),
     );
-    note("the same from a file without order", &format!("{shuffled:.1} s"));
-    note("the same, grouped by day beforehand, change by change", &format!("{replay:.1} s"));
+    note("the same from a file in no order", &format!("{shuffled:.1} s"));
+    note("the same grouped by hand first, and then change by change", &format!("{replay:.1} s"));
     let memory = format!("{memory:.0} MB, {shuffled_memory:.0} MB");
-    note("the peak memory of these two imports", &memory);
+    note("peak memory of the first two imports", &memory);
 }
 
-/// The import in a process of its own: the seconds, and the peak memory in megabytes.
+/// Runs the import in a process of its own. Prints the seconds and the peak memory in megabytes.
 fn import_child(directory: &Path, stride: usize) {
     let path = directory.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());

@@ -1,13 +1,13 @@
 //! A registry of the data granules of an archive.
 //!
 //! A *registry* is one file. It records which exact set of granules a dataset held at any time,
-//! gives each such set an identifier that every archive computes alike, and keeps both for ever: an
-//! identifier that was published always resolves to its granules.
+//! gives each such set an identifier that every archive computes in the same way, and keeps both
+//! for ever: an identifier that was published always resolves to its granules.
 //!
 //! # A change
 //!
-//! A dataset changes by ingesting granules and by deleting them, which marks them as deleted: nothing
-//! is ever erased. One change is one transaction, and leads to a new identifier.
+//! A dataset changes by ingesting granules and by deleting them, which marks them as deleted:
+//! nothing is ever erased. One change is one transaction, and results in a new identifier.
 //!
 //! ```
 //! use accession::{Change, DatasetName, GranuleId, Registry, Selection, Stamp};
@@ -26,7 +26,7 @@
 //! let identifier = applied.instance.expect("the granule is new").identifier;
 //! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
-//! // Questions are asked on a snapshot: what was in force on a later day?
+//! // A snapshot reads the registry: what was in force on a later day?
 //! let snapshot = registry.snapshot()?;
 //! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 //! let selected = snapshot.select(&selection)?;
@@ -61,17 +61,17 @@
 //!
 //! Each may use only those below it:
 //!
-//! - [`mirror`]: manifests, and whether a mirror holds the same set
-//! - [`citation`]: citations in every format, and what is known of a pasted one
-//! - [`input`]: other people's files: a stream of ids, each with its source location
-//! - [`registry`]: what an archive does: change, look up, resolve, compare, verify
-//! - `store`, which is private: the file; all SQL, and nothing but SQL
+//! - [`mirror`]: manifests, and the comparison of a mirror with its primary
+//! - [`citation`]: writes citations in every format, and checks pasted ones
+//! - [`input`]: reads other people's files as a stream of ids, each with its source location
+//! - [`registry`]: the operations of an archive: change, look up, resolve, compare, verify
+//! - `store`, which is private: the registry file; all SQL, and nothing but SQL
 //! - [`chain`]: the rule, the sweep; no I/O
-//! - [`disk`]: files that appear whole, and temporary ones
+//! - [`disk`]: atomic creation of files, and temporary files
 //! - [`minting`]: the two id helpers: unique granule ids, payment ids
 //! - [`model`]: values that are checked when they are made
 //!
-//! Time is an argument throughout: the library reads no clock of its own.
+//! Times are always arguments: the library reads no clock.
 
 pub mod chain;
 pub mod citation;

@@ -1,4 +1,4 @@
-//! The `accession` program: arguments in, exit status out.
+//! The `accession` program, which passes its arguments to the library's command line.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The two id helpers: an id that is decoded or split is the same id when it is put together again.
+//! The two id helpers: an id that is decoded or split gives the same id when it is reassembled.
 
 use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::minting::unique_granule::{

@@ -1,4 +1,4 @@
-//! The readers of input files: whatever one of them accepts, the registry takes.
+//! The readers of input files: the registry accepts every file that a reader accepts.
 
 use std::io::{Cursor, Write};
 
@@ -54,7 +54,7 @@ pub fn old_payment_ids(bytes: &[u8]) {
     }
 }
 
-/// How many lines are not empty.
+/// The number of lines that are not empty.
 fn filled_lines(bytes: &[u8]) -> usize {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines = bytes.split(|&byte| byte == b'\n');
@@ -113,8 +113,8 @@ fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
     assert!((1..=lines).contains(line), "line {line} of {lines}");
 }
 
-/// The registry takes the events that a reader accepts, and then verifies; or it refuses them because
-/// they are not a possible history.
+/// The registry accepts the events that a reader returns, and then verifies; or it refuses them
+/// because they are not a possible history.
 fn import(file: &[u8], options: &Options, lines: u64) {
     let file = Cursor::new(file.to_vec());
     let Ok(events) = input::open_events(file, "file", options) else { return };

@@ -1,4 +1,4 @@
-//! Values of the domain: what is read is written so that it is read as the same value.
+//! Values of the domain: a value that is written is read as the same value.
 
 use accession::{
     DatasetName, Doi, GranuleId, Identifier, Licence, LicenceError, Moment, Timestamp, quoted,
@@ -37,7 +37,7 @@ pub fn granule_id(bytes: &[u8]) {
     let lossy = String::from_utf8_lossy(bytes);
     assert!(!quoted(&lossy).to_string().contains(char::is_control));
     let Ok(granule_id) = GranuleId::from_bytes(bytes) else { return };
-    assert_eq!(granule_id.as_str().as_bytes(), bytes, "taken as it is");
+    assert_eq!(granule_id.as_str().as_bytes(), bytes, "it is kept unchanged");
     assert_eq!(granule_id.to_string().parse(), Ok(granule_id.clone()));
     assert!((1..=GranuleId::MAX_BYTES).contains(&bytes.len()));
     assert!(!granule_id.as_str().contains(char::is_control));

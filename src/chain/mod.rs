@@ -9,8 +9,8 @@
 //! identifier = hN
 //! ```
 //!
-//! The identifier of the empty set is `d41d8cd98f00b204e9800998ecf8427e`, the MD5 of zero bytes. Anyone
-//! can check an identifier without this software:
+//! The identifier of the empty set is `d41d8cd98f00b204e9800998ecf8427e`, the MD5 of zero bytes.
+//! Anyone can check an identifier without this software:
 //!
 //! ```sh
 //! LC_ALL=C sort ids.txt | { h=; while IFS= read -r g; do
@@ -20,8 +20,9 @@
 //! ```
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over one instance. [`Hashing`]
-//! runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or knows SQL.
+//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over one instance.
+//! [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or
+//! knows SQL.
 //!
 //! Source: identifier.md, Rule; seed 001 (the scheme, 2010).
 
@@ -67,10 +68,10 @@ impl Chain {
         Chain::default()
     }
 
-    /// The chain as it is after the ids of the set with this identifier were pushed.
+    /// The chain after the ids of the set with this identifier were pushed.
     ///
-    /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty has
-    /// that identifier is 2^-128.)
+    /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty
+    /// has that identifier is 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
         Chain { link: step::link(identifier), message: Message::default() }
     }
@@ -78,8 +79,8 @@ impl Chain {
     /// Adds the next id.
     ///
     /// The caller passes the ids in canonical order and each of them once; the chain does not check
-    /// this. The cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n is
-    /// 22 to 85.
+    /// this. The cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n
+    /// is 22 to 85.
     pub fn push(&mut self, granule_id: &str) {
         self.link = Some(step::step(self.link, granule_id, &mut self.message));
     }

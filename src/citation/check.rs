@@ -1,4 +1,4 @@
-//! What a registry knows of pasted citations.
+//! Checks pasted citations against a registry.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use super::recognise::{Pasted, Stated};
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
 use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Selection, Snapshot};
 
-/// What is known of some citations together.
+/// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Whether each is known, and states nothing that disagrees with the registry.
+    /// Whether every citation is known and states nothing that contradicts the registry.
     pub ok: bool,
-    /// The sets that are known, each with the citations of it.
+    /// The known sets, each with the citations of it.
     pub sets: Vec<CitedSet>,
     /// How each further set differs from the first.
     pub differences: Vec<SetDifference>,
 }
 
-/// What is known of one citation.
+/// The result of checking one citation.
 ///
 /// Its fields, in this order, are those of the rows of `check` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Its number, from 1 on.
+    /// Its number, counted from 1.
     pub citation: u64,
-    /// Its identifier. `None`: what is written in its place is not one.
+    /// Its identifier. `None` means that the text in its place is not an identifier.
     pub identifier: Option<Identifier>,
-    /// Its DOI. `None`: it has none.
+    /// Its DOI. `None` means that it has no DOI.
     pub doi: Option<Doi>,
-    /// Its date, as it is written.
+    /// Its date, as it is written. `None` means that it has no date.
     pub date: Option<String>,
-    /// Whether the identifier was ever in force here.
+    /// Whether the identifier was ever in force in this registry.
     pub known: bool,
-    /// Whether it was in force at its date, in the dataset that the citation names. `None`: there is
-    /// no date, or the identifier is not known.
+    /// Whether it was in force at its date, in the dataset that the citation names. `None` means
+    /// that there is no date, or that the identifier is not known.
     pub agrees: Option<bool>,
-    /// Whether all that the citation states is true.
+    /// Whether everything that the citation states is true.
     pub ok: bool,
-    /// What is not true. `None`: nothing.
+    /// What is not true. `None` means that everything is true.
     pub problem: Option<String>,
-    /// What else a reader should know.
+    /// What else a reader should know. `None` means that there is nothing.
     pub note: Option<String>,
-    /// Where and when the identifier was in force. Shared: many citations can be of one set, and one
-    /// set can be in many datasets.
+    /// Where and when the identifier was in force. It is shared, since there can be many citations
+    /// of one set, and one set can be in many datasets.
     #[serde(serialize_with = "serialize_rows")]
     pub intervals: Arc<Resolution>,
 }
@@ -60,9 +60,9 @@ fn serialize_rows<S: Serializer>(
 /// A set, and the citations of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CitedSet {
-    /// Its identifier.
+    /// The identifier of the set.
     pub identifier: Identifier,
-    /// How many granules it has.
+    /// The number of granules in it.
     pub granules: u64,
     /// The numbers of the citations.
     pub citations: Vec<u64>,
@@ -71,30 +71,30 @@ pub struct CitedSet {
 /// How two sets differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetDifference {
-    /// One set.
+    /// The identifier of the first set.
     pub left: Identifier,
-    /// The other.
+    /// The identifier of the other set.
     pub right: Identifier,
-    /// How many granules both have.
+    /// How many granules both sets have.
     pub matched: u64,
-    /// How many only the left has.
+    /// How many granules only the left set has.
     pub only_left: u64,
-    /// How many only the right has.
+    /// How many granules only the right set has.
     pub only_right: u64,
 }
 
-/// Checks citations against a registry, on one snapshot of it, and shows what is known of each.
-/// `now` is what the clock says: a date in the future agrees with nothing.
+/// Checks citations against one snapshot of a registry, and calls `show` with the verdict on each.
+/// `now` is the present time: a date in the future agrees with nothing.
 ///
-/// A date is relative to one archive (identifier.md, Time): it agrees where the identifier was in
-/// force then, as known now or as known then, in a dataset that has the DOI or the name in the
-/// citation; if no dataset here has it, in any. A DOI disagrees if it is that of a dataset here that
-/// never held the set.
+/// A date is relative to one archive (identifier.md, Time). It agrees if the identifier was in
+/// force at that date, as known now or as known then, in a dataset that has the DOI or the name in
+/// the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it belongs to a
+/// dataset here that never held the set.
 ///
 /// # Errors
 ///
-/// [`registry::Error::Store`](crate::Error::Store); what `show` returned. An identifier that is
-/// unknown is not an error: the verdict says so.
+/// [`registry::Error::Store`](crate::Error::Store): the registry cannot be read; the errors of
+/// `show`. An unknown identifier is not an error: it is reported in the verdict.
 pub fn check<E: From<crate::Error>>(
     registry: &Registry,
     pasted: &[Pasted],
@@ -131,7 +131,7 @@ pub fn check<E: From<crate::Error>>(
     Ok(Checked { ok, sets, differences })
 }
 
-/// How each further set differs from the first, still to be read.
+/// The differences between each further set and the first, which have not been read yet.
 fn differences(
     snapshot: &Snapshot,
     sets: &[CitedSet],
@@ -147,14 +147,15 @@ fn differences(
         .collect()
 }
 
-/// Rows of resolved identifiers that are kept for further citations of the same sets.
+/// The number of rows of resolved identifiers that are cached for further citations of the same
+/// sets.
 const MAX_KEPT_ROWS: usize = 100_000;
 
 /// The check of citations on one snapshot.
 struct Checker<'snapshot> {
     snapshot: &'snapshot Snapshot,
     now: Timestamp,
-    /// What was resolved already: papers cite one set many times.
+    /// The identifiers resolved so far: a paper cites one set many times.
     resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
 }
 
@@ -227,12 +228,12 @@ impl Checker<'_> {
         Ok(verdict)
     }
 
-    /// The datasets that a citation names: by its DOI, else by its name.
+    /// The datasets that a citation names: those with its DOI, or else the one with its name.
     fn named_by(&self, pasted: &Pasted) -> Result<Vec<DatasetName>> {
         match (&pasted.doi, &pasted.dataset) {
             (Some(doi), _) => self.snapshot.datasets_with_doi(doi),
             (None, Some(name)) if self.snapshot.has_dataset(name)? => {
-                // By a former name, the dataset has another one now.
+                // If it was found by a former name, the dataset has another name now.
                 Ok(vec![self.snapshot.dataset(name)?.dataset.name])
             }
             _ => Ok(Vec::new()),
@@ -256,15 +257,15 @@ impl Checker<'_> {
     }
 }
 
-/// What the datasets that a citation names say of its set.
+/// Whether the datasets that a citation names held its set.
 struct Held {
     /// Whether one of them ever held it.
     ever: bool,
-    /// Why it agrees with the date. `None`: it does not, or there is none.
+    /// Why it agrees with the date. `None` means that it does not agree, or that there is no date.
     then: Option<Agreement>,
 }
 
-/// What a citation states that is not true.
+/// A statement of a citation that is not true.
 fn problem(
     verdict: &Verdict,
     pasted: &Pasted,
@@ -306,7 +307,7 @@ fn elsewhere<'a>(
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
 }
 
-/// What is true, and may still surprise.
+/// A remark on a true statement that may surprise a reader.
 fn note(
     verdict: &Verdict,
     pasted: &Pasted,
@@ -325,15 +326,17 @@ fn note(
     }
     if then == Some(Agreement::AsKnownThen) {
         return Some(format!(
-            "it was in force at {at} as the registry stood then; a change that was recorded later says otherwise now"
+            "it was in force at {at} according to the registry at that time; a change that was recorded later contradicts this"
         ));
     }
     let Some(Stated::Read(moment)) = &pasted.date else { return None };
     let is_last = |row: &Resolved| row.set.instance().is_in_force_at(moment.last_instant());
-    // Of a subset only the interval of its first citation is known here.
+    // For a subset, only the interval of its first citation is known here.
     let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());
     let held_to_the_end = is_subset || verdict.intervals.rows.iter().any(is_last);
-    (!held_to_the_end).then(|| format!("the set changed later on {at}: the day ended with another"))
+    (!held_to_the_end).then(|| {
+        format!("the set changed later on {at}: another set was in force at the end of the day")
+    })
 }
 
 fn listed(names: &[DatasetName]) -> String {

@@ -1,4 +1,4 @@
-//! The facts of a citation, on which every format draws.
+//! The facts of a citation, from which every format is written.
 
 use super::licence::Licence;
 use super::single_line::nonblank_line;
@@ -35,10 +35,10 @@ pub struct Citation {
     pub(super) accessed: Day,
 }
 
-/// What a citation says of a subset.
+/// The facts that a citation states about a subset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SubsetFacts {
-    /// What selects the granules.
+    /// The criteria that select the granules.
     criteria: Criteria,
     /// The identifier of the instance from which they are selected.
     pub whole: Identifier,
@@ -97,7 +97,7 @@ impl Citation {
         format!("DI:{}", self.identifier)
     }
 
-    /// The title; if the record has none, the name of the dataset.
+    /// The title or, if the record has no title, the name of the dataset.
     pub(super) fn title(&self) -> String {
         let title = nonblank_line(self.record.title.as_deref());
         title.unwrap_or_else(|| self.record.name.to_string())
@@ -124,7 +124,7 @@ impl Citation {
         url_of(&self.record)
     }
 
-    /// The address of the DOI at the resolver; without a DOI, the web address of the dataset.
+    /// The address of the DOI at the resolver or, without a DOI, the web address of the dataset.
     pub(super) fn address(&self) -> Option<String> {
         self.record.doi.as_ref().map(Doi::address).or_else(|| self.url())
     }

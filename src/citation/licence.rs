@@ -41,7 +41,7 @@ impl Licence {
         "PDDL-1.0",
     ];
 
-    /// Classifies the licence of a record. SPDX identifiers are compared without case.
+    /// Classifies the licence of a record. The case of SPDX identifiers is ignored.
     pub fn of(text: String) -> Self {
         let known = Licence::SPDX.into_iter().find(|known| known.eq_ignore_ascii_case(&text));
         match known {

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::model::{Creator, CreatorError, Doi, Orcid, WebAddress, Year, quoted};
 use crate::registry::{DatasetEdit, Edit};
 
-/// The error for a text that is not the record of one dataset.
+/// The error for a string that is not the record of one dataset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The text is not JSON.
+    /// The string is not JSON.
     #[error("not JSON")]
     Json(#[from] serde_json::Error),
     /// The JSON is in neither of the two formats.
@@ -25,7 +25,7 @@ pub enum RecordError {
     )]
     Unknown,
     /// The array does not contain exactly one record.
-    #[error("contains {items} records, and must contain one")]
+    #[error("contains {items} records, but must contain exactly one")]
     Several {
         /// The number of records.
         items: usize,
@@ -40,7 +40,7 @@ pub enum RecordError {
     },
 }
 
-/// Reads a record, as an edit that sets the properties that the text contains.
+/// Reads a record as an edit that sets the properties which the string contains.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
     let doi = doi(item, "DOI")?;
-    // The address of the DOI adds nothing to the DOI.
+    // An address that is only that of the DOI is left out.
     let address = doi.as_ref().map(Doi::address);
     let url: Option<WebAddress> = parsed(item, "URL")?;
     let url = url.filter(|url| Some(url.as_str()) != address.as_deref());
@@ -147,7 +147,8 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
             .into_iter()
             .find_map(|name| rights.get(name)?.as_str().filter(|text| !text.is_empty()).map(spdx))
     });
-    // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it there.
+    // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it
+    // there.
     let identifiers = list(attributes, "identifiers")?.unwrap_or_default();
     let is_doi = |identifier: &&Value| {
         let kind = identifier.get("identifierType").and_then(Value::as_str).unwrap_or_default();
@@ -212,8 +213,8 @@ fn datacite_creator(creator: &Value) -> Result<Creator, RecordError> {
     .map_err(|error| creator_error("creators", &error))
 }
 
-/// DataCite writes SPDX identifiers in lower case. Those of Creative Commons are upper case in the SPDX
-/// list, and not every reader ignores case.
+/// DataCite writes SPDX identifiers in lower case. Those of Creative Commons are upper case in the
+/// SPDX list, and not every reader ignores case.
 fn spdx(licence: &str) -> String {
     if licence.starts_with("cc-") || licence.starts_with("cc0-") {
         licence.to_ascii_uppercase()
@@ -277,7 +278,7 @@ fn year(field: &str, value: &Value) -> Result<Year, RecordError> {
     text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is not a year", quoted(&text))))
 }
 
-/// The year of a date in words: its only number of four digits.
+/// The year in a date that is written in words: the only number of four digits in it.
 fn year_of_date(field: &str, value: &Value) -> Result<Year, RecordError> {
     let text = text(field, value)?;
     let numbers = text.split(|character: char| !character.is_ascii_digit());
@@ -398,11 +399,11 @@ mod tests {
     fn errors_name_the_field_and_the_value() {
         let cases = [
             ("", "not JSON"),
-            ("[]", "contains 0 records, and must contain one"),
-            ("[{},{}]", "contains 2 records, and must contain one"),
+            ("[]", "contains 0 records, but must contain exactly one"),
+            ("[{},{}]", "contains 2 records, but must contain exactly one"),
             (
                 r#"{"type":"dataset","DOI":"x"}"#,
-                "the field DOI is wrong: a DOI looks like 10.5067/ABC/123, \"x\" does not",
+                "the field DOI is wrong: a DOI looks like 10.5067/ABC/123, but \"x\" does not",
             ),
             (
                 r#"{"type":"dataset","title":"t","URL":"example.org"}"#,

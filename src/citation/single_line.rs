@@ -1,8 +1,8 @@
-//! Text of a record on a single line.
+//! Strings of a record on a single line.
 
 /// Joins a string into one line: control characters and runs of white space become one space, so
-/// that a line end in a title cannot break a format. Directional controls, which reorder the rest of
-/// a line and with it the identifier, are removed.
+/// that a line end in a title cannot break a format. Directional controls, which reorder the rest
+/// of a line and with it the identifier, are removed.
 pub(super) fn single_line(text: &str) -> String {
     const DIRECTIONAL_CONTROLS: [char; 9] = [
         '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}',

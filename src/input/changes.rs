@@ -1,4 +1,4 @@
-//! A change log: one line an event, with its time, `+` or `-`, and the id, separated by TABs.
+//! A change log: one event per line, with its time, `+` or `-`, and the id, separated by TABs.
 
 use std::io::BufRead;
 use std::sync::Arc;

@@ -1,23 +1,25 @@
-//! Which format a file has, from its beginning.
+//! Detects the format of a file from its beginning.
 
 use super::error::InputErrorKind;
 use super::format::InputFormat;
 use super::{spelled_time, table};
 
 impl InputFormat {
-    /// Returns the format of a file that begins like this. The first of these that applies:
+    /// Returns the format of a file with this beginning. The first of these rules that applies
+    /// decides:
     ///
-    /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else `ndjson`.
+    /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else
+    ///    `ndjson`.
     /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
     /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
-    /// 4. A column is asked for; or a cell of the first line is a usual name for granule ids, in any
-    ///    case; or the first line has several cells, all quoted; or all lines have the same number of
-    ///    commas, semicolons or TABs: `csv`.
+    /// 4. A column is asked for; or a cell of the first line is a usual name for granule ids, in
+    ///    any case; or the first line has several cells, all quoted; or all lines have the same
+    ///    number of commas, semicolons or TABs: `csv`.
     /// 5. Otherwise `lines`.
     ///
     /// # Errors
     ///
-    /// A JSON array, HTML or XML: they are none of the formats, and each of their lines would be
+    /// A JSON array, HTML or XML: these are not among the formats, and each of their lines would be
     /// read as an id.
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, InputErrorKind> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -52,7 +54,7 @@ fn detect_json(text: &[u8]) -> InputFormat {
     if keys.first().is_some_and(|key| *key == b"accession_manifest") {
         return InputFormat::Manifest;
     }
-    // One object a line: the first ends where its line ends, and another follows.
+    // One object per line: the first object ends at the end of its line, and another one follows.
     let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first_is_whole = lines.next().is_some_and(|line| line.ends_with(b"}"));
     if first_is_whole && lines.any(|line| line.starts_with(b"{")) {
@@ -102,7 +104,8 @@ fn has_file_group(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a file begins as a page does, such as one that a server sends in place of a file.
+/// Whether a file begins like an HTML or XML page, such as one that a server sends in place of a
+/// file.
 pub(super) fn is_markup(text: &[u8]) -> bool {
     let begins =
         |with: &[u8]| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));

@@ -1,4 +1,4 @@
-//! What can be wrong with an input file, and where.
+//! The errors of input files, with their source locations.
 
 use std::io;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use crate::model::{GranuleId, GranuleIdError, SourceLocation, Timestamp, Timesta
 /// How many columns a message names.
 pub(super) const MAX_LISTED_COLUMNS: usize = 20;
 
-/// What is wrong with an input file, and where.
+/// An error in an input file, with its source location.
 #[derive(Debug, thiserror::Error)]
 #[error("{location}: {kind}")]
 pub struct Error {
-    /// Where it was found. What concerns the whole file is found in line 1.
+    /// Where it was found. An error that concerns the whole file is located in line 1.
     pub location: SourceLocation,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: InputErrorKind,
 }
 
-/// What can be wrong with an input file.
+/// The kinds of error in an input file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputErrorKind {
     /// Not a granule id.
     #[error("{} is refused: {cause}", shown(text))]
     GranuleId {
-        /// What was read, or as much of it as shows what it is.
+        /// What was read, shortened if it is very long.
         text: String,
         /// Why it is not an id.
         cause: GranuleIdError,
@@ -34,13 +34,13 @@ pub enum InputErrorKind {
     /// Not a payment id.
     #[error("{} is not a payment id", shown(text))]
     PaymentId {
-        /// What was read, or as much of it as shows what it is.
+        /// What was read, shortened if it is very long.
         text: String,
     },
-    /// A column that the file does not have.
+    /// The requested column does not exist in the file.
     #[error("there is no column {}; there are {}", quoted(column), listed(columns))]
     NoColumn {
-        /// The column that was asked for.
+        /// The requested column.
         column: String,
         /// The first columns of the file.
         columns: Vec<String>,
@@ -64,9 +64,9 @@ pub enum InputErrorKind {
         counted(*columns)
     )]
     Cells {
-        /// How many cells the row has.
+        /// The number of cells in the row.
         cells: usize,
-        /// How many cells the header has.
+        /// The number of cells in the header.
         columns: usize,
     },
     /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
@@ -86,7 +86,7 @@ pub enum InputErrorKind {
         /// Why it is not a time.
         cause: TimestampError,
     },
-    /// A file without dates, where they are needed.
+    /// A file without dates, although they are needed.
     #[error("the file has no dates of ingest")]
     NoDates,
     /// Columns of dates are named, and the format has no columns.
@@ -103,7 +103,7 @@ pub enum InputErrorKind {
         /// The time of deletion.
         deleted: Timestamp,
     },
-    /// A change log or a manifest, where a list of granules is expected.
+    /// A change log or a manifest, although a list of granules is expected.
     #[error("this is a history, not a list of granules")]
     IsAHistory,
     /// A line that is not part of a change log.
@@ -179,7 +179,7 @@ impl InputErrorKind {
     pub(crate) fn of_io(cause: io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::IsADirectory => InputErrorKind::Directory,
-            // Only the decompression returns these: a plain file just ends.
+            // Only decompression returns these: reading a plain file simply ends.
             io::ErrorKind::UnexpectedEof => InputErrorKind::TruncatedGzip,
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 InputErrorKind::DamagedGzip { cause }
@@ -195,8 +195,8 @@ impl Error {
     }
 }
 
-/// Quotes what was read. An id is shown whole, since people copy it from the message; of what is too
-/// long to be one, only the first 80 characters are shown.
+/// Quotes what was read. An id is shown in full, since people copy it from the message; of a string
+/// that is too long to be an id, only the first 80 characters are shown.
 fn shown(text: &str) -> String {
     if text.len() <= GranuleId::MAX_BYTES {
         return quoted(text).to_string();

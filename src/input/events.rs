@@ -27,11 +27,11 @@ enum EventReader {
     Records(Box<dyn RecordReader>),
 }
 
-/// Begins to read a file that says when granules were ingested and deleted. Messages call it `name`.
+/// Opens a file that states when granules were ingested and deleted. Messages call it `name`.
 ///
 /// # Errors
 ///
-/// Those of [`super::open`], and a file that has no dates.
+/// Those of [`super::open`], and an error if the file has no dates.
 pub fn open_events(
     file: impl io::Read + 'static,
     name: &str,

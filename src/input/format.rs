@@ -6,11 +6,11 @@ use std::str::FromStr;
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputFormat {
-    /// One id a line.
+    /// One id per line.
     Lines,
     /// A table with a header.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
     /// CMR's `granules.umm_json`.
     UmmJson,
@@ -57,7 +57,7 @@ impl fmt::Display for InputFormat {
     }
 }
 
-/// A name that is not that of an [`InputFormat`].
+/// The error for a name that no [`InputFormat`] has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the formats are auto, {}", InputFormat::ALL.map(|(name, _)| name).join(", "))]
 pub struct UnknownInputFormat;

@@ -10,10 +10,10 @@ use super::error::{Error, InputErrorKind};
 use super::format::InputFormat;
 use super::options::Options;
 
-/// How many bytes show the format; more if the first line is longer.
+/// The number of bytes from which the format is detected; more if the first line is longer.
 const BEGINNING_BYTES: u64 = 64 * 1_024;
 
-/// The greatest length of a first line that shows the format.
+/// The greatest length in bytes of a first line from which the format is detected.
 const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
 
 const BUFFER_BYTES: usize = 64 * 1_024;
@@ -34,7 +34,7 @@ impl InputFile {
         if is_utf16(&file.beginning) { Err(fail(InputErrorKind::Utf16)) } else { Ok(file) }
     }
 
-    /// As [`InputFile::open`], but refuses a file that is not gzip and whose name says that it is.
+    /// As [`InputFile::open`], but refuses a file whose name ends in `.gz` and that is not gzip.
     pub fn open_by_name(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
         let file = InputFile::open(file, name)?;
         if name.ends_with(".gz") && !file.is_gzip {
@@ -65,10 +65,10 @@ impl InputFile {
         Ok(InputFile { beginning, rest, is_gzip })
     }
 
-    /// The format that was asked for, or that the beginning shows.
+    /// The requested format, or the one detected from the beginning.
     pub fn format(&self, name: &Arc<str>, options: &Options) -> Result<InputFormat, Error> {
         match options.format {
-            // Any line and any table may begin like a page.
+            // A list of ids or a table may begin like a page.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
             Some(format) => self.refuse_markup(name).map(|()| format),
             None => InputFormat::detect(&self.beginning, options.column.as_deref())
@@ -76,7 +76,7 @@ impl InputFile {
         }
     }
 
-    /// Refuses a page, such as one that a server sends in place of the file.
+    /// Refuses an HTML or XML page, such as one that a server sends in place of the file.
     pub fn refuse_markup(&self, name: &Arc<str>) -> Result<(), Error> {
         if is_markup(self.beginning.trim_ascii_start()) {
             return Err(Error::new(name, 1, InputErrorKind::Markup));

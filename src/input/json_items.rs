@@ -20,12 +20,13 @@ pub(super) struct JsonItems<R> {
     name: Arc<str>,
     line: u64,
     path: &'static [&'static str],
-    /// How many objects of the path are open.
+    /// The number of objects on the path that are open.
     depth: usize,
     position: Position,
     /// Whether the array was found: a response that reports an error has none.
     has_array: bool,
-    /// The number at the document's key `hits`, or `numberMatched` (STAC). `None` if it has neither.
+    /// The number at the document's key `hits`, or `numberMatched` (STAC). `None` if it has
+    /// neither.
     pub hits: Option<u64>,
     /// Whether one of the document's `links` (STAC) is to the next page.
     pub has_next_page: bool,

@@ -1,4 +1,4 @@
-//! One id a line.
+//! One id per line.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use super::record::{Record, RecordReader};
 use super::warning::{InputWarning, WarningCollector};
 use crate::model::{GranuleId, GranuleIdError};
 
-/// How much of a line is read: an id of the greatest length, CR, LF, and one byte more.
+/// How many bytes of a line are read: an id of the greatest length, CR, LF, and one more byte.
 const MAX_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
 
-/// The ids of a file that has one a line.
+/// The ids of a file with one id per line.
 pub(super) struct Lines<R> {
     lines: NumberedLines<R>,
     warnings: WarningCollector,

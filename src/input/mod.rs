@@ -1,13 +1,13 @@
-//! Input files that other people wrote: streams of granules or of their events, each with its source
-//! location.
+//! Input files that other people wrote: streams of granules or of their events, each with its
+//! source location.
 //!
 //! # Formats
 //!
-//! | [`InputFormat`] | what it is | ids | dates, for an import |
+//! | [`InputFormat`] | description | ids | dates, for an import |
 //! |---|---|---|---|
-//! | `lines` | one id a line | | |
-//! | `csv` | a table with a header; cells are separated by commas or, if the header has a TAB, by TABs, and quoted as in RFC 4180 | the column that was asked for, or the first of `granule_id`, `granuleId`, `granule_ur`, `granuleUr`, `Granule UR`, `id`, in that spelling or else in any case | `ingested` or `createdAt`, and `deleted` |
-//! | `ndjson` | one JSON object a line, without repeated keys | the field or JSON pointer that was asked for, or as above, in that spelling | as above |
+//! | `lines` | one id per line | | |
+//! | `csv` | a table with a header; cells are separated by commas or, if the header has a TAB, by TABs, and quoted as in RFC 4180 | the requested column, or the first of `granule_id`, `granuleId`, `granule_ur`, `granuleUr`, `Granule UR`, `id`, in that spelling or else in any case | `ingested` or `createdAt`, and `deleted` |
+//! | `ndjson` | one JSON object per line, without repeated keys | the requested field or JSON pointer, or as above, in that spelling | as above |
 //! | `umm-json` | CMR's `granules.umm_json` | `umm.GranuleUR`, or `producer` | `ProviderDates` of type Insert, else `meta.revision-date`; deleted at the latter if `meta.deleted` |
 //! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
@@ -15,18 +15,19 @@
 //! | `changes` | a change log: time TAB `+` or `-` TAB id | | its own; for an import only |
 //! | `manifest` | the whole history of a dataset ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
 //!
-//! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a bare
-//! CR at the end of the file) are removed, and empty lines are skipped. Nothing else is trimmed, and
-//! `#` does not start a comment (cli.md, Where granule ids come from). The format is recognised from
-//! the content, never from the name of the file ([`InputFormat::detect`]).
+//! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
+//! bare CR at the end of the file) are removed, and empty lines are skipped. Nothing else is
+//! trimmed, and `#` does not start a comment (cli.md, Where granule ids come from). The format is
+//! recognised from the content, never from the name of the file ([`InputFormat::detect`]).
 //!
-//! Ids that are valid but look like the wrong file (comments, a header, several columns) are taken as
-//! they are, and reported by [`Records::warnings`].
+//! Ids that are valid but suggest that the file is not a list of ids (comments, a header, several
+//! columns) are accepted unchanged, and reported by [`Records::warnings`].
 //!
 //! # Memory
 //!
-//! One line, row or element at a time. A line of ids is read as far as an id may be long; everything
-//! else up to [`MAX_ROW_BYTES`], so that a quote that is never closed does not fill memory.
+//! One line, row or element is in memory at a time. Of a line of ids, no more is read than the
+//! greatest length of an id; of everything else, no more than [`MAX_ROW_BYTES`], so that a quote
+//! that is never closed does not fill memory.
 
 mod changes;
 mod columns;

@@ -21,7 +21,7 @@ impl<R: BufRead> NumberedLines<R> {
         NumberedLines { file, name, number: 0, bytes: Vec::new(), max_bytes }
     }
 
-    /// Reads the next line. `false` at the end of the file.
+    /// Reads the next line. Returns `false` at the end of the file.
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.number += 1;
         self.bytes.clear();

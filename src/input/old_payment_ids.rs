@@ -12,7 +12,7 @@ use crate::minting::payment::PaymentId;
 /// that is not one.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// The payment ids of a file that has one a line, in its order; nothing follows an error.
+/// The payment ids of a file with one id per line, in its order; nothing follows an error.
 ///
 /// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
 /// case, since those of the old scheme are compared as upper case (ids.md). Any other line is an
@@ -25,7 +25,7 @@ pub struct OldPaymentIds {
 }
 
 impl OldPaymentIds {
-    /// Begins to read a file, which may be compressed with gzip. Messages call it `name`.
+    /// Opens a file, which may be compressed with gzip. Messages call it `name`.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl OldPaymentIds {
                 continue;
             }
             let text = String::from_utf8_lossy(line).into_owned();
-            // No longer line is an id, so what was not read of it does not matter.
+            // A longer line is not an id, so the part that was not read does not matter.
             return match text.to_ascii_uppercase().parse() {
                 Ok(id) => Ok(Some(id)),
                 Err(_) => Err(self.lines.fail(InputErrorKind::PaymentId { text })),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_an_id_is_an_error_with_its_place() {
+    fn a_line_that_is_not_an_id_is_an_error_with_its_location() {
         let cases = [
             ("\"2KNQ8300Z\"", "\"\\\"2KNQ8300Z\\\"\""),
             ("2KNQ8300Z,2001", "\"2KNQ8300Z,2001\""),
@@ -135,11 +135,11 @@ mod tests {
         let mut ids = OldPaymentIds::open(file, "old.txt").unwrap();
         assert!(ids.next().unwrap().unwrap_err().to_string().len() < 400);
         assert!(ids.next().is_none());
-        // The beginning that shows whether it is gzip is at most 1 MiB and a buffer.
+        // The beginning from which gzip is detected is at most 1 MiB and a buffer.
         assert!(read.get() <= 1_200_000, "{}", read.get());
     }
 
-    /// Digits without end, counted.
+    /// An endless stream of digits, which counts the bytes that are read.
     struct CountingReader {
         left: usize,
         read: std::rc::Rc<std::cell::Cell<usize>>,

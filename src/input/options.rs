@@ -6,9 +6,9 @@ use crate::model::Day;
 /// How a file is to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The format. `None` means that the content shows it ([`InputFormat::detect`]).
+    /// The format. `None` means that it is detected from the content ([`InputFormat::detect`]).
     pub format: Option<InputFormat>,
-    /// The column or field that has the ids. `None` means the usual one of the format.
+    /// The column or field with the ids. `None` means the usual one of the format.
     pub column: Option<String>,
     /// Whether the dates of ingest and deletion are read. If so, a file without them is refused.
     pub with_dates: bool,

@@ -1,4 +1,4 @@
-//! One granule of a file, and what reads them.
+//! One granule of a file, and the trait of the readers.
 
 use super::error::Error;
 use super::warning::InputWarning;
@@ -25,7 +25,7 @@ impl Record {
     }
 }
 
-/// The counts that a search response gives of itself.
+/// The counts that a search response states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hits {
     /// How many granules the search found.
@@ -56,7 +56,7 @@ pub(super) trait RecordReader {
         false
     }
 
-    /// What looks like a mistake in what was read so far.
+    /// The warnings about the ids read so far.
     fn warnings(&self) -> Vec<InputWarning> {
         Vec::new()
     }

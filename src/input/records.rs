@@ -22,8 +22,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Returns the counts of a search response, once all records are read. `None` if the file is not
-    /// a search response, or does not say how many granules the search found.
+    /// Returns the counts of a search response, once all records are read. `None` if the file is
+    /// not a search response, or does not state how many granules the search found.
     pub fn hits(&self) -> Option<Hits> {
         self.reader.hits()
     }
@@ -33,8 +33,8 @@ impl Records {
         self.reader.has_next_page()
     }
 
-    /// Returns what looks like the wrong file in the records read so far: at most one warning of each
-    /// kind, with the first id as an example.
+    /// Returns the warnings about the ids read so far: at most one of each kind, with the first id
+    /// as an example.
     ///
     /// # Examples
     ///
@@ -67,13 +67,13 @@ impl Iterator for Records {
     }
 }
 
-/// Begins to read a file. Messages call it `name`.
+/// Opens a file. Messages call it `name`.
 ///
 /// # Errors
 ///
 /// - The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
-/// - It is in none of the formats.
-/// - It does not have the column that was asked for or a usual one, or has it twice.
+/// - It does not have any of the formats.
+/// - It does not have the requested column or a usual one, or has it twice.
 ///
 /// # Examples
 ///
@@ -98,7 +98,8 @@ pub fn open(file: impl Read + 'static, name: &str, options: &Options) -> Result<
 ///
 /// # Errors
 ///
-/// The file cannot be read, is UTF-16, HTML or XML, or has a name that ends in `.gz` and is not gzip.
+/// The file cannot be read, is UTF-16, HTML or XML, or has a name that ends in `.gz` and is not
+/// gzip.
 pub fn unzipped(file: impl Read + 'static, name: &str) -> Result<Box<dyn BufRead>, Error> {
     let name: Arc<str> = name.into();
     let file = InputFile::open_by_name(file, &name)?;

@@ -12,7 +12,7 @@ use super::record::{Hits, Record, RecordReader};
 use super::spelled_time;
 use crate::model::{GranuleId, Moment, SourceLocation};
 
-/// Which catalogue's response it is.
+/// The format of a catalogue's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// CMR UMM-G: `items[].umm.GranuleUR`.

@@ -1,4 +1,4 @@
-//! Times as other systems write them.
+//! Times in the spellings of other systems.
 
 use super::error::InputErrorKind;
 use crate::model::{Moment, Timestamp};

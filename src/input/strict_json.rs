@@ -1,7 +1,7 @@
 //! JSON without repeated keys.
 //!
-//! RFC 8259 § 4 leaves open what an object means that has a key twice, and `serde_json` takes the
-//! last value. An id must not depend on that, so such an object is an error here.
+//! RFC 8259 § 4 does not define the meaning of an object with a repeated key, and `serde_json`
+//! takes the last value. An id must not depend on that, so such an object is an error here.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -18,7 +18,7 @@ use crate::model::{GranuleId, Moment, SourceLocation};
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table<R> {
     rows: csv::Reader<Rationed<R>>,
-    /// How many more bytes may be read for the present row.
+    /// The number of bytes that may still be read for the present row.
     ration: Rc<Cell<u64>>,
     name: Arc<str>,
     column: usize,
@@ -69,10 +69,10 @@ pub(super) fn has_rows(beginning: &[u8]) -> bool {
     })
 }
 
-/// What may separate cells, the most certain sign of a table first.
+/// The characters that may separate cells, with the most certain sign of a table first.
 const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
 
-/// What separates the cells of a header.
+/// The character that separates the cells of a header.
 fn delimiter(header: &[u8]) -> u8 {
     SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
@@ -127,7 +127,7 @@ impl<R: io::Read> Table<R> {
         Ok(table)
     }
 
-    /// Reads the next row that is not empty. `false` at the end of the file.
+    /// Reads the next row that is not empty. Returns `false` at the end of the file.
     fn next_row(&mut self) -> Result<bool, Error> {
         loop {
             self.ration.set(MAX_ROW_BYTES);
@@ -199,8 +199,8 @@ fn index_of(header: &ByteRecord, name: &str) -> Option<usize> {
     header.iter().position(|cell| cell == name.as_bytes())
 }
 
-/// The column that was asked for, or the first of the usual ones: by its exact name, else by its name
-/// in any case.
+/// The index of the requested column, or of the first of the usual ones. Its name must match
+/// exactly or, if none does, in any case.
 fn find_column(header: &ByteRecord, column: Option<&str>) -> Result<usize, InputErrorKind> {
     type Comparison = fn(&[u8], &[u8]) -> bool;
     let exactly: Comparison = |cell, name| cell == name;
@@ -252,7 +252,7 @@ struct Rationed<R> {
     left: Rc<Cell<u64>>,
 }
 
-/// The present row has as many bytes as it may have.
+/// The error for a row that is longer than [`MAX_ROW_BYTES`].
 #[derive(Debug, thiserror::Error)]
 #[error("the row is too long")]
 struct RationSpent;

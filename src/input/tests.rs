@@ -124,7 +124,7 @@ fn refused_tables_say_why() {
     for (bytes, column, message) in &cases[1..] {
         assert_eq!(read_table(bytes, *column), Err((*message).to_owned()));
     }
-    // Asked for as a table, a file without the column lists those there are.
+    // If a file that is read as a table lacks the column, the error lists the columns that it has.
     let options = Options {
         format: Some(InputFormat::Csv),
         column: Some("name".to_owned()),
@@ -200,7 +200,7 @@ fn an_ndjson_object_with_a_key_twice_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_something_else_says_what_it_is() {
+fn a_file_that_is_not_a_list_of_granules_is_refused_with_what_it_is() {
     let utf16 =
         |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let gzip = {

@@ -1,23 +1,23 @@
-//! What looks like the wrong file, although every line of it is a valid id.
+//! Warnings about a file that does not look like a list of ids, although every line is a valid id.
 
 use std::fmt;
 
 use crate::model::{GranuleId, SourceLocation, quoted};
 
-/// Something in a list of ids that looks like a mistake. The ids are taken as they are.
+/// A likely mistake in a list of ids. The ids are accepted unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputWarning {
-    /// What looks like a mistake.
+    /// The kind of mistake.
     pub kind: InputWarningKind,
     /// Where it was read first.
     pub location: SourceLocation,
     /// The id that was read there.
     pub example: GranuleId,
-    /// How many lines it concerns.
+    /// The number of lines that it concerns.
     pub lines: u64,
 }
 
-/// What looks like a mistake in a list of ids.
+/// The kinds of likely mistakes in a list of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputWarningKind {
     /// Lines that begin with `#`.
@@ -29,7 +29,7 @@ pub enum InputWarningKind {
 }
 
 impl InputWarningKind {
-    /// Returns the name that scripts see.
+    /// Returns the stable name for scripts.
     pub const fn name(self) -> &'static str {
         match self {
             InputWarningKind::Comments => "comment-lines",
@@ -84,7 +84,7 @@ const HEADERS: [&str; 18] = [
     "title",
 ];
 
-/// Observes the ids of a list, in memory for one of each kind.
+/// Observes the ids of a list. It keeps one example of each kind of mistake in memory.
 #[derive(Default)]
 pub(super) struct WarningCollector {
     ids: u64,
@@ -115,7 +115,7 @@ impl Tally {
 }
 
 impl WarningCollector {
-    /// Takes note of the next id.
+    /// Observes the next id.
     pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
         let text = granule_id.as_str();
         if self.ids == 0 && is_header(text) {
@@ -151,7 +151,8 @@ fn is_header(text: &str) -> bool {
     HEADERS.contains(&bare.to_ascii_lowercase().as_str())
 }
 
-/// Whether an id has what separates columns. A TAB is not in any id: it is a control character.
+/// Whether an id contains a separator of columns. No id contains a TAB, which is a control
+/// character.
 fn has_separator(text: &str) -> bool {
     text.contains('|') || text.trim().contains("  ")
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::payment::{MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
 
-/// The model checker has atomics of its own, with which it tries every order of the threads.
+/// The model checker needs its own atomics, to try every order of the threads.
 #[cfg(accession_loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(accession_loom))]
@@ -58,16 +58,16 @@ pub struct PaymentMinter<C> {
     scheme: Scheme,
     worker: Worker,
     clock: C,
-    /// The last second of which an id was issued and, in the low [`COUNTER_BITS`], the next counter
-    /// in that second.
+    /// The last second for which an id was issued and, in the low [`COUNTER_BITS`], the next
+    /// counter in that second.
     last: AtomicU64,
 }
 
-/// Bits of the counter in the word. 36^6 seconds fit in the rest.
+/// The number of bits of the counter in the word. The other bits have room for 36^6 seconds.
 const COUNTER_BITS: u32 = 16;
 
 impl<C: Clock> PaymentMinter<C> {
-    /// Makes a minter for one worker. There must be no other minter for that worker.
+    /// Creates a minter for one worker. There must be no other minter for that worker.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl<C: Clock> PaymentMinter<C> {
         Ok(PaymentMinter { scheme, worker, clock, last: AtomicU64::new(spent) })
     }
 
-    /// Issues the next id. It is of the present second, or of the last one if the clock went back by a
-    /// few seconds. Waits for the next second if all ids of a second are issued.
+    /// Issues the next id, for the present second, or for the last one if the clock was set back by
+    /// a few seconds. Waits for the next second if all ids of a second have been issued.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The two id helpers. They have no clock and no storage of their own.
 //!
-//! [`unique_granule`] makes, splits and explains NASA Cumulus' unique granule ids. [`payment`] has the
-//! nine-character Base36 payment ids, and [`PaymentMinter`] issues them to the threads of one
-//! process. Ids that must not repeat after a restart are issued by the registry
+//! [`unique_granule`] creates, splits and explains NASA Cumulus' unique granule ids. [`payment`]
+//! defines the nine-character Base36 payment ids, and [`PaymentMinter`] issues them to the threads
+//! of one process. Ids that must not repeat after a restart are issued by the registry
 //! ([`crate::Registry::lease_payment_ids`]).
 //!
 //! Source: ids.md, which says where the two source documents contradict themselves.

@@ -1,18 +1,18 @@
-//! Payment ids: nine characters of Base36, most significant first, so that the ids of one epoch sort
-//! by time.
+//! Payment ids: nine characters of Base36, most significant first, so that the ids of one epoch
+//! sort by time.
 //!
 //! # Layouts
 //!
 //! The first six characters are the seconds since the epoch, in digits `0-9A-Z`: at most 36^6 s,
-//! which is 68.98 years (the document says 60). The last three are the worker and its counter in that
-//! second:
+//! which is 68.98 years (the document says 60). The last three are the worker and its counter in
+//! that second:
 //!
 //! - [`Layout::Standard`]: one character for the worker (0–35), two for the counter (0–1,295).
-//! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers, but 36^3 is
-//!   46,656 and not 65,536: only the workers 0–44 have all 1,024 counters.
+//! - [`Layout::Wide`]: one number, `worker * 1024 + counter`. The document has 64 workers, but 36^3
+//!   is 46,656 and not 65,536: only the workers 0–44 have all 1,024 counters.
 //!
-//! An id does not contain its layout or its epoch, and means something else in each. So a registry
-//! issues ids of only one layout and one epoch.
+//! An id does not contain its layout or its epoch, and has another meaning with each. A registry
+//! therefore issues ids of only one layout and one epoch.
 //!
 //! The default epoch is 2024-01-01. (The document's decision says 2024, its example 2022.)
 //!
@@ -25,10 +25,10 @@ use serde::Serialize;
 
 use crate::model::{Timestamp, quoted};
 
-/// How many seconds six characters can count: 36^6.
+/// The number of seconds that six characters can count: 36^6.
 pub const SECONDS: u64 = 36_u64.pow(6);
 
-/// How many numbers three characters can write: 36^3.
+/// The number of values that three characters can write: 36^3.
 const PLACES: u32 = 36_u32.pow(3);
 
 const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -87,7 +87,7 @@ impl FromStr for Layout {
     }
 }
 
-/// A name that is not that of a [`Layout`].
+/// The error for a name that no [`Layout`] has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a layout is standard or wide")]
 pub struct LayoutError;
@@ -148,8 +148,8 @@ impl Scheme {
     ///
     /// # Panics
     ///
-    /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], as those
-    /// of [`Scheme::second_at`] and of the minter are.
+    /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], as
+    /// those of [`Scheme::second_at`] and of the minter are.
     pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
         let location = match self.layout {
             Layout::Standard => worker.0 * 36 * 36 + counter,
@@ -168,8 +168,8 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::NotYet`]: its time is in the future; [`PaymentError::NoSuchPlace`]: the layout
-    /// does not have that worker.
+    /// [`PaymentError::NotYet`]: its time is in the future; [`PaymentError::NoSuchPlace`]: the
+    /// layout does not have that worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded, PaymentError> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
@@ -286,11 +286,11 @@ pub struct Decoded {
 #[non_exhaustive]
 pub enum PaymentError {
     /// Not nine characters.
-    #[error("a payment id has nine characters, {} has {characters}", quoted(text))]
+    #[error("a payment id has nine characters, but {} has {characters}", quoted(text))]
     Length {
         /// The string as it was given.
         text: String,
-        /// How many characters it has.
+        /// The number of characters that it has.
         characters: usize,
     },
     /// Lower case.
@@ -315,7 +315,7 @@ pub enum PaymentError {
     NotYet {
         /// The id.
         id: PaymentId,
-        /// Its time by the epoch. `None` after the year 9999.
+        /// Its time according to the epoch. `None` means after the year 9999.
         time: Option<Timestamp>,
         /// The time of the clock.
         now: Timestamp,
@@ -361,7 +361,7 @@ pub enum PaymentError {
         /// The epoch.
         epoch: Timestamp,
     },
-    /// The clock went back by more than a few seconds.
+    /// The clock was set back by more than a few seconds.
     #[error(
         "the clock is {seconds} s behind the last id of worker {worker}: it was set back, or the clock of \
          another machine is wrong"
@@ -374,9 +374,9 @@ pub enum PaymentError {
     },
 }
 
-/// By how much the clock may be behind the last id. Up to that, ids continue in the second of the last
-/// one: a clock that is synchronised is set back by less. Beyond it the clock is wrong, and waiting
-/// would hide that.
+/// How far the clock may be behind the last id. Up to this limit, ids continue in the second of the
+/// last one, since synchronisation sets a clock back by less. Beyond it the clock is wrong, and
+/// waiting would hide that.
 pub(crate) const MAX_BEHIND_SECONDS: u64 = 5;
 
 #[cfg(test)]
@@ -432,7 +432,7 @@ mod tests {
             let refused = wide.worker(worker).unwrap_err().to_string();
             assert!(refused.contains("three characters cannot hold"), "{refused}");
         }
-        // 45 * 1024 = 46,080 is ZK0: a place that no worker has.
+        // 45 * 1024 = 46,080 is ZK0, a number that belongs to no worker.
         let refused = wide.decode("000000ZK0".parse().unwrap(), now()).unwrap_err();
         assert!(matches!(refused, PaymentError::NoSuchPlace { worker: 45, .. }), "{refused}");
     }
@@ -464,8 +464,8 @@ mod tests {
     #[test]
     fn a_refused_id_says_why() {
         for (text, message) in [
-            ("2KNQ8300", "a payment id has nine characters, \"2KNQ8300\" has 8"),
-            ("2KNQ83000Z", "a payment id has nine characters, \"2KNQ83000Z\" has 10"),
+            ("2KNQ8300", "a payment id has nine characters, but \"2KNQ8300\" has 8"),
+            ("2KNQ83000Z", "a payment id has nine characters, but \"2KNQ83000Z\" has 10"),
             (
                 "2knq8300z",
                 "a payment id is upper case, \"2knq8300z\" has lower case: one of the old scheme?",

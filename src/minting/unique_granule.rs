@@ -1,12 +1,12 @@
 //! NASA Cumulus' unique granule ids: `<producer granule id>_<suffix>`.
 //!
 //! The suffix is the beginning of an MD5 in base64url, without padding and **with every `_`
-//! removed**. (The document's step 4 only says "slice"; its three reference implementations, and what
-//! Cumulus ships, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id is
-//! everything after its last `_`.
+//! removed**. (The document's step 4 only says "slice"; its three reference implementations, and
+//! what Cumulus ships, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id
+//! is everything after its last `_`.
 //!
-//! The hash is that of the collection id (formula C, shipped since 2025), or of the collection id, `_`
-//! and a time in nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
+//! The hash is that of the collection id (formula C, shipped since 2025), or of the collection id,
+//! `_` and a time in nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
 //! `<granule id>_<collection id>`; such ids are in use, and [`explain`] recognises them.
 //!
 //! Source: ids.md, Unique granule id; seed 000.
@@ -25,7 +25,7 @@ use crate::model::{GranuleId, GranuleIdError, quoted};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionId(String);
 
-/// A string that is not a collection id.
+/// The error for a string that is not a collection id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a collection id is a string such as MOD09GQ___006, without control characters")]
 pub struct CollectionIdError;
@@ -51,7 +51,7 @@ impl fmt::Display for CollectionId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HashLength(u8);
 
-/// A number of characters that a suffix cannot have.
+/// The error for a number of characters that a suffix cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a suffix has 1 to 22 characters, 8 by default")]
 pub struct HashLengthError;
@@ -89,17 +89,17 @@ impl FromStr for HashLength {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UniqueIdError {
-    /// The hash has fewer characters than were asked for. The reference implementations then silently
-    /// return a shorter suffix.
+    /// The hash has fewer characters than were asked for. The reference implementations then
+    /// silently return a shorter suffix.
     #[error(
-        "a suffix of {asked} characters cannot be made of {hashed}: without its _ the hash has {left}"
+        "a suffix of {asked} characters cannot be made from {hashed}: without _ the hash has {left}"
     )]
     TooShort {
-        /// What was hashed.
+        /// The string that was hashed.
         hashed: String,
-        /// How many characters were asked for.
+        /// The requested number of characters.
         asked: usize,
-        /// How many characters the hash has, usually 17 to 22.
+        /// The number of characters in the hash, usually 17 to 22.
         left: usize,
     },
     /// The producer's id with its suffix is not a granule id.
@@ -112,12 +112,12 @@ pub enum UniqueIdError {
     },
 }
 
-/// Makes the unique id of a producer's granule. With `nanoseconds`, the time is hashed too; without,
-/// the same granule and collection give the same id at each call.
+/// Creates the unique id of a producer's granule. With `nanoseconds`, the time is hashed too;
+/// `None` means that the same granule and collection give the same id at each call.
 ///
 /// # Errors
 ///
-/// The hash is shorter than the suffix should be, or the id would be longer than 1,024 bytes.
+/// The hash is shorter than the requested suffix, or the id would be longer than 1,024 bytes.
 ///
 /// # Examples
 ///
@@ -151,8 +151,8 @@ fn hash(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(Md5::digest(text)).replace('_', "")
 }
 
-/// Splits a unique id into the producer's id and the suffix, at the last `_`, since a suffix has none.
-/// `None` if there is no `_`, or nothing on one side of it.
+/// Splits a unique id into the producer's id and the suffix, at the last `_`, since a suffix has
+/// none. `None` if there is no `_`, or nothing on one side of it.
 pub fn split(granule_id: &GranuleId) -> Option<(&str, &str)> {
     let (producer, suffix) = granule_id.as_str().rsplit_once('_')?;
     (!producer.is_empty() && !suffix.is_empty()).then_some((producer, suffix))
@@ -161,9 +161,9 @@ pub fn split(granule_id: &GranuleId) -> Option<(&str, &str)> {
 /// The formula that made an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Formula {
-    /// `<granule id>_<collection id>`, 2025-07.
+    /// The hash of `<granule id>_<collection id>`, used in 2025-07.
     B,
-    /// `<collection id>`, shipped.
+    /// The hash of `<collection id>`, which Cumulus ships.
     C,
 }
 
@@ -185,8 +185,9 @@ pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Optio
     made.map(|(formula, _)| formula)
 }
 
-/// Returns the probability that at least two of `ingests` suffixes of this length are equal, with an
-/// alphabet of `symbols`: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d = symbols^length`.
+/// Returns the probability that at least two of `ingests` suffixes of this length are equal, with
+/// an alphabet of `symbols`: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d =
+/// symbols^length`.
 ///
 /// The alphabet has 63 symbols; the document calculates with 64.
 pub fn risk(ingests: u64, hash_length: HashLength, symbols: u32) -> f64 {
@@ -238,10 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn erratum_the_hash_is_sliced_after_its_underscores_are_taken_out() {
+    fn erratum_the_hash_is_sliced_after_its_underscores_are_removed() {
         let text = URL_SAFE_NO_PAD.encode(Md5::digest("testCollection"));
-        assert_eq!(&text[..8], "PF_A7fPR", "as the document's step 4 has it");
-        assert_eq!(&hash("testCollection")[..8], "PFA7fPRD", "as its implementations do it");
+        assert_eq!(&text[..8], "PF_A7fPR", "as in the document's step 4");
+        assert_eq!(&hash("testCollection")[..8], "PFA7fPRD", "as in its implementations");
     }
 
     #[test]
@@ -252,7 +253,7 @@ mod tests {
         let refused = unique(&producer, &collection, length(21), None).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "a suffix of 21 characters cannot be made of otherType___002: without its _ the hash has 20"
+            "a suffix of 21 characters cannot be made from otherType___002: without _ the hash has 20"
         );
         for text in ["0", "23", "-1", "x", ""] {
             assert!(text.parse::<HashLength>().is_err(), "{text}");

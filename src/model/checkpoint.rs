@@ -10,7 +10,7 @@ pub struct Checkpoint {
     pub granule_id: GranuleId,
     /// The value of the chain after that id.
     pub chain: Identifier,
-    /// How many granules the chain has, so that a pass that resumes here can tell whether rows are
-    /// missing. `None` where an older version set the checkpoint.
+    /// The number of granules in the chain, so that a pass that resumes here can detect missing
+    /// rows. `None` means that an older version set the checkpoint.
     pub granules: Option<u64>,
 }

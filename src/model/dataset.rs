@@ -8,8 +8,8 @@ use super::doi::Doi;
 use super::web_address::WebAddress;
 use super::year::Year;
 
-/// What a registry knows of a dataset besides its granules: the record from which citations are
-/// written.
+/// The record of a dataset, from which citations are written: everything that a registry stores
+/// about it besides its granules.
 ///
 /// Its fields, in this order, are those of `dataset` in the command line's JSON. `None` means that
 /// the record does not have the field.
@@ -21,7 +21,8 @@ pub struct Dataset {
     pub doi: Option<Doi>,
     /// The title.
     pub title: Option<String>,
-    /// What it contains, for readers and search engines: 50 to 5,000 characters are usual.
+    /// A description of its content, for readers and search engines: 50 to 5,000 characters are
+    /// usual.
     pub description: Option<String>,
     /// The creators, in the order of the citation.
     pub creators: Vec<Creator>,

@@ -17,9 +17,9 @@ use super::quoted::quoted;
 /// the time in `NAME@TIME`; and a name is not an [`Identifier`], with or without `DI:`, because
 /// commands take either in the same place.
 ///
-/// Earlier versions also took `/`, `..` and a mark as the first character. Registries that hold
-/// such a name can be opened ([`DatasetName::from_stored`]), but the dataset must be renamed before
-/// it is published or served ([`DatasetName::is_publishable`]).
+/// Earlier versions also accepted `/`, `..` and a punctuation mark as the first character.
+/// Registries that contain such a name can be opened ([`DatasetName::from_stored`]), but the
+/// dataset must be renamed before it is published or served ([`DatasetName::is_publishable`]).
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ impl DatasetName {
     /// The greatest length of a name, in characters.
     pub const MAX_CHARS: usize = 200;
 
-    /// Takes a name that a registry or a manifest of any version holds.
+    /// Accepts a name that is stored in a registry or a manifest of any version.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-' | ':')
 }
 
-/// Checks what has been refused in every version.
+/// Checks the rules that all versions have in common.
 fn check(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), DatasetNameError> {
     let chars = text.chars().count();
     if chars == 0 || chars > DatasetName::MAX_CHARS {
@@ -91,7 +91,7 @@ pub enum DatasetNameError {
     /// No characters, or more than [`DatasetName::MAX_CHARS`].
     #[error("a dataset name has 1 to 200 characters, this one has {chars}")]
     Length {
-        /// How many characters it has.
+        /// The number of characters that it has.
         chars: usize,
     },
     /// A character that names do not have.
@@ -106,13 +106,13 @@ pub enum DatasetNameError {
         /// The first such character.
         character: char,
     },
-    /// A mark as the first character.
+    /// A punctuation mark as the first character.
     #[error("a dataset name begins with a letter or a digit, unlike {}", quoted(name))]
     FirstCharacter {
         /// The name as it was given.
         name: String,
     },
-    /// Two dots in a row, which lead out of a directory.
+    /// Two dots in a row, which in a path name the parent directory.
     #[error("a dataset name has no two dots in a row, unlike {}", quoted(name))]
     TwoDots {
         /// The name as it was given.
@@ -129,7 +129,7 @@ pub enum DatasetNameError {
 impl FromStr for DatasetName {
     type Err = DatasetNameError;
 
-    /// Takes a new name.
+    /// Parses a new name.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_present_rule_are_taken_as_they_are() {
+    fn names_that_follow_the_present_rule_are_kept_unchanged() {
         let long = "a".repeat(200);
         for text in ["A", "7", "a.b.", "MOD09GQ.061", "a:1_2-3", "DI:7631", &long] {
             let name: DatasetName = text.parse().unwrap();

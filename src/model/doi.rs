@@ -47,7 +47,7 @@ impl Doi {
 
     /// Returns its address at the resolver, `https://doi.org/…`. Characters that a URI cannot hold
     /// are encoded (DOI Handbook, 3.7; RFC 3986), and so is punctuation at the end, which in a
-    /// sentence would be taken for the sentence's.
+    /// sentence would be mistaken for that of the sentence.
     pub fn address(&self) -> String {
         let end = self.0.trim_end_matches(|last: char| last.is_ascii_punctuation()).len();
         let (whole, marks) = self.0.split_at(end);
@@ -56,7 +56,7 @@ impl Doi {
         format!("https://doi.org/{whole}{marks}")
     }
 
-    /// Whether both name the same thing: a DOI is case-insensitive (ISO 26324).
+    /// Whether both are the same DOI. DOIs are compared without case (ISO 26324).
     pub fn is_same_as(&self, other: &Doi) -> bool {
         self.0.eq_ignore_ascii_case(&other.0)
     }
@@ -64,7 +64,7 @@ impl Doi {
 
 /// A string that is not a DOI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a DOI looks like 10.5067/ABC/123, {} does not", quoted(text))]
+#[error("a DOI looks like 10.5067/ABC/123, but {} does not", quoted(text))]
 pub struct DoiError {
     text: String,
 }

@@ -8,9 +8,9 @@ use super::source_location::SourceLocation;
 pub struct Entry {
     /// The granule's id.
     pub granule_id: GranuleId,
-    /// The id that its producer gave it. `None`: it has only the one.
+    /// The producer's id. `None` means that it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
-    /// Where it was read, for messages. `None`: not known.
+    /// Where it was read, for messages. `None` means that this is not known.
     pub location: Option<SourceLocation>,
 }
 

@@ -15,8 +15,8 @@ pub struct Instance {
     pub dataset: DatasetName,
     /// When the change took effect: the first instant of the interval in force.
     pub timestamp: Timestamp,
-    /// When the next change took effect: the first instant after the interval in force. `None` means
-    /// that the instance is still in force.
+    /// When the next change took effect: the first instant after the interval in force. `None`
+    /// means that the instance is still in force.
     pub until: Option<Timestamp>,
     /// The identifier of the granules held.
     pub identifier: Identifier,
@@ -28,9 +28,10 @@ pub struct Instance {
     pub deleted: u64,
     /// When the change was entered in the registry.
     pub recorded: Timestamp,
-    /// Who entered it. `None`: not known. Kept in this registry only, like `recorded`.
+    /// Who entered it. `None` means that this is not known. Like `recorded`, it is stored in this
+    /// registry only and is not exported.
     pub recorded_by: Option<String>,
-    /// The archivist's note on the change. `None` if there is none.
+    /// The archivist's note on the change. `None` means that there is no note.
     pub note: Option<String>,
 }
 

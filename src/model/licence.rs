@@ -36,8 +36,8 @@ use super::web_address::WebAddress;
 pub struct Licence(Box<str>);
 
 impl Licence {
-    /// Takes the licence that a registry or a manifest of any version holds. Earlier versions took
-    /// any string, and it is kept as it is.
+    /// Accepts a licence that is stored in a registry or a manifest of any version. Earlier
+    /// versions accepted any string, which is kept unchanged.
     pub fn from_stored(text: &str) -> Self {
         text.parse().unwrap_or_else(|_| Licence(text.into()))
     }
@@ -58,7 +58,7 @@ pub enum LicenceError {
         None => ", such as CC-BY-4.0, nor the address of a licence".to_owned(),
     })]
     Unknown {
-        /// The name as it was given: of an expression, the part that is not known.
+        /// The name as it was given or, in an expression, the part that is not known.
         name: String,
         /// The identifier that resembles it most. `None` if none does.
         nearest: Option<&'static str>,
@@ -87,7 +87,7 @@ impl FromStr for Licence {
             return Ok(Licence(address.as_str().into()));
         }
         let written = canonical(text);
-        // Deprecated identifiers, `GPL-2.0+` among them, are those of older datasets.
+        // Older datasets have deprecated identifiers, such as `GPL-2.0+`.
         let mode = spdx::ParseMode {
             allow_deprecated: true,
             allow_postfix_plus_on_gpl: true,
@@ -143,8 +143,8 @@ fn canonical(expression: &str) -> String {
     written
 }
 
-/// The part of a refused expression that is not known: the whole of what has no operator, else the
-/// first such word.
+/// The part of a refused expression that is not known: the whole expression if it has no operator,
+/// or else the first unknown word.
 fn unknown_part(expression: &str) -> Option<&str> {
     let is_known = |word: &str| {
         listed(word.trim_end_matches('+')).is_some() || word.starts_with("LicenseRef-")
@@ -162,7 +162,8 @@ fn nearest(name: &str) -> Option<&'static str> {
     const MIN_LIKENESS: f64 = 0.6;
     /// How much a name resembles an identifier that begins with it.
     const WITHOUT_VERSION: f64 = 0.8;
-    /// No identifier and no full name is longer, and the comparison takes quadratic time.
+    /// Longer names are not compared: no identifier is longer, and the comparison takes quadratic
+    /// time.
     const MAX_BYTES: usize = 200;
     if name.len() > MAX_BYTES {
         return None;
@@ -181,7 +182,7 @@ fn nearest(name: &str) -> Option<&'static str> {
         .filter(|licence| !matches!(licence.name, "NOASSERTION" | "NONE"))
         .map(|licence| (likeness(licence.name).max(likeness(licence.full_name)), licence.name))
         .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
-        // Of equals the shortest, and then the last, which is the newest version.
+        // Of equally similar ones, the shortest is chosen, and then the last, which is the newest.
         .max_by(|(one, name), (other, other_name)| {
             one.total_cmp(other).then_with(|| other_name.len().cmp(&name.len()))
         })
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_licence_is_kept_whatever_it_is() {
+    fn any_stored_licence_is_kept_unchanged() {
         assert_eq!(Licence::from_stored("ask the archivist").as_str(), "ask the archivist");
         assert_eq!(Licence::from_stored("cc-by-4.0").as_str(), "CC-BY-4.0");
     }

@@ -19,7 +19,7 @@ pub struct Orcid(Box<str>);
 #[non_exhaustive]
 pub enum OrcidError {
     /// Not four groups of four digits.
-    #[error("an ORCID looks like 0000-0002-1825-0097, {} does not", quoted(text))]
+    #[error("an ORCID looks like 0000-0002-1825-0097, but {} does not", quoted(text))]
     Form {
         /// The string as it was given.
         text: String,

@@ -1,4 +1,4 @@
-//! How strings that somebody else wrote are shown in messages.
+//! Quotes untrusted strings in messages.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// Quotes, backslashes and control characters are escaped as in a Rust literal, and so are the
 /// invisible characters that reorder or hide text (bidirectional controls, zero-width marks).
-/// Everything else is shown as it is, since people copy ids from messages.
+/// Everything else is shown unchanged, since people copy ids from messages.
 ///
 /// # Examples
 ///

@@ -8,13 +8,13 @@ use super::subset::Subset;
 /// A set of granules that the registry knows by an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Set {
-    /// All that a dataset held from one change to the next.
+    /// All granules that a dataset held from one change to the next.
     Instance(Instance),
-    /// What was selected from an instance when it was cited.
+    /// The granules that were selected from an instance when they were cited.
     Subset {
-        /// What was selected.
+        /// The subset.
         subset: Subset,
-        /// The instance that it was first selected from.
+        /// The instance from which it was first selected.
         instance: Instance,
     },
 }
@@ -41,7 +41,7 @@ impl Set {
         &self.instance().dataset
     }
 
-    /// The instance that this is, or that it was selected from.
+    /// The instance itself, or the one from which the subset was selected.
     pub fn instance(&self) -> &Instance {
         match self {
             Set::Instance(instance) | Set::Subset { instance, .. } => instance,

@@ -17,7 +17,7 @@ use super::timestamp::Timestamp;
 pub struct Subset {
     /// The dataset.
     pub dataset: DatasetName,
-    /// When the instance took effect of which it was first cited: the granules are selected from
+    /// When the instance took effect from which it was first cited: the granules are selected from
     /// those held then.
     pub timestamp: Timestamp,
     /// How the granules are selected.
@@ -56,8 +56,8 @@ impl Serialize for Subset {
 /// How the granules of a subset are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Criteria {
-    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted and
-    /// distinct.
+    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted
+    /// and distinct.
     Patterns(Vec<Pattern>),
     /// Those in a list of ids, which the registry stores.
     Named,

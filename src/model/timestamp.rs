@@ -1,4 +1,4 @@
-//! Instants, days, and the times that people write, which are either.
+//! Instants, days, and the times that people write, which may be an instant or a day.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use super::timestamp_error::TimestampError;
 ///
 /// Read: RFC 3339 with an offset or `Z`. Two different times never become one instant: more than
 /// six decimals are refused unless the rest are zeros, and so is a leap second (`23:59:60`), which
-/// this count of microseconds does not have. Written: RFC 3339 with `Z`, with a fraction of three or
-/// six digits only where it is not zero.
+/// this count of microseconds does not have. Written: RFC 3339 with `Z`, with a fraction of three
+/// or six digits only where it is not zero.
 ///
 /// # Examples
 ///
@@ -96,12 +96,12 @@ impl Timestamp {
         Timestamp::from_date_time(parsed, given)
     }
 
-    /// The instant of a time that was read from `text`, if none of the text is lost by it.
+    /// The instant of a time that was parsed from `text`, if it represents `text` without loss.
     fn from_date_time(
         date_time: DateTime<FixedOffset>,
         text: &str,
     ) -> Result<Self, TimestampError> {
-        // chrono counts the nanoseconds of a leap second on from those of the second before.
+        // chrono represents a leap second as nanoseconds from 10^9 on in the second before.
         if date_time.timestamp_subsec_nanos() >= 1_000_000_000 {
             return Err(TimestampError::LeapSecond);
         }

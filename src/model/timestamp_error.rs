@@ -12,7 +12,7 @@ pub enum TimestampError {
     /// A time of day without its seconds.
     #[error("the seconds are missing: a time is written 2001-01-02T00:00:00Z")]
     NoSeconds,
-    /// An offset that is not written as RFC 3339 has it, such as `+0100`.
+    /// An offset that is not written as RFC 3339 requires, such as `+0100`.
     #[error("an offset has hours, a colon and minutes, as in +01:00")]
     OffsetSpelling,
     /// A day that is not in the calendar.
@@ -36,7 +36,7 @@ pub enum TimestampError {
 }
 
 impl TimestampError {
-    /// Says why `text` is not RFC 3339.
+    /// Returns why `text` is not RFC 3339.
     pub(super) fn of(text: &str) -> Self {
         TimestampError::within(text).unwrap_or(TimestampError::NotATime)
     }
@@ -88,7 +88,7 @@ fn without_fraction(text: &str) -> Option<&str> {
     (rest.len() < fraction.len()).then_some(rest)
 }
 
-/// Whether it is an offset as RFC 3339 has it, a named one, or none at all.
+/// Whether `text` is an offset as RFC 3339 writes it, a named one, or empty.
 fn is_offset(text: &str) -> bool {
     let signed = |text: &str| {
         let (_, rest) = number(text.strip_prefix(['+', '-'])?, 2)?;
@@ -98,7 +98,7 @@ fn is_offset(text: &str) -> bool {
     matches!(text.trim_start(), "" | "Z" | "z" | "UTC" | "GMT") || signed(text) == Some(true)
 }
 
-/// Whether it is an offset without its colon, or without its minutes.
+/// Whether `text` is an offset without its colon, or without its minutes.
 fn is_short_offset(text: &str) -> bool {
     text.strip_prefix(['+', '-']).is_some_and(|digits| {
         matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit())

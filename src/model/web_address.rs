@@ -6,10 +6,10 @@ use std::str::FromStr;
 use super::quoted::quoted;
 
 /// An address that a reader can follow: it has a host, and one of the schemes that CITATION.cff
-/// allows, `https`, `http`, `ftp` or `sftp`. So it never runs a script.
+/// allows, `https`, `http`, `ftp` or `sftp`. Following it therefore never runs a script.
 ///
-/// It is kept as it was written, without white space at its ends. Characters that a URI cannot hold
-/// are encoded when the address is written into a citation.
+/// It is kept as it was written, without white space at its ends. Characters that a URI cannot
+/// contain are encoded when the address is written into a citation.
 ///
 /// # Examples
 ///
@@ -33,8 +33,8 @@ pub struct WebAddressError(String);
 impl WebAddress {
     const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
 
-    /// Takes the address that a registry of any version holds. Versions before this type existed
-    /// took any string: one that is not a web address is `None`, since no citation could carry it.
+    /// Reads an address that is stored in a registry of any version. Earlier versions accepted any
+    /// string; `None` means that it is not a web address, so no citation can contain it.
     pub fn from_stored(text: &str) -> Option<Self> {
         text.parse().ok()
     }
@@ -120,7 +120,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_stored_string_that_is_not_an_address_is_dropped() {
+    fn a_stored_string_that_is_not_an_address_is_ignored() {
         assert_eq!(WebAddress::from_stored("see the wiki"), None);
         assert_eq!(WebAddress::from_stored("javascript:alert(1)"), None);
         let stored = WebAddress::from_stored("https://example.org/").unwrap();

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::timestamp::Timestamp;
 
-/// When a dataset was withdrawn, and why. Everything that was issued for it goes on resolving.
+/// When a dataset was withdrawn, and why. Its identifiers still resolve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Withdrawal {
-    /// When.
+    /// When it was withdrawn.
     pub timestamp: Timestamp,
-    /// Why. `None`: the archive did not say.
+    /// Why it was withdrawn. `None` means that no reason was given.
     pub note: Option<String>,
 }

@@ -35,7 +35,7 @@ impl FromStr for Year {
     /// # Errors
     ///
     /// - `"99"`, `"20010"`, `"02001"`: not four digits
-    /// - `"+2001"`, `"MMI"`: other characters than digits
+    /// - `"+2001"`, `"MMI"`: characters that are not digits
     fn from_str(text: &str) -> Result<Self, YearError> {
         // `u16` would also read a sign and leading zeros.
         if text.len() != 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,9 +1,10 @@
 //! Transcripts: Markdown files whose `console` blocks are run and must print what they show.
 //!
-//! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next line.
-//! It is followed by its stdout, then its stderr, then `? N` if the exit status N is not 0. All blocks
-//! of a file share one directory, which contains `fixtures/`. Times that depend on the clock are
-//! masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is printed.
+//! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next
+//! line. It is followed by its stdout, then its stderr, then `? N` if the exit status N is not 0.
+//! All blocks of a file share one directory, which contains `fixtures/`. Times that depend on the
+//! clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
+//! printed.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub fn assert_transcript(file: &Path) {
     assert_eq!(masked_printed.len(), masked_shown.len(), "{}: one ends earlier", file.display());
 }
 
-/// The text of the file with the current output of its commands.
+/// The content of the file, with the present output of its commands.
 fn replay(shown: &str) -> String {
     let sandbox = Sandbox::new();
     let mut replayed = String::new();

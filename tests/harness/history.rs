@@ -22,7 +22,7 @@ pub fn cases(default: u32) -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
-/// What is selected, and the ids of its granules in the order in which they are listed.
+/// The selected set, and the ids of its granules in the order in which they are listed.
 pub fn held(registry: &Registry, selection: &Selection) -> (Selected, Vec<String>) {
     let snapshot = registry.snapshot().unwrap();
     let selected = snapshot.select(selection).unwrap();
@@ -43,7 +43,7 @@ impl History {
         self.sets.values().next_back().cloned().unwrap_or_default()
     }
 
-    /// The change that takes away the ids that are held and brings the others.
+    /// A change that deletes the ids that are held and ingests the others.
     pub fn toggle(&self, granule_ids: &BTreeSet<&str>) -> Plan {
         let held = self.held();
         let (delete, ingest): (Vec<&str>, Vec<&str>) =
@@ -51,14 +51,14 @@ impl History {
         plan(ingest, delete)
     }
 
-    /// What becomes of the model.
+    /// Applies a change to the model.
     pub fn apply(&mut self, at: Timestamp, plan: &Plan) {
         let mut held = self.held();
         for granule_id in &plan.ingest {
-            assert!(held.insert(granule_id.clone()), "the model ingests what it holds");
+            assert!(held.insert(granule_id.clone()), "the model ingests a granule that it holds");
         }
         for granule_id in &plan.delete {
-            assert!(held.remove(granule_id), "the model deletes what it lacks");
+            assert!(held.remove(granule_id), "the model deletes a granule that it does not hold");
         }
         assert!(self.sets.keys().next_back().is_none_or(|last| *last < at));
         self.sets.insert(at, held);
@@ -80,8 +80,8 @@ impl History {
         assert_eq!(applied.in_force, applied.instance);
     }
 
-    /// Compares everything that a registry says of a dataset with the model: each identifier and
-    /// interval, each as-of set, each look-up, each resolve, and `verify`.
+    /// Compares everything that a registry returns for a dataset with the model: each identifier
+    /// and interval, each as-of set, each look-up, each resolve, and `verify`.
     pub fn assert_told_by(&self, registry: &Registry, dataset: &DatasetName) {
         self.assert_sets_told_by(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
@@ -89,7 +89,8 @@ impl History {
         assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 
-    /// The same without `verify`, which counts the parts that were cited as well.
+    /// As [`History::assert_told_by`] without `verify`, which also counts the subsets that were
+    /// cited.
     pub fn assert_sets_told_by(&self, registry: &Registry, dataset: &DatasetName) {
         let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The text of a file in `fixtures/seed/`.
+/// The content of a file in `fixtures/seed/`.
 pub fn fixture(file: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/seed").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

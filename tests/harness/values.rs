@@ -20,7 +20,7 @@ pub fn id(text: &str) -> GranuleId {
     text.parse().unwrap()
 }
 
-/// The ids that a change ingests and deletes: a [`Change`] itself does not show them.
+/// The ids that a change ingests and deletes, which a [`Change`] does not expose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     pub ingest: Vec<String>,

@@ -1,13 +1,13 @@
-//! Groups of files of which each uses each other one, directly or through others.
+//! Groups of files in which each file uses every other one, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::modules::Use;
 
-/// Every group of files that import each other, with the imports inside of the group.
+/// Every group of files that import each other, with the imports inside the group.
 ///
-/// A re-export that the file makes no use of itself is not an import: `mod.rs` publishes what the
-/// files beside it define, and they may use the types that `mod.rs` defines.
+/// A re-export that the file does not use itself is not an import: `mod.rs` re-exports the items of
+/// the files beside it, and these may use the types that `mod.rs` defines.
 pub fn circles(uses: &BTreeSet<Use>) -> Vec<BTreeSet<&Use>> {
     let imports: Vec<&Use> = uses.iter().filter(|one| !one.is_reexport).collect();
     let mut imported_by: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub fn circles(uses: &BTreeSet<Use>) -> Vec<BTreeSet<&Use>> {
     circles.into_values().collect()
 }
 
-/// The files that a file imports, directly or through others.
+/// The files that a file imports, directly or indirectly.
 fn reachable<'a>(
     file: &str,
     imported_by: &BTreeMap<&'a str, BTreeSet<&'a str>>,

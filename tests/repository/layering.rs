@@ -1,4 +1,4 @@
-//! Which directory of `src` may use which, and that no files import each other in a circle.
+//! Checks which directory of `src` uses which, and that no files import each other in a cycle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use crate::tokens::tokens;
 
 /// The layers from the top to the bottom; a layer may use those of the rows below it.
 ///
-/// A layer is a directory of `src`, or a file beside them. `lib.rs` belongs to none: it re-exports,
-/// and nothing else.
+/// A layer is a directory of `src`, or a file beside them. `lib.rs` belongs to no layer: it only
+/// re-exports.
 const ROWS: [&[&str]; 11] = [
     &["main"],
     &["cli"],
@@ -58,7 +58,7 @@ fn row(layer: &str) -> Option<usize> {
 }
 
 /// Each use of a layer that is not below the layer that uses it, and each layer that is not known.
-fn uses_of_what_is_not_below(uses: &BTreeSet<Use>) -> Vec<String> {
+fn uses_of_layers_that_are_not_below(uses: &BTreeSet<Use>) -> Vec<String> {
     let mut problems = Vec::new();
     for Use { from, to, path, .. } in uses {
         let (upper, lower) = (layer(from), layer(to));
@@ -83,7 +83,7 @@ fn assert_none(problems: &[String]) {
 fn every_layer_uses_only_those_below_it() {
     let (uses, unresolved) = Modules::of(&source()).uses();
     assert_none(&unresolved);
-    assert_none(&uses_of_what_is_not_below(&uses));
+    assert_none(&uses_of_layers_that_are_not_below(&uses));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn every_import_names_what_it_imports() {
 }
 
 #[test]
-fn what_is_outside_is_named_only_by_the_layers_that_need_it() {
+fn outside_crates_and_modules_are_named_only_by_the_layers_that_need_them() {
     let mut problems = Vec::new();
     for (file, text) in source() {
         let text = code(&text);
@@ -158,7 +158,7 @@ fn one_file_has_unsafe_code() {
 }
 
 #[test]
-fn no_file_or_directory_has_a_name_that_says_nothing() {
+fn no_file_or_directory_has_a_meaningless_name() {
     const VAGUE: [&str; 9] =
         ["util", "utils", "helper", "helpers", "common", "misc", "types", "consts", "shared"];
     for (path, _) in rust_files(&["src", "tests", "benches"]) {
@@ -174,7 +174,7 @@ fn code(text: &str) -> String {
     format!(" {} ", tokens(until_tests).join(" "))
 }
 
-/// Whether code names a path, also by one of the `use` trees that branch at its last separator.
+/// Whether code names a path, directly or in a `use` tree that branches at its last separator.
 fn names_path(code: &str, path: &str) -> bool {
     let spaced = path.replace("::", " :: ");
     let branched = spaced.rsplit_once(" :: ").is_some_and(|(parent, name)| {
@@ -201,7 +201,7 @@ fn a_re_export_of_the_root_is_seen_as_the_layer_that_defines_the_name() {
         ("src/model.rs", "fn f(edit: crate::Edit) {}"),
     ]);
     assert_eq!(
-        uses_of_what_is_not_below(&uses),
+        uses_of_layers_that_are_not_below(&uses),
         ["src/model.rs uses src/registry/change.rs (crate::Edit)"]
     );
 }
@@ -219,12 +219,12 @@ fn a_use_in_a_macro_a_branch_or_a_unit_test_is_seen() {
             ("src/registry.rs", "pub const A: u8 = 1; pub const fn B() {}"),
             ("src/model.rs", code),
         ];
-        assert!(!uses_of_what_is_not_below(&uses_in(&files)).is_empty(), "{code}");
+        assert!(!uses_of_layers_that_are_not_below(&uses_in(&files)).is_empty(), "{code}");
     }
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_reported() {
+fn a_path_that_cannot_be_resolved_is_reported() {
     let files = [("src/lib.rs", "mod model;"), ("src/model.rs", "use crate::nowhere::A;")];
     assert_eq!(Modules::of(&tree(&files)).uses().1, ["src/model.rs: crate::nowhere::A"]);
 }

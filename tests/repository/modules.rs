@@ -1,4 +1,4 @@
-//! The modules of the source tree, and which file uses what of which other.
+//! The modules of the source tree, and the items of other files that each file uses.
 //!
 //! A path such as `crate::Foo` or `super::Foo` is followed through re-exports, renamings and globs
 //! to the file that defines `Foo`. Paths in macros and in unit tests count as well.
@@ -20,7 +20,7 @@ pub struct Use {
     pub to: String,
     /// The path as it is written.
     pub path: String,
-    /// Whether the name is only passed on (`pub use`), and the file makes no use of it itself.
+    /// Whether the file only re-exports the name (`pub use`) and does not use it itself.
     pub is_reexport: bool,
 }
 
@@ -49,7 +49,8 @@ struct Import {
 }
 
 impl Modules {
-    /// Reads the modules of `src/lib.rs` and `src/main.rs`, given the text of each file by its path.
+    /// Reads the modules of `src/lib.rs` and `src/main.rs`, given the text of each file by its
+    /// path.
     pub fn of(files: &BTreeMap<String, String>) -> Self {
         let mut modules = Modules(BTreeMap::new());
         for (root, file) in [(LIBRARY, "src/lib.rs"), ("main", "src/main.rs")] {
@@ -117,7 +118,7 @@ impl Modules {
         self.0.insert(path, module);
     }
 
-    /// Every use of one file by another, and every path that leads nowhere.
+    /// Every use of one file by another, and every path that cannot be resolved.
     pub fn uses(&self) -> (BTreeSet<Use>, Vec<String>) {
         let (mut uses, mut unresolved) = (BTreeSet::new(), Vec::new());
         for (path, module) in &self.0 {
@@ -145,7 +146,7 @@ impl Modules {
         (uses, unresolved)
     }
 
-    /// Every glob import of a module of this crate, outside of unit tests.
+    /// Every glob import of a module of this crate, outside unit tests.
     pub fn globs(&self) -> Vec<String> {
         let mut globs = Vec::new();
         for (path, module) in &self.0 {
@@ -161,14 +162,15 @@ impl Modules {
         globs
     }
 
-    /// The module that defines what a path means in a module; a path to a module is that module.
+    /// The module that defines the item which a path names in a module; for the path of a module,
+    /// that module.
     ///
-    /// `None` means that the path leads out of this crate, or nowhere.
+    /// `None` means that the path names an item of another crate, or cannot be resolved.
     fn resolve(&self, from: &ModulePath, path: &[String]) -> Option<ModulePath> {
         self.follow(from, path, &mut BTreeSet::new())
     }
 
-    /// The same; no import is followed twice.
+    /// As [`Modules::resolve`], but follows no import twice.
     fn follow(
         &self,
         from: &ModulePath,
@@ -192,7 +194,8 @@ impl Modules {
         self.find(&vec![LIBRARY.to_owned()], &path[1..], followed)
     }
 
-    /// The module that defines what a path means, which begins in a module with one of its names.
+    /// The module that defines the item which a path names, if the path begins with a name of a
+    /// module.
     fn find(
         &self,
         module_path: &ModulePath,
@@ -319,7 +322,7 @@ fn read_imports(tree: &[String], outer: &Import, imports: &mut Vec<Import>) {
     }
 }
 
-/// The branches of a `use` tree, which commas outside of braces separate.
+/// The branches of a `use` tree, which are separated by commas outside braces.
 fn branches(tree: &[String]) -> Vec<&[String]> {
     let mut depth = 0;
     let is_comma = |token: &String| {

@@ -1,11 +1,11 @@
-//! The rules for every table, and that every statement finds its rows by a key.
+//! Checks the rules for every table, and that every statement finds its rows by a key.
 
 use accession::{Registry, Timestamp};
 use rusqlite::Connection;
 
 use crate::{root, rust_files};
 
-/// A new registry, opened as the sqlite3 shell would open it.
+/// A new registry, opened in the way in which the sqlite3 shell opens it.
 fn schema() -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
@@ -64,7 +64,7 @@ fn statements() -> Vec<String> {
     for (_, text) in
         rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store"))
     {
-        // What a macro `select_…!` inserts before the rest of a query.
+        // The text that a macro `select_…!` inserts at the beginning of a query.
         let select = text.split("macro_rules! select_").nth(1).map(|rest| {
             let start = rest.find("SELECT").unwrap();
             rest[start..start + rest[start..].find('"').unwrap()].to_owned()

@@ -1,7 +1,8 @@
-//! Splits Rust source code into tokens: enough to find names and paths, also inside of macros.
+//! Splits Rust source code into tokens, as far as is necessary to find names and paths, also inside
+//! macros.
 //!
-//! Comments are left out, and the content of strings and characters is too, so that what is left is
-//! code. `::` is one token; every other symbol is a token of one character.
+//! Comments are left out, and so is the content of string and character literals, so that only code
+//! remains. `::` is one token; every other symbol is a token of one character.
 
 /// The tokens of some source code.
 pub fn tokens(source: &str) -> Vec<String> {
@@ -67,7 +68,7 @@ fn after_block_comment(text: &str) -> &str {
     }
 }
 
-/// What follows a string, given what follows its opening quote.
+/// The text after a string literal, given the text after its opening quote.
 fn after_string(text: &str) -> &str {
     let mut is_escaped = false;
     for (at, character) in text.char_indices() {
@@ -80,7 +81,8 @@ fn after_string(text: &str) -> &str {
     panic!("a string without an end: {text}");
 }
 
-/// What follows a raw string, if `name` is its prefix and `text` begins with its hashes or quote.
+/// The text after a raw string literal, if `name` is its prefix and `text` begins with its hashes
+/// or quote.
 fn after_raw_string<'a>(name: &str, text: &'a str) -> Option<&'a str> {
     if !["r", "br", "cr"].contains(&name) {
         return None;
@@ -91,7 +93,7 @@ fn after_raw_string<'a>(name: &str, text: &'a str) -> Option<&'a str> {
     Some(&content[content.find(&end).unwrap() + end.len()..])
 }
 
-/// What follows a character or a lifetime, given what follows its quote.
+/// The text after a character literal or a lifetime, given the text after its quote.
 fn after_quote(text: &str) -> &str {
     if let Some(escape) = text.strip_prefix('\\') {
         let escaped = escape.chars().next().unwrap().len_utf8();

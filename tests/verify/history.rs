@@ -34,7 +34,7 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
 
     let sandbox = Sandbox::new();
     let checkpoints = sandbox.checkpoints();
-    assert!(checkpoints.len() >= 3, "enough to lie between two");
+    assert!(checkpoints.len() >= 3, "enough for an interval between two");
     let (before, after) = (&checkpoints[0], &checkpoints[1]);
     let findings = sandbox.after(&format!(
         "UPDATE granule SET granule_id = granule_id || 'x'
@@ -46,7 +46,10 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
     assert_eq!(findings[1].granule.as_deref(), Some(after.granule_id.as_str()));
     let text = &findings[1].text;
     assert!(text.contains(&format!("after {:?}, up to", before.granule_id)), "{text}");
-    assert!(text.ends_with(&format!("as many: {}", after.granules - before.granules)), "{text}");
+    assert!(
+        text.ends_with(&format!("same number: {}", after.granules - before.granules)),
+        "{text}"
+    );
 }
 
 #[test]

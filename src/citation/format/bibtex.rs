@@ -1,9 +1,9 @@
 //! BibTeX: a `@dataset` entry for biblatex, and a `@misc` entry for the classic styles.
 //!
 //! The special characters of TeX are written as commands. So are braces, since BibTeX counts them
-//! even where they are escaped. Other scripts are written as UTF-8, which biber has always read, and
-//! LaTeX since 2018. `doi` and `url` are verbatim fields of biblatex: characters that these cannot
-//! contain are percent-encoded.
+//! even where they are escaped. Other scripts are written as UTF-8, which biber has always read,
+//! and LaTeX since 2018. `doi` and `url` are verbatim fields of biblatex: characters that these
+//! cannot contain are percent-encoded.
 
 use crate::citation::facts::Citation;
 use crate::citation::single_line::single_line;
@@ -26,8 +26,8 @@ pub(super) fn write_biblatex(citation: &Citation) -> String {
     entry("dataset", &citation.key(), fields)
 }
 
-/// Writes an entry for the classic styles, which print neither `doi` nor `version`. A document needs
-/// the package url or hyperref for `\url`.
+/// Writes an entry for the classic styles, which print neither `doi` nor `version`. A document
+/// needs the package url or hyperref for `\url`.
 pub(super) fn write_classic(citation: &Citation) -> String {
     let record = &citation.record;
     let version = citation.version().map(|version| format!("Version {}", escaped(&version)));
@@ -83,12 +83,12 @@ fn author(creator: &Creator) -> String {
     parts.join(", ")
 }
 
-/// Whether a name has other parts.
+/// Whether a name has several parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NamePart {
-    /// It is the whole name.
+    /// The part is the whole name.
     Whole,
-    /// It is one part, separated from the others by commas.
+    /// The part is one of several, separated by commas.
     OneOfSeveral,
 }
 

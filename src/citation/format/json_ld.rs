@@ -3,8 +3,8 @@
 //! As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, creators
 //! are in a list that keeps their order, and `spdx:checksum` and `prov:wasRevisionOf` are given.
 //!
-//! The output can be put into a `<script>` element as it is: `<` is written as `\u003c`, so that no
-//! title can end the element with `</script>`, or begin a comment with `<!--`.
+//! The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
+//! no title can end the element with `</script>`, or begin a comment with `<!--`.
 
 use serde_json::{Map, Value, json};
 
@@ -120,7 +120,7 @@ fn identifiers(citation: &Citation) -> Value {
     identifiers.into()
 }
 
-/// The identifier as a checksum, with a comment that says of what: it is not the MD5 of a file.
+/// The identifier as a checksum, with a comment that it is not the MD5 of a file.
 fn checksum(citation: &Citation) -> Value {
     json!({
         "@type": "spdx:Checksum",

@@ -60,7 +60,8 @@ pub(super) fn date_in_row(before: &str, after: &str) -> Option<Stated<Moment>> {
     iso.or_else(|| only(&mut cells().filter_map(date))).map(Stated::Read)
 }
 
-/// The date at the beginning of a text. What begins like a date and cannot be read is unreadable.
+/// The date at the beginning of a text. Text that begins like a date but cannot be read as one is
+/// returned as unreadable.
 fn stated_date(text: &str) -> Option<Stated<Moment>> {
     let text = text.trim_start_matches(['"', '\'', '(']);
     if let Some((moment, length)) = leading_date(text) {
@@ -81,8 +82,8 @@ fn stated_date(text: &str) -> Option<Stated<Moment>> {
     })
 }
 
-/// The length of a time of day at the beginning of a text, with what separates it from a date: a date
-/// and a time without an offset are not an instant.
+/// The length of a time of day at the beginning of a text, with what separates it from a date: a
+/// date and a time without an offset are not an instant.
 fn time_after(text: &str) -> Option<usize> {
     let rest = text.trim_start_matches([' ', ',']);
     let rest = rest.strip_prefix("at ").unwrap_or(rest);
@@ -102,8 +103,8 @@ pub(super) fn looks_like_a_date(member: &str) -> bool {
     is_of_numbers || begins_with_month(member) || is_compact()
 }
 
-/// Words before a date that is not the time of the granules: the day of an access, or the end of the
-/// period that the data cover.
+/// Words before a date that is not the time of the granules: the day of an access, or the end of
+/// the period that the data cover.
 const OTHER_DATES: [&str; 13] = [
     "accessed",
     "retrieved",
@@ -120,8 +121,8 @@ const OTHER_DATES: [&str; 13] = [
     "-",
 ];
 
-/// The date among the members of a tuple, which may have a name: `"date":"2001-01-05"`. A date with a
-/// comma in it, `January 5, 2001`, is two members.
+/// The date among the members of a tuple, which may have a name: `"date":"2001-01-05"`. A date with
+/// a comma in it, `January 5, 2001`, is two members.
 pub(super) fn date_of_members(members: &[&str]) -> Option<Moment> {
     let iso = members.iter().find_map(|member| member.parse().ok());
     let any = || members.iter().find_map(|member| date_of_member(member));
@@ -141,7 +142,8 @@ fn date_of_member(member: &str) -> Option<Moment> {
     is_its_own.then(|| date(value.trim_matches(is_quote)))?
 }
 
-/// The date before the comma before an identifier: `2001-01-05, DI:…`; but not that of an access.
+/// The date before the comma that precedes an identifier: `2001-01-05, DI:…`. The day of an access
+/// is not returned.
 pub(super) fn preceding_date(before: &str) -> Option<Stated<Moment>> {
     let before = before.trim_end().strip_suffix(',')?.trim_end();
     let (moment, start) = trailing_date(before)?;
@@ -157,8 +159,8 @@ pub(super) fn preceding_date(before: &str) -> Option<Stated<Moment>> {
     (!OTHER_DATES.contains(&word.as_str())).then_some(Stated::Read(moment))
 }
 
-/// Replaces runs of white space by one space, so that a phrase may be broken over lines. A date that
-/// was broken after a hyphen is joined.
+/// Replaces runs of white space by one space, so that a phrase may be broken over lines. A date
+/// that was broken after a hyphen is joined.
 pub(super) fn one_spaced(text: &str) -> String {
     work::count(text.len());
     let mut spaced = String::with_capacity(text.len());

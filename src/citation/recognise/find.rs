@@ -1,4 +1,4 @@
-//! Finds the citations in a text, and what belongs to each.
+//! Finds the citations in a text, and the DOI and date that belong to each.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use super::passages::{Passage, PassageKind, passages};
 use super::pasted::{Pasted, Stated};
 use crate::model::Moment;
 
-/// Finds the citations in a text, in their order. What a record states twice is one citation.
+/// Finds the citations in a text, in their order. A citation that a record repeats is returned
+/// once.
 ///
 /// Costs time in proportion to the length of the text.
 ///
@@ -135,7 +136,7 @@ fn date_beside(
         .or_else(|| preceding_date(before))
 }
 
-/// The location of the first full stop that ends a sentence; the one of `Aug. 25` does not.
+/// The location of the first full stop that ends a sentence, unlike the one in `Aug. 25`.
 fn full_stop(text: &str) -> Option<usize> {
     text.match_indices('.').map(|(at, _)| at).find(|at| {
         let rest = &text[at + 1..];

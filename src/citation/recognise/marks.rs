@@ -52,8 +52,8 @@ fn merged(marks: Vec<Mark>, others: Vec<Mark>) -> Vec<Mark> {
     merged
 }
 
-/// The identifiers with a `DI:`; if there are none, the bare ones; if there are none of these either,
-/// the related ones.
+/// The identifiers with a `DI:`; if there are none, the bare ones; if there are none of these
+/// either, the related ones.
 fn prefixed_or_bare(text: &str) -> Vec<Mark> {
     let bytes = text.as_bytes();
     let prefixes =
@@ -173,8 +173,8 @@ fn length_of_attempt(text: &str) -> Option<usize> {
     is_begun.then_some(length)
 }
 
-/// The length of the hexadecimal words at the beginning of a text that are separated by one space or
-/// hyphen, as far as an identifier could reach.
+/// The length of the hexadecimal words at the beginning of a text that are separated by one space
+/// or hyphen, as far as an identifier could reach.
 fn length_of_groups(text: &str) -> usize {
     const MAX_BYTES: usize = 2 * DIGITS;
     let mut end = 0;
@@ -192,14 +192,15 @@ fn length_of_groups(text: &str) -> usize {
     }
 }
 
-/// How many hexadecimal digits a text begins with, counted up to `max`.
+/// The number of hexadecimal digits at the beginning of a text, counted up to `max`.
 fn hexadecimal_length(text: &str, max: usize) -> usize {
     let length = text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count();
     work::count(length + 1);
     length
 }
 
-/// Whether a text begins with a word of that many hexadecimal digits, more than a word has by chance.
+/// Whether a text begins with a word of exactly `length` hexadecimal digits, if that is longer than
+/// a word has by chance.
 fn is_word_of(length: usize, text: &str) -> bool {
     const MIN_CHARS: usize = 6;
     length >= MIN_CHARS
@@ -240,9 +241,9 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Whether a garbled identifier counts without anything like a `DI:` before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prefix {
-    /// It does not: records contain the checksums of files and the like.
+    /// It does not count: records contain the checksums of files and the like.
     Required,
-    /// It does.
+    /// It counts.
     Optional,
 }
 
@@ -267,8 +268,8 @@ fn garbled(text: &str, prefix: Prefix) -> Vec<Mark> {
     words(text).filter_map(mark).collect()
 }
 
-/// Whether a word is an identifier with a few digits too many or too few, or with other letters among
-/// them, as text recognition makes `O` of `0`.
+/// Whether a word is an identifier with a few digits too many or too few, or with other letters
+/// among them: text recognition reads `0` as `O`, for example.
 fn is_garbled_identifier(word: &str) -> bool {
     const MAX_DIFFERENCE: usize = 4;
     const MAX_OTHER_LETTERS: usize = 2;

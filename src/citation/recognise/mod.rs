@@ -13,7 +13,7 @@
 //! # DOIs and dates
 //!
 //! A text is read in passages: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of
-//! a list. The DOI and the date of an identifier are looked for in its passage, and in running text
+//! a list. The DOI and the date of an identifier are taken from its passage, and in running text
 //! between its neighbours. The date is what follows `as held at`; in a tuple, a member of its own; in
 //! running text, what precedes the identifier and a comma. It can be written as `2001-01-05`,
 //! `20010105`, `2001/1/5`, `5 January 2001` or `January 5, 2001`, and as RFC 3339. The year of

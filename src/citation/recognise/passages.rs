@@ -32,7 +32,7 @@ pub(super) fn passages(text: &str) -> Vec<Passage> {
     items_of_json(text).unwrap_or_else(|| passages_of_text(text))
 }
 
-/// Each document, and each item of an array; `None` if the text is not JSON throughout.
+/// Each document, and each item of an array; `None` if the text contains anything but JSON.
 fn items_of_json(text: &str) -> Option<Vec<Passage>> {
     let mut passages = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
@@ -202,7 +202,7 @@ fn doi_of_entry(entry: &str) -> Option<Doi> {
             Some(value) => value.split('}').next()?,
             None => value.strip_prefix('"')?.split('"').next()?,
         };
-        // What the format `bibtex` encodes, and no more.
+        // Only the characters that the format `bibtex` encodes are decoded.
         let value = value.trim().replace("%7B", "{").replace("%7D", "}").replace("%5C", "\\");
         value.parse().ok()
     })

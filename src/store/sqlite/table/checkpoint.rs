@@ -26,8 +26,8 @@ impl Snapshot {
         Ok(statement.query_row(params, from_row).optional()?)
     }
 
-    /// The checkpoints of a dataset after an id (`""`: from the first), in canonical order, at most
-    /// `limit` of them. One granule in 1,024 has one.
+    /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
+    /// most `limit` of them. One granule in 1,024 has one.
     pub fn checkpoints_after(
         &self,
         dataset: DatasetKey,

@@ -44,7 +44,7 @@ impl Snapshot {
         Ok(statement.query_row(named_params! { ":name": name.as_str() }, from_row).optional()?)
     }
 
-    /// The datasets after a name (`None`: from the first), by name, at most `limit` of them.
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
     pub fn datasets_after(
         &self,
         after: Option<&DatasetName>,

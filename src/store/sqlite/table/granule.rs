@@ -13,8 +13,8 @@ use crate::store::Result;
 use crate::store::sqlite::session::Snapshot;
 
 impl Snapshot {
-    /// The granules held at an instant, after an id (`""`: from the first), in canonical order, at
-    /// most `limit` of them.
+    /// The granules held at an instant, after an id (`""` means from the first), in canonical
+    /// order, at most `limit` of them.
     pub fn held_after(
         &self,
         dataset: DatasetKey,

@@ -116,7 +116,7 @@ impl Snapshot {
         self.instance(IN_FORCE, named_params! { ":dataset_id": dataset.0, ":at": Micros(at) })
     }
 
-    /// The instances whose change took effect after `after` (`None`: from the first) and at or
+    /// The instances whose change took effect after `after` (`None` means from the first) and at or
     /// before `up_to`, in order of time, at most `limit` of them.
     pub fn instances_after(
         &self,
@@ -141,8 +141,8 @@ impl Snapshot {
         self.instances(PAGE, params)
     }
 
-    /// The instances whose change took effect before `before` and at or after `since` (`None`: from
-    /// the first), latest first, at most `limit` of them.
+    /// The instances whose change took effect before `before` and at or after `since` (`None` means
+    /// from the first), latest first, at most `limit` of them.
     pub fn instances_before(
         &self,
         dataset: DatasetKey,
