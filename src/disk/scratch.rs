@@ -1,8 +1,8 @@
-//! Temporary files without a name, for what does not fit into memory.
+//! Unnamed temporary files, for data that does not fit into memory.
 //!
-//! They are created in the directory that the environment variable `TMPDIR` names, otherwise in
-//! the system's. Where the operating system allows it they have no name, so nothing is left when the
-//! process ends, however it ends.
+//! They are created in the directory that the environment variable `TMPDIR` names, or else in the
+//! system's directory for temporary files. Where the operating system allows it they have no name,
+//! so nothing is left when the process ends, however it ends.
 
 use std::fs::File;
 use std::io;
@@ -10,12 +10,20 @@ use std::path::PathBuf;
 
 use super::{Error, Result};
 
-/// The directory in which temporary files are created.
+/// Returns the directory in which temporary files are created.
 pub fn directory() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Creates an empty temporary file, which no longer exists once it is closed.
+/// Returns the directory in which SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
+pub fn directory_of_sqlite() -> PathBuf {
+    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
+    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(Into::into);
+    let mut directories = named.chain(usual).map(PathBuf::from);
+    directories.find(|candidate| candidate.is_dir()).unwrap_or_else(directory)
+}
+
+/// Creates an empty temporary file, which is deleted when it is closed.
 ///
 /// # Errors
 ///
@@ -24,7 +32,8 @@ pub fn file() -> Result<File> {
     file_in(directory())
 }
 
-/// The error for a temporary file that cannot be read or written: `verb` is "read" or "write".
+/// Returns the error for a temporary file that cannot be read or written; `verb` is `"read"` or
+/// `"write"`.
 pub fn unusable(verb: &'static str, source: io::Error) -> Error {
     Error::Scratch { verb, directory: directory(), source }
 }
@@ -33,7 +42,7 @@ fn file_in(directory: PathBuf) -> Result<File> {
     tempfile::tempfile_in(&directory).map_err(|source| Error::Scratch {
         verb: "create",
         directory,
-        // Without the name of the file, which nobody chose.
+        // The name of the temporary file is left out: the user did not choose it.
         source: source.kind().into(),
     })
 }

@@ -1,6 +1,4 @@
-//! From SQLite's result codes to what they mean for a registry.
-
-use std::path::PathBuf;
+//! Converts SQLite's result codes into errors of a registry.
 
 use rusqlite::ErrorCode;
 
@@ -42,8 +40,8 @@ impl From<rusqlite::Error> for Error {
 }
 
 impl Error {
-    /// Whether SQLite cannot lock the file, or cannot create what it needs for that: the file or its
-    /// directory cannot be written, or the disk has no room for a `-shm` file.
+    /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking:
+    /// the file or its directory cannot be written, or the disk has no space for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
         match self {
             Error::CannotOpen | Error::ReadOnly => true,
@@ -52,8 +50,8 @@ impl Error {
         }
     }
 
-    /// The same error where only a temporary table or database was written: the disk that failed, or
-    /// is full, is that of the temporary files and not that of the registry.
+    /// Converts the error of a temporary table or database: the disk that failed or is full is that
+    /// of the temporary files, not that of the registry.
     pub(in crate::store) fn of_temporary_file(self) -> Self {
         match self {
             Error::Full | Error::Disk(_) | Error::CannotOpen => temporary(self),
@@ -63,15 +61,7 @@ impl Error {
 }
 
 fn temporary(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::Temporary { directory: temporary_directory(), source: error.into() }
-}
-
-/// Where SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
-fn temporary_directory() -> PathBuf {
-    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
-    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(Into::into);
-    let mut directories = named.chain(usual).map(PathBuf::from);
-    directories.find(|directory| directory.is_dir()).unwrap_or_else(scratch::directory)
+    Error::Temporary { directory: scratch::directory_of_sqlite(), source: error.into() }
 }
 
 fn extended_code(error: &rusqlite::Error) -> Option<i32> {
@@ -89,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_sqlite_becomes_what_it_means() {
+    fn each_result_code_of_sqlite_becomes_its_error() {
         assert!(matches!(of(ffi::SQLITE_BUSY), Error::Busy));
         assert!(matches!(of(ffi::SQLITE_BUSY_SNAPSHOT), Error::Busy));
         assert!(matches!(of(ffi::SQLITE_LOCKED), Error::Busy));
@@ -123,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_directory_for_temporary_files_is_not_taken_for_the_disk_of_the_registry() {
+    fn a_full_directory_for_temporary_files_is_not_reported_as_a_full_disk() {
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_CANTOPEN] {
             let error = of(code).of_temporary_file();
             assert!(matches!(error, Error::Temporary { .. }), "{error:?}");

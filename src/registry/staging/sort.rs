@@ -1,21 +1,23 @@
-//! Events on their way into the registry: in memory while they are few, sorted on disk beyond.
+//! The external merge sort of events.
 //!
-//! An external merge sort. Events are encoded into a buffer; a full buffer is sorted and appended
-//! to an unlinked temporary file as a *run*. Reading merges the runs with what is still in the
-//! buffer. Events that already come in order make a single run, whatever their number, so the file
-//! is then written and read once and nothing is sorted.
+//! Events are encoded into a buffer; a full buffer is sorted and appended to an unlinked temporary
+//! file as a *run*. Reading merges the runs with the events that are still in the buffer. Events
+//! that are added in order form a single run, whatever their number, so the file is then written
+//! and read once and nothing is sorted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::error::{Error, Result};
-use super::refusal::ChangeError;
+use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode, read_record};
+use super::section::Section;
 use crate::disk::scratch;
-use crate::model::{EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::model::{EventKind, SourceLocation};
+use crate::registry::error::Result;
+use crate::registry::refusal::ChangeError;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run.
 const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
@@ -23,27 +25,18 @@ const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
 /// Bytes that are read ahead in each run.
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
 
-/// A granule is ingested or deleted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::registry) struct Staged {
-    pub granule_id: GranuleId,
-    pub at: Timestamp,
-    pub kind: EventKind,
-    pub producer_granule: Option<GranuleId>,
-    pub location: Option<SourceLocation>,
-}
-
-/// What happens to an event that repeats another: one of the same granule, time and kind.
+/// What to do with an event that repeats another one, with the same granule, time and kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::registry) enum Repeats {
-    /// It is refused as soon as it is seen.
+    /// Refuse it as soon as it is found.
     #[default]
     Refuse,
-    /// It is kept, for the reader to count.
+    /// Keep it, so that the reader can count it.
     Keep,
 }
 
-/// Events, in any order, that can be read in order of granule, time and kind, again and again.
+/// Events that are added in any order and can be read, several times, in order of granule, time and
+/// kind.
 #[derive(Debug)]
 pub(in crate::registry) struct Staging {
     sources: Vec<Arc<str>>,
@@ -54,7 +47,7 @@ pub(in crate::registry) struct Staging {
     buffer_bytes: usize,
 }
 
-/// Encoded events, and where each begins.
+/// Encoded events, and the position at which each begins.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -89,17 +82,17 @@ impl Staging {
         }
     }
 
-    /// What happens to repeated events that are added from now on.
+    /// Sets what to do with repeated events that are added from now on.
     pub fn set_repeats(&mut self, repeats: Repeats) {
         self.repeats = repeats;
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn count(&self) -> u64 {
         self.events
     }
 
-    /// Whether there are none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
@@ -108,9 +101,9 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: it repeats or contradicts the event before it, or, where a buffer is full,
-    /// any event in that; what is left is found by whoever reads. [`Error::Temporary`]: the
-    /// temporary file cannot be written.
+    /// [`Error::Change`]: the event repeats or contradicts the previous one or, when the buffer is
+    /// full, two events in the buffer do; the remaining conflicts are found by the reader.
+    /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, event: &Staged) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
         let start = self.buffer.bytes.len();
@@ -128,8 +121,8 @@ impl Staging {
         if self.buffer.bytes.len() >= self.buffer_bytes { self.spill() } else { Ok(()) }
     }
 
-    /// The events in order of granule, time and kind (deletions first). Of equal ones, the first
-    /// that was added comes first.
+    /// The events in order of granule, time and kind (deletions first). Equal events are returned
+    /// in the order in which they were added.
     ///
     /// # Errors
     ///
@@ -149,7 +142,7 @@ impl Staging {
         Ok(sorted)
     }
 
-    /// Appends the buffer to the file, as a run of its own or as the rest of the last one.
+    /// Appends the buffer to the file, as a new run or as the continuation of the last one.
     fn spill(&mut self) -> Result<()> {
         let order = self.buffer.order();
         let record = |start: usize| Record(&self.buffer.bytes[start..]).whole();
@@ -188,7 +181,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Why two events, in order, cannot both be in one staging. `None` if they can.
+    /// Why two consecutive events cannot both be staged. `None` means that they can.
     fn refusal(&self, first: Record<'_>, second: Record<'_>) -> Option<ChangeError> {
         if first.granule_id() != second.granule_id() || first.at() != second.at() {
             return None;
@@ -205,7 +198,7 @@ impl Staging {
             None => (NOWHERE, 0),
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => {
-                // Events of one source mostly come one after the other.
+                // Consecutive events are mostly from the same source.
                 let known = self.sources.iter().rposition(|known| known == source);
                 let index = known.unwrap_or_else(|| {
                     self.sources.push(Arc::clone(source));
@@ -217,7 +210,7 @@ impl Staging {
     }
 }
 
-/// Why two events of one granule and one time cannot both happen.
+/// The error for two conflicting events of the same granule and time.
 pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> ChangeError {
     let granule_id = second.granule_id.clone();
     if first.kind == second.kind {
@@ -239,7 +232,7 @@ pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> Chang
 }
 
 impl Buffer {
-    /// Where the events begin, in order.
+    /// The positions at which the events begin, in the order of the events.
     fn order(&self) -> Vec<usize> {
         let mut order = self.starts.clone();
         if self.is_out_of_order {
@@ -259,100 +252,6 @@ impl Buffer {
     }
 }
 
-/// No source location.
-const NOWHERE: u32 = u32::MAX;
-
-/// A source location that is an argument of the command line.
-const ARGUMENT: u32 = u32::MAX - 1;
-
-/// Bytes before the ids: kind, time, source, line, and the lengths of the two ids.
-const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
-
-fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
-    let granule_id = event.granule_id.as_str();
-    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
-    bytes.push(u8::from(event.kind == EventKind::Ingested));
-    bytes.extend(event.at.as_micros().to_le_bytes());
-    bytes.extend(source.to_le_bytes());
-    bytes.extend(line.to_le_bytes());
-    // An id has at most 1,024 bytes, so both lengths fit.
-    bytes.extend((granule_id.len() as u16).to_le_bytes());
-    bytes.extend((producer.len() as u16).to_le_bytes());
-    bytes.extend(granule_id.as_bytes());
-    bytes.extend(producer.as_bytes());
-}
-
-/// An encoded event, and perhaps more after it.
-#[derive(Debug, Clone, Copy)]
-struct Record<'a>(&'a [u8]);
-
-impl<'a> Record<'a> {
-    fn array<const N: usize>(self, at: usize) -> [u8; N] {
-        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
-        bytes.unwrap_or([0; N])
-    }
-
-    fn kind(self) -> EventKind {
-        if self.array::<1>(0) == [1] { EventKind::Ingested } else { EventKind::Deleted }
-    }
-
-    fn at(self) -> i64 {
-        i64::from_le_bytes(self.array(1))
-    }
-
-    fn lengths(self) -> (usize, usize) {
-        let length = |at| usize::from(u16::from_le_bytes(self.array(at)));
-        (length(21), length(23))
-    }
-
-    fn granule_id(self) -> &'a [u8] {
-        self.0.get(HEADER_BYTES..HEADER_BYTES + self.lengths().0).unwrap_or_default()
-    }
-
-    fn producer(self) -> &'a [u8] {
-        let (granule_id, producer) = self.lengths();
-        let start = HEADER_BYTES + granule_id;
-        self.0.get(start..start + producer).unwrap_or_default()
-    }
-
-    /// What events are sorted by.
-    fn key(self) -> (&'a [u8], i64, EventKind) {
-        (self.granule_id(), self.at(), self.kind())
-    }
-
-    /// The same without what comes after it.
-    fn whole(self) -> Self {
-        let (granule_id, producer) = self.lengths();
-        Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
-    }
-
-    fn decode(self, sources: &[Arc<str>]) -> Result<Staged> {
-        let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
-        let producer = self.producer();
-        let line = u64::from_le_bytes(self.array(13));
-        let location = match u32::from_le_bytes(self.array(9)) {
-            NOWHERE => None,
-            ARGUMENT => Some(SourceLocation::Argument { number: line }),
-            source => {
-                let source = sources.get(source as usize).ok_or_else(unreadable)?;
-                Some(SourceLocation::Line { source: Arc::clone(source), line })
-            }
-        };
-        Ok(Staged {
-            granule_id: id(self.granule_id())?,
-            at: Timestamp::from_micros(self.at()).ok_or_else(unreadable)?,
-            kind: self.kind(),
-            producer_granule: (!producer.is_empty()).then(|| id(producer)).transpose()?,
-            location,
-        })
-    }
-}
-
-/// The temporary file does not hold what was written to it.
-fn unreadable() -> Error {
-    scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
-}
-
 /// The events of a [`Staging`], in order.
 pub(in crate::registry) struct Sorted<'staging> {
     staging: &'staging Staging,
@@ -366,8 +265,8 @@ enum Run<'staging> {
     Buffered(std::vec::IntoIter<usize>),
 }
 
-/// The next event of a run. Compared by its key, and then by its run: equal events stay in the order
-/// in which they were added.
+/// The next event of a run. It is compared by its key and then by its run, so that equal events
+/// keep the order in which they were added.
 struct Head {
     bytes: Vec<u8>,
     run: usize,
@@ -400,7 +299,7 @@ impl PartialEq for Head {
 impl Eq for Head {}
 
 impl Sorted<'_> {
-    /// Puts the next event of a run, if it has one, among the heads.
+    /// Pushes the next event of a run, if there is one, to the heap.
     fn advance(&mut self, run: usize) -> Result<()> {
         let bytes = match &mut self.runs[run] {
             Run::Buffered(starts) => {
@@ -425,53 +324,13 @@ impl Iterator for Sorted<'_> {
     }
 }
 
-fn read_record(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = vec![0; HEADER_BYTES];
-    let read = file.read(&mut bytes[..1])?;
-    if read == 0 {
-        return Ok(None);
-    }
-    file.read_exact(&mut bytes[1..])?;
-    let (granule_id, producer) = Record(&bytes).lengths();
-    bytes.resize(HEADER_BYTES + granule_id + producer, 0);
-    file.read_exact(&mut bytes[HEADER_BYTES..])?;
-    Ok(Some(bytes))
-}
-
-/// A part of a file, read at positions of its own: several can be read side by side.
-struct Section<'file> {
-    file: &'file File,
-    rest: Range<u64>,
-}
-
-impl Read for Section<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        let read = read_at(self.file, &mut buffer[..wanted], self.rest.start)?;
-        if read == 0 && wanted > 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.rest.start += read as u64;
-        Ok(read)
-    }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::record::HEADER_BYTES;
     use super::*;
+    use crate::model::Timestamp;
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Staged {
         Staged {
@@ -499,7 +358,7 @@ mod tests {
                 event(&id, second, kind, line)
             }).collect();
             let key = |event: &Staged| (event.granule_id.clone(), event.at, event.kind);
-            // Two kinds at one time contradict each other; repetitions are kept.
+            // Two kinds of event at one time contradict each other; repetitions are kept.
             let mut kinds = std::collections::BTreeMap::new();
             events.retain(|event| {
                 *kinds.entry((event.granule_id.clone(), event.at)).or_insert(event.kind) == event.kind
@@ -527,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_refused_at_once_where_it_follows_and_with_its_buffer_elsewhere() {
+    fn a_repetition_is_refused_at_once_if_adjacent_and_else_when_its_buffer_is_full() {
         let of = |staging: &mut Staging, ids: &[&str]| {
             (1..).zip(ids).find_map(|(line, id)| {
                 let added = staging.add(&event(id, 0, EventKind::Ingested, line * 4 + 2));
@@ -538,7 +397,7 @@ mod tests {
         assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
         let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), Some((4, "twice")));
-        // In two buffers: whoever reads them finds it.
+        // A repetition in another buffer is found by the reader.
         let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1));
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         assert_eq!(staging.sorted().unwrap().count(), 4);
