@@ -337,7 +337,7 @@ mod tests {
             granule_id: granule_id.parse().unwrap(),
             at: Timestamp::from_micros(second * 1_000_000).unwrap(),
             kind,
-            producer_granule: (line % 3 == 0).then(|| "producer".parse().unwrap()),
+            producer_granule: line.is_multiple_of(3).then(|| "producer".parse().unwrap()),
             location: match line % 4 {
                 0 => None,
                 1 => Some(SourceLocation::Argument { number: line }),
