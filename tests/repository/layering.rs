@@ -153,7 +153,16 @@ fn one_file_reads_the_clock() {
 #[test]
 fn one_file_has_unsafe_code() {
     for (file, text) in source() {
-        assert_eq!(names_path(&code(&text), "unsafe"), file == "src/chain/lanes.rs", "{file}");
+        let mut code = code(&text);
+        // The one exception, which has no unsafe block: the attribute states that its function may
+        // run before `main`. Only there can a closed stdout be told from one that is redirected to
+        // /dev/null, because Rust's runtime opens /dev/null in its place before `main`.
+        if file == "src/cli/output/closed.rs" {
+            let marks = code.matches("ctor :: ctor ( unsafe )").count();
+            assert_eq!(marks, 1, "{file}: one function runs before main");
+            code = code.replace("ctor :: ctor ( unsafe )", "ctor");
+        }
+        assert_eq!(names_path(&code, "unsafe"), file == "src/chain/lanes.rs", "{file}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! One change: granules are ingested and deleted, all at once or not at all.
 
-use super::engine::{Conduct, Expected, Misfit};
+use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
 use super::single::{Applied, Target};
 use super::stamp::Stamp;

@@ -4,77 +4,17 @@
 //! takes their events in canonical order, a batch of granules at a time, and costs one pass over the
 //! granules from the checkpoint before the first of them on, for all instants together ([`Sweep`]).
 
-use std::collections::BTreeMap;
-
+use super::addition::{Addition, Conduct, Misfit, check_expected};
 use super::first_ids::FirstIds;
-use super::stamp::Stamp;
-use crate::chain::{Hashing, Sweep};
-use crate::model::{
-    Checkpoint, DatasetName, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
-};
+use super::resume::{Resume, Work, resume_before, sweep};
+use crate::model::{EventKind, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::{Registry, Work as Progress};
 use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Staged, refuse_pair};
-use crate::store::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod, Transaction};
+use crate::store::{NewPeriod, StoredPeriod};
 
 /// Granules whose stored periods are looked up at once.
 const BATCH_GRANULES: usize = 1_024;
-
-/// Checkpoints that are stored at once.
-const BATCH_CHECKPOINTS: usize = 256;
-
-/// Where events are added, and from which times on.
-pub(super) struct Addition<'a> {
-    pub registry: &'a Registry,
-    pub transaction: &'a Transaction,
-    pub name: &'a DatasetName,
-    pub dataset: DatasetKey,
-    /// The last instance that is stored. `None`: the history begins here.
-    pub latest: Option<Instance>,
-    /// The distinct times of the new instances, ascending, all after the last stored one.
-    pub times: Vec<Timestamp>,
-    /// What must come true at some of them.
-    pub expected: &'a BTreeMap<Timestamp, Expected>,
-    pub conduct: Conduct,
-    /// Why nothing may change at these times. It matters only if something does.
-    pub refusal: Option<ChangeError>,
-    /// What the clock says: no event is later.
-    pub now: Timestamp,
-    pub stamp: &'a Stamp<'a>,
-    /// About how many events there are, for the monitor.
-    pub events: u64,
-}
-
-/// What a change must lead to, and the note to keep with it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
-    /// The identifier that the change must lead to. `None`: any.
-    pub identifier: Option<Identifier>,
-    /// The note to be kept with it.
-    pub note: Option<String>,
-    /// Where this was read, for messages.
-    pub location: Option<SourceLocation>,
-}
-
-/// What becomes of an event that does not fit what is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Conduct {
-    /// One change: granules that are held, or not held, are skipped or refused, all counted.
-    Change { held: Misfit, missing: Misfit },
-    /// A history: events that are stored already are skipped and counted, all else is refused.
-    History,
-}
-
-/// What becomes of a granule that is held already, or not held, or listed twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Misfit {
-    /// The change is refused.
-    #[default]
-    Refuse,
-    /// The granule is skipped and counted.
-    Skip,
-}
 
 /// What was skipped: counted, so that callers can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -87,17 +27,6 @@ pub struct Skipped {
     pub missing: u64,
 }
 
-/// What a change cost: counted, so that tests can hold it to its promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Work {
-    /// Steps of the chain that were hashed.
-    pub steps: u64,
-    /// Granule rows that were read for it.
-    pub rows: u64,
-    /// Checkpoints that were set.
-    pub checkpoints: u64,
-}
-
 /// What the engine added.
 #[derive(Debug, Default)]
 pub(super) struct Added {
@@ -106,16 +35,6 @@ pub(super) struct Added {
     pub first: FirstIds,
     pub skipped: Skipped,
     pub work: Work,
-}
-
-/// From where the chain is hashed forward.
-enum Resume {
-    /// From the end of the canonical order: from the latest identifier, on with this id.
-    End(Identifier, GranuleId),
-    /// From the last checkpoint before the divergence.
-    After(Checkpoint),
-    /// From the start: there is no checkpoint before the divergence.
-    Start,
 }
 
 /// How many granules are ingested and deleted at one time.
@@ -425,19 +344,6 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Refuses an identifier that is not the expected one.
-pub(super) fn check_expected(
-    expected: &Expected,
-    at: Timestamp,
-    identifier: Identifier,
-) -> Result<()> {
-    let Some(wanted) = expected.identifier.filter(|wanted| *wanted != identifier) else {
-        return Ok(());
-    };
-    let (location, expected) = (expected.location.clone(), wanted);
-    Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into())
-}
-
 fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod {
     NewPeriod {
         granule_id: ingested.granule_id.clone(),
@@ -445,136 +351,4 @@ fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod {
         deleted,
         producer_granule: ingested.producer_granule.clone(),
     }
-}
-
-/// Decides from where to hash for events whose smallest id is `divergence`, and drops the
-/// checkpoints that they make wrong. Called before any row is changed.
-///
-/// By sort position, never by time: the seed's rule (resume from the identifier stored before the
-/// ingest of the granule just before) is wrong unless granules arrive in canonical order
-/// (identifier.md, The seed's rewind is not sound).
-fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> Result<Resume> {
-    let Addition { transaction, dataset, .. } = *addition;
-    if let Some(latest) = &addition.latest
-        && !transaction.holds_from(dataset, divergence)?
-    {
-        return Ok(Resume::End(latest.identifier, divergence.clone()));
-    }
-    transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
-    Ok(match transaction.checkpoint_before(dataset, divergence.as_str())? {
-        Some(checkpoint) => Resume::After(checkpoint),
-        None => Resume::Start,
-    })
-}
-
-impl Resume {
-    /// The chain to resume, and the id that it goes on with.
-    fn point(&self) -> (Identifier, Begin<'_>) {
-        match self {
-            Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
-            Resume::After(checkpoint) => (checkpoint.chain, Begin::After(&checkpoint.granule_id)),
-            Resume::Start => (Identifier::EMPTY, Begin::Start),
-        }
-    }
-
-    /// How many of the granules held so far come before that. `None`: an older version set the
-    /// checkpoint, and did not say.
-    fn granules_before(&self, held: u64) -> Option<u64> {
-        match self {
-            Resume::End(..) => Some(held),
-            Resume::After(checkpoint) => checkpoint.granules,
-            Resume::Start => Some(0),
-        }
-    }
-}
-
-/// Hashes forward over the granules of the new instances, and leaves checkpoints.
-///
-/// # Errors
-///
-/// [`Error::Inconsistent`]: the rows read are not as many as the history counts.
-fn sweep(
-    addition: &Addition<'_>,
-    resume: &Resume,
-    mut progress: Progress<'_>,
-) -> Result<(Sweep, Work)> {
-    let Addition { transaction, dataset, name, times, latest, .. } = addition;
-    let (chain, begin) = resume.point();
-    let last = latest.as_ref().map(|latest| latest.timestamp);
-    let held_before = latest.as_ref().map_or(0, |latest| latest.granules);
-    let before = resume.granules_before(held_before);
-    let mut rows = 0;
-    // Rows of the stored history after the resume point.
-    let mut stored = 0;
-    let mut checkpoints = Checkpoints { addition, batch: Vec::new(), stored: 0 };
-    let sweep = std::thread::scope(|scope| {
-        let leave_checkpoint = |granule_id: &str, chain: Identifier, held: u64| -> Result<()> {
-            let granules = before.map(|before| before + held);
-            let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(name))?;
-            checkpoints.add(Checkpoint { granule_id, chain, granules })
-        };
-        let mut hashing = Hashing::new(scope, Sweep::resume(times.len(), chain), leave_checkpoint);
-        transaction.each_period(*dataset, begin, last, |period| {
-            rows += 1;
-            progress.advance()?;
-            let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
-            stored += u64::from(is_stored);
-            let (granule_id, span) = span(name, times, period)?;
-            hashing.hold(granule_id, span)
-        })?;
-        hashing.finish()
-    })?;
-    checkpoints.store()?;
-    if let Some(before) = before
-        && before + stored != held_before
-    {
-        let what = format!(
-            "{name} has rows of {} granules, its history counts {held_before}",
-            before + stored
-        );
-        return Err(Error::Inconsistent { what });
-    }
-    let work = Work { steps: sweep.steps(), rows, checkpoints: checkpoints.stored };
-    Ok((sweep, work))
-}
-
-/// Checkpoints on their way into the store.
-struct Checkpoints<'a> {
-    addition: &'a Addition<'a>,
-    batch: Vec<Checkpoint>,
-    stored: u64,
-}
-
-impl Checkpoints<'_> {
-    fn add(&mut self, checkpoint: Checkpoint) -> Result<()> {
-        self.batch.push(checkpoint);
-        if self.batch.len() == BATCH_CHECKPOINTS { self.store() } else { Ok(()) }
-    }
-
-    fn store(&mut self) -> Result<()> {
-        let Addition { transaction, dataset, .. } = *self.addition;
-        transaction.insert_checkpoints(dataset, &self.batch)?;
-        self.stored += self.batch.len() as u64;
-        self.batch.clear();
-        Ok(())
-    }
-}
-
-/// A granule's id, and the new instances that hold it during a period, by their numbers.
-fn span<'row>(
-    name: &DatasetName,
-    times: &[Timestamp],
-    period: Period<'row>,
-) -> Result<(&'row str, std::ops::Range<usize>)> {
-    let granule_id = std::str::from_utf8(period.granule_id)
-        .ok()
-        .filter(|text| GranuleId::check(text).is_ok())
-        .ok_or_else(|| not_an_id(name))?;
-    let number = |micros: i64| times.partition_point(|time| time.as_micros() < micros);
-    let to = period.deleted.map_or(times.len(), number);
-    Ok((granule_id, number(period.ingested).min(to)..to))
-}
-
-fn not_an_id(name: &DatasetName) -> Error {
-    Error::Inconsistent { what: format!("{name} has a row whose granule id cannot be one") }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::addition::{Addition, Conduct, Expected, check_expected};
 use super::daily::Daily;
-use super::engine::{self, Addition, Conduct, Expected, Skipped, Work, check_expected};
+use super::engine::{self, Skipped};
 use super::first_ids::FirstIds;
 use super::lookup::{Found, Unknown, find_or_insert};
+use super::resume::Work;
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
 use crate::registry::error::Result;

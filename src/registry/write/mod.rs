@@ -3,6 +3,7 @@
 //! A dataset's history grows in one way only, in [`engine`]; what differs is where the events come
 //! from.
 
+mod addition;
 mod change;
 mod cite;
 mod daily;
@@ -13,21 +14,23 @@ mod import;
 mod lookup;
 mod payment;
 mod record;
-
 mod replace;
+mod resume;
 mod revert;
 mod single;
 mod stamp;
 mod sync;
 
+pub use addition::Expected;
 pub use change::Change;
 pub use cite::{Kept, Named, Wanted};
 pub use edit::{DatasetEdit, Edit};
-pub use engine::{Expected, Skipped, Work};
+pub use engine::Skipped;
 pub use first_ids::FirstIds;
 pub use import::{Every, Import, Imported};
 pub use payment::Lease;
 pub use replace::MaxDelete;
+pub use resume::Work;
 pub use revert::Revert;
 pub use single::Applied;
 pub use stamp::Stamp;

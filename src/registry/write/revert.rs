@@ -1,6 +1,6 @@
 //! Making a dataset what it was.
 
-use super::engine::{Conduct, Expected, Misfit};
+use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
 use super::replace::difference;
 use super::single::{Applied, Target};

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{self, Addition, Conduct, Expected, Skipped, Work};
+use super::addition::{Addition, Conduct, Expected};
+use super::engine::{self, Skipped};
 use super::first_ids::FirstIds;
 use super::lookup::{Found, Unknown, find_or_insert};
+use super::resume::Work;
 use super::stamp::Stamp;
 use crate::model::{DatasetName, Instance, Timestamp};
 use crate::registry::error::Result;

@@ -1,6 +1,6 @@
 //! Making a dataset exactly what a full listing says.
 
-use super::engine::{Conduct, Expected, Misfit};
+use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
 use super::replace::{MaxDelete, difference};
 use super::single::{Applied, Target};

@@ -63,15 +63,7 @@ impl Error {
 }
 
 fn temporary(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::Temporary { directory: temporary_directory(), source: error.into() }
-}
-
-/// Where SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
-fn temporary_directory() -> PathBuf {
-    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
-    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(Into::into);
-    let mut directories = named.chain(usual).map(PathBuf::from);
-    directories.find(|directory| directory.is_dir()).unwrap_or_else(scratch::directory)
+    Error::Temporary { directory: scratch::directory_of_sqlite(), source: error.into() }
 }
 
 fn extended_code(error: &rusqlite::Error) -> Option<i32> {

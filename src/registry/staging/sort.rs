@@ -8,14 +8,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::error::{Error, Result};
-use super::refusal::ChangeError;
+use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode, read_record};
+use super::section::Section;
 use crate::disk::scratch;
-use crate::model::{EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::model::{EventKind, SourceLocation};
+use crate::registry::error::Result;
+use crate::registry::refusal::ChangeError;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run.
 const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
@@ -472,14 +474,16 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::record::HEADER_BYTES;
     use super::*;
+    use crate::model::Timestamp;
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Staged {
         Staged {
             granule_id: granule_id.parse().unwrap(),
             at: Timestamp::from_micros(second * 1_000_000).unwrap(),
             kind,
-            producer_granule: (line % 3 == 0).then(|| "producer".parse().unwrap()),
+            producer_granule: line.is_multiple_of(3).then(|| "producer".parse().unwrap()),
             location: match line % 4 {
                 0 => None,
                 1 => Some(SourceLocation::Argument { number: line }),
