@@ -15,7 +15,7 @@ use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::warning::WarningKind;
 
-/// Build a history from a file that tells when granules were ingested and deleted
+/// Build a history from a file that says when granules were ingested and deleted
 ///
 /// The file is a table with a column ingested and perhaps one named deleted, a change log (time,
 /// TAB, + or -, TAB, id), or a manifest. There is one change for each distinct time, all in one

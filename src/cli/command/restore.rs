@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::{Restored, quoted, restore};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::commit::Commit;
@@ -36,6 +36,9 @@ struct RestoredJson {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let target = session.registry_path();
+        // A copy that is missing is not a registry to be created.
+        std::fs::metadata(&self.file)
+            .with_context(|| format!("cannot read {}", shown(&self.file)))?;
         let progress = Arc::new(Progress::new());
         let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
         session.note_commit(Commit::Restored);

@@ -3,6 +3,7 @@ use std::io::{self, Write};
 use accession::{Access, DatasetName, Verification, Verified, quoted};
 use anyhow::Result;
 
+use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
@@ -18,7 +19,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The datasets [default: all]
-    #[arg(value_name = "DATASET")]
+    #[arg(value_name = "DATASET", value_parser = stored_name)]
     datasets: Vec<DatasetName>,
 }
 

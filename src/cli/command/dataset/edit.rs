@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::print::confirm;
 use super::record::Record;
+use crate::cli::args::stored_name;
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::output::Created;
@@ -19,7 +20,7 @@ use crate::cli::usage::UsageError;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Add {
-    /// The name of the dataset: letters, digits and . _ - : /
+    /// The name of the dataset: letters, digits and . _ - :
     name: DatasetName,
 
     #[command(flatten)]
@@ -36,6 +37,7 @@ pub struct Add {
 #[command(verbatim_doc_comment)]
 pub struct Edit {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     #[command(flatten)]

@@ -2,6 +2,7 @@ use accession::{DatasetName, Registry, Stamp};
 use anyhow::Result;
 
 use super::print::confirm;
+use crate::cli::args::stored_name;
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::session::{Create, Session, Written};
@@ -17,6 +18,7 @@ use crate::cli::usage::UsageError;
 #[command(verbatim_doc_comment)]
 pub struct Rename {
     /// The present name
+    #[arg(value_parser = stored_name)]
     old: DatasetName,
 
     /// The new name
@@ -33,6 +35,7 @@ pub struct Rename {
 #[command(verbatim_doc_comment)]
 pub struct Withdraw {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     /// Why it is withdrawn
@@ -48,6 +51,7 @@ pub struct Withdraw {
 #[command(verbatim_doc_comment)]
 pub struct Reinstate {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     name: DatasetName,
 }
 

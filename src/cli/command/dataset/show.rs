@@ -3,6 +3,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::print::print;
+use crate::cli::args::stored_name;
 use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name, warn_of_future};
 use crate::cli::output::{Column, one_line};
 use crate::cli::session::Session;
@@ -18,6 +19,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
+    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     /// List every version of the record, oldest first
