@@ -15,6 +15,14 @@ pub fn directory() -> PathBuf {
     std::env::temp_dir()
 }
 
+/// Returns the directory in which SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
+pub fn directory_of_sqlite() -> PathBuf {
+    let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
+    let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(Into::into);
+    let mut directories = named.chain(usual).map(PathBuf::from);
+    directories.find(|candidate| candidate.is_dir()).unwrap_or_else(directory)
+}
+
 /// Creates an empty temporary file, which is deleted when it is closed.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
-//! Events that are to be added to the registry: a small number in memory, more of them on disk.
+//! The external merge sort of events.
 //!
-//! This is an external merge sort. Events are encoded into a buffer; a full buffer is sorted and
-//! appended to an unlinked temporary file as a *run*. Reading merges the runs with the events that
-//! are still in the buffer. Events that are added in order form a single run, whatever their
-//! number, so the file is then written and read once and nothing is sorted.
+//! Events are encoded into a buffer; a full buffer is sorted and appended to an unlinked temporary
+//! file as a *run*. Reading merges the runs with the events that are still in the buffer. Events
+//! that are added in order form a single run, whatever their number, so the file is then written
+//! and read once and nothing is sorted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,16 +24,6 @@ const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
 
 /// Bytes that are read ahead in each run.
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
-
-/// The ingest or the deletion of a granule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::registry) struct Staged {
-    pub granule_id: GranuleId,
-    pub at: Timestamp,
-    pub kind: EventKind,
-    pub producer_granule: Option<GranuleId>,
-    pub location: Option<SourceLocation>,
-}
 
 /// What to do with an event that repeats another one, with the same granule, time and kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -262,100 +252,6 @@ impl Buffer {
     }
 }
 
-/// Encodes that there is no source location.
-const NOWHERE: u32 = u32::MAX;
-
-/// Encodes a source location that is an argument of the command line.
-const ARGUMENT: u32 = u32::MAX - 1;
-
-/// The bytes before the ids: kind, time, source, line, and the lengths of the two ids.
-const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
-
-fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
-    let granule_id = event.granule_id.as_str();
-    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
-    bytes.push(u8::from(event.kind == EventKind::Ingested));
-    bytes.extend(event.at.as_micros().to_le_bytes());
-    bytes.extend(source.to_le_bytes());
-    bytes.extend(line.to_le_bytes());
-    // An id has at most 1,024 bytes, so both lengths fit.
-    bytes.extend((granule_id.len() as u16).to_le_bytes());
-    bytes.extend((producer.len() as u16).to_le_bytes());
-    bytes.extend(granule_id.as_bytes());
-    bytes.extend(producer.as_bytes());
-}
-
-/// An encoded event, which may be followed by further bytes.
-#[derive(Debug, Clone, Copy)]
-struct Record<'a>(&'a [u8]);
-
-impl<'a> Record<'a> {
-    fn array<const N: usize>(self, at: usize) -> [u8; N] {
-        let bytes = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
-        bytes.unwrap_or([0; N])
-    }
-
-    fn kind(self) -> EventKind {
-        if self.array::<1>(0) == [1] { EventKind::Ingested } else { EventKind::Deleted }
-    }
-
-    fn at(self) -> i64 {
-        i64::from_le_bytes(self.array(1))
-    }
-
-    fn lengths(self) -> (usize, usize) {
-        let length = |at| usize::from(u16::from_le_bytes(self.array(at)));
-        (length(21), length(23))
-    }
-
-    fn granule_id(self) -> &'a [u8] {
-        self.0.get(HEADER_BYTES..HEADER_BYTES + self.lengths().0).unwrap_or_default()
-    }
-
-    fn producer(self) -> &'a [u8] {
-        let (granule_id, producer) = self.lengths();
-        let start = HEADER_BYTES + granule_id;
-        self.0.get(start..start + producer).unwrap_or_default()
-    }
-
-    /// The key by which events are sorted.
-    fn key(self) -> (&'a [u8], i64, EventKind) {
-        (self.granule_id(), self.at(), self.kind())
-    }
-
-    /// The event without the bytes that follow it.
-    fn whole(self) -> Self {
-        let (granule_id, producer) = self.lengths();
-        Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
-    }
-
-    fn decode(self, sources: &[Arc<str>]) -> Result<Staged> {
-        let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
-        let producer = self.producer();
-        let line = u64::from_le_bytes(self.array(13));
-        let location = match u32::from_le_bytes(self.array(9)) {
-            NOWHERE => None,
-            ARGUMENT => Some(SourceLocation::Argument { number: line }),
-            source => {
-                let source = sources.get(source as usize).ok_or_else(unreadable)?;
-                Some(SourceLocation::Line { source: Arc::clone(source), line })
-            }
-        };
-        Ok(Staged {
-            granule_id: id(self.granule_id())?,
-            at: Timestamp::from_micros(self.at()).ok_or_else(unreadable)?,
-            kind: self.kind(),
-            producer_granule: (!producer.is_empty()).then(|| id(producer)).transpose()?,
-            location,
-        })
-    }
-}
-
-/// The error for a temporary file that does not contain what was written to it.
-fn unreadable() -> Error {
-    scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
-}
-
 /// The events of a [`Staging`], in order.
 pub(in crate::registry) struct Sorted<'staging> {
     staging: &'staging Staging,
@@ -426,48 +322,6 @@ impl Iterator for Sorted<'_> {
         let event = Record(&head.bytes).decode(&self.staging.sources);
         Some(self.advance(head.run).and(event))
     }
-}
-
-fn read_record(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = vec![0; HEADER_BYTES];
-    let read = file.read(&mut bytes[..1])?;
-    if read == 0 {
-        return Ok(None);
-    }
-    file.read_exact(&mut bytes[1..])?;
-    let (granule_id, producer) = Record(&bytes).lengths();
-    bytes.resize(HEADER_BYTES + granule_id + producer, 0);
-    file.read_exact(&mut bytes[HEADER_BYTES..])?;
-    Ok(Some(bytes))
-}
-
-/// A section of a file with a read position of its own, so that several can be read in parallel.
-struct Section<'file> {
-    file: &'file File,
-    rest: Range<u64>,
-}
-
-impl Read for Section<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        let read = read_at(self.file, &mut buffer[..wanted], self.rest.start)?;
-        if read == 0 && wanted > 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.rest.start += read as u64;
-        Ok(read)
-    }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
 #[cfg(test)]

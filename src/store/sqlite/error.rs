@@ -1,7 +1,5 @@
 //! Converts SQLite's result codes into errors of a registry.
 
-use std::path::PathBuf;
-
 use rusqlite::ErrorCode;
 
 use super::limits::{MAX_VALUE_BYTES, MEMORY_BYTES};
