@@ -68,15 +68,68 @@ fn assert_says_what_it_said(registry: &Registry, schema: u32) {
             registry.snapshot().unwrap().granules_of_producer(&name("MOD09GQ"), &producer);
         assert_eq!(periods.unwrap().count(), 1);
     }
+    if schema >= 6 {
+        assert_has_what_schema_6_added(registry);
+    }
     let part = "5d0fb9a2347f7b641aa5b8f28063d827".parse().unwrap();
     let found = registry.snapshot().unwrap().resolve(part, None, None).unwrap();
     assert_eq!(found.rows.len(), usize::from(schema >= 4));
     assert_eq!(registry.check_file().unwrap(), []);
     let listed = registry.snapshot().unwrap().datasets(None, Withdrawn::Listed, 100).unwrap();
+    let withdrawn = listed.datasets.iter().filter(|listed| listed.dataset.withdrawn.is_some());
+    assert_eq!(withdrawn.count(), usize::from(schema >= 6));
     assert_eq!(listed.next, None);
     for listed in listed.datasets {
         assert_eq!(registry.verify(&listed.dataset.name).unwrap().mismatches, []);
     }
+}
+
+/// The names of who made each change, a former name, the versions of a record, and a withdrawal.
+fn assert_has_what_schema_6_added(registry: &Registry) {
+    let us = name("US.FOOL2.002");
+    let makers = instances(registry, &us).into_iter().map(|instance| instance.recorded_by);
+    assert_eq!(makers.collect::<Vec<_>>(), vec![Some("US operations".to_owned()); US.len()]);
+    let snapshot = registry.snapshot().unwrap();
+    let former = name("US.FOOL2.02");
+    assert_eq!(snapshot.dataset(&former).unwrap().dataset.name, us);
+    assert_eq!(snapshot.dataset(&us).unwrap().former_names, [former]);
+    let versions: Vec<_> = snapshot
+        .record_versions(&us)
+        .unwrap()
+        .into_iter()
+        .map(|version| {
+            let licence = version.dataset["licence"].as_str().map(str::to_owned);
+            (version.action, version.recorded_by.unwrap(), licence)
+        })
+        .collect();
+    let expected = [
+        ("added", "US operations", None),
+        ("edited", "US operations", None),
+        ("edited", "US curator", Some("CC-BY-4.0")),
+        ("renamed", "US curator", Some("CC-BY-4.0")),
+    ];
+    let expected = expected.map(|(action, maker, licence)| {
+        (action.to_owned(), maker.to_owned(), licence.map(str::to_owned))
+    });
+    assert_eq!(versions, expected);
+    let withdrawal = snapshot.dataset(&name("US.FOOL1.001")).unwrap().dataset.withdrawn.unwrap();
+    assert_eq!(withdrawal.note.as_deref(), Some("replaced by US.FOOL2.002"));
+}
+
+/// Since schema 6, a checkpoint counts the granules up to it.
+#[test]
+fn checkpoints_of_schema_6_count_their_granules() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = Connection::open(unpacked(6, folder.path())).unwrap();
+    let mut statement =
+        connection.prepare("SELECT granule_id, granules FROM checkpoint ORDER BY 1").unwrap();
+    let checkpoints: Vec<(String, u64)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let expected = [("FOOL1.v1.00091", 91), ("FOOL1.v1.01571", 1_560)];
+    assert_eq!(checkpoints, expected.map(|(id, granules)| (id.to_owned(), granules)));
 }
 
 /// Schema 1 was never given to anybody: 2 came with it.

@@ -112,12 +112,13 @@ fn every_statement_of_the_store_uses_a_key() {
                 .any(|fine| step.starts_with(fine))
         });
         assert_eq!(scans, None, "{sql}: {plan:?}");
-        // The few intervals of an identifier are sorted by dataset name, the few former names of a
-        // dataset by time, and the periods of a batch of ids by id. Other granules are sorted only
-        // for an export, which is in order of time.
+        // The few intervals of an identifier are sorted by dataset name or time, the few former
+        // names of a dataset by time, and the periods of a batch of ids by id. Other granules are
+        // sorted only for an export, which is in order of time.
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = [
             "ORDER BY dataset.name",
+            "WHERE instance.identifier = :identifier",
             "ORDER BY dataset_name.renamed",
             "FROM rarray(:granule_ids)",
             "UNION ALL",
