@@ -273,7 +273,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Input`]: what is wrong, and in which line.
+    /// [`Error::Input`]: what is wrong, and in which line.
     pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<()> {
         import.describe(self.dataset.clone());
         let (mut changes, mut latest) = (0, None);

@@ -76,7 +76,7 @@ fn assert_says_what_it_said(registry: &Registry, schema: u32) {
     assert_eq!(found.rows.len(), usize::from(schema >= 4));
     assert_eq!(registry.check_file().unwrap(), []);
     let listed = registry.snapshot().unwrap().datasets(None, Withdrawn::Listed, 100).unwrap();
-    let withdrawn = listed.datasets.iter().filter(|listed| listed.dataset.withdrawn.is_some());
+    let withdrawn = listed.datasets.iter().filter(|listed| listed.withdrawn.is_some());
     assert_eq!(withdrawn.count(), usize::from(schema >= 6));
     assert_eq!(listed.next, None);
     for listed in listed.datasets {
@@ -112,7 +112,7 @@ fn assert_has_what_schema_6_added(registry: &Registry) {
         (action.to_owned(), maker.to_owned(), licence.map(str::to_owned))
     });
     assert_eq!(versions, expected);
-    let withdrawal = snapshot.dataset(&name("US.FOOL1.001")).unwrap().dataset.withdrawn.unwrap();
+    let withdrawal = snapshot.dataset(&name("US.FOOL1.001")).unwrap().withdrawn.unwrap();
     assert_eq!(withdrawal.note.as_deref(), Some("replaced by US.FOOL2.002"));
 }
 
@@ -123,7 +123,7 @@ fn checkpoints_of_schema_6_count_their_granules() {
     let connection = Connection::open(unpacked(6, folder.path())).unwrap();
     let mut statement =
         connection.prepare("SELECT granule_id, granules FROM checkpoint ORDER BY 1").unwrap();
-    let checkpoints: Vec<(String, u64)> = statement
+    let checkpoints: Vec<(String, u32)> = statement
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap()
         .map(Result::unwrap)
