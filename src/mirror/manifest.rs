@@ -9,8 +9,8 @@
 //!
 //! - `accession_manifest`: 1, the version. A reader refuses a greater one.
 //! - `rule`: `"md5-chain"`, by which identifiers are computed ([`crate::chain`]).
-//! - `dataset`: its record: `name`, `doi`, `title`, `creators`, `publisher`, `version`, `year`, `url`,
-//!   `archive`; null where the record has nothing; and `licence`, only where there is one.
+//! - `dataset`: its record: `name`, `doi`, `title`, `description`, `creators`, `publisher`, `version`,
+//!   `year`, `url`, `licence`, `archive`; null where the record has no value.
 //! - `instances`: how many changes follow.
 //! - `latest`: the identifier after the last of them; null if there is none.
 //!

@@ -14,6 +14,7 @@ mod everyday;
 mod files;
 mod help;
 mod hostile;
+mod older_names;
 mod payment;
 mod readme;
 mod streams;
