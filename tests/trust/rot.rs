@@ -286,6 +286,25 @@ fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
     assert!(counts.len() > 3, "damage of one kind only");
 }
 
+/// A page of ids that is out of order leads whoever reads on from its last id back to rows that it
+/// has read.
+#[test]
+fn an_id_that_is_out_of_order_never_makes_a_reader_go_round_in_circles() {
+    let counts = count("ids out of order", rounds(500), |original, copies, dice| {
+        let mut bytes = original.bytes.clone();
+        let ids: Vec<usize> = bytes
+            .windows(8)
+            .enumerate()
+            .filter_map(|(at, window)| (window == b"granule.").then_some(at))
+            .collect();
+        let at = ids[dice.within(0..ids.len())];
+        bytes[at] ^= 1 << 4; // g becomes w
+        copies.write(&bytes);
+        format!("bit 4 of byte {at} flipped")
+    });
+    assert!(!counts.keys().any(|seen| matches!(seen, Seen::Silent(_))), "{counts:?}");
+}
+
 #[test]
 fn a_file_that_was_cut_says_so() {
     let counts = count("cut files", rounds(200), |original, copies, dice| {

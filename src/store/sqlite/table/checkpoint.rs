@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::{Count, Digest, Id};
 use super::dataset::DatasetKey;
+use super::order::ascending;
 use crate::model::Checkpoint;
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
@@ -42,7 +43,13 @@ impl Snapshot {
             LIMIT :limit";
         let params = named_params! { ":dataset_id": dataset.0, ":after": after, ":limit": limit };
         let mut statement = self.connection().prepare_cached(PAGE)?;
-        Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
+        let rows = statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?;
+        ascending(
+            "checkpoint",
+            rows,
+            |first: &Checkpoint| first.granule_id.as_str() > after,
+            |one, next| one.granule_id < next.granule_id,
+        )
     }
 }
 

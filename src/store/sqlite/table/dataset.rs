@@ -4,6 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::Count;
+use super::order::ascending;
 use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
@@ -64,7 +65,13 @@ impl Snapshot {
             ":limit": limit,
         };
         let mut statement = self.connection().prepare_cached(PAGE)?;
-        Ok(statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?)
+        let rows = statement.query_map(params, from_row)?.collect::<rusqlite::Result<_>>()?;
+        ascending(
+            "dataset",
+            rows,
+            |(_, first): &(DatasetKey, Dataset)| after.is_none_or(|after| *after < first.name),
+            |(_, one), (_, next)| one.name < next.name,
+        )
     }
 
     /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,

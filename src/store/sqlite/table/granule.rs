@@ -7,6 +7,7 @@ use rusqlite::{Row, named_params};
 
 use super::column::{Id, Micros};
 use super::dataset::DatasetKey;
+use super::order::ascending;
 use super::subset::SubsetKey;
 use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::Result;
@@ -33,7 +34,13 @@ impl Snapshot {
             ":dataset_id": dataset.0, ":after": after, ":at": Micros(at), ":limit": limit,
         };
         let mut statement = self.connection().prepare_cached(PAGE)?;
-        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+        let rows = statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?;
+        ascending(
+            "granule",
+            rows,
+            |first: &Granule| first.granule_id.as_str() > after,
+            |one, next| one.granule_id < next.granule_id,
+        )
     }
 
     /// The granules with some of these ids that were held at an instant, in canonical order.
@@ -90,7 +97,12 @@ impl Snapshot {
             };
             Ok((row.get::<_, Id>(4)?.0, held))
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        ascending(
+            "named_granule",
+            rows.collect::<rusqlite::Result<_>>()?,
+            |(first, _): &(GranuleId, _)| first.as_str() > after,
+            |(one, _), (next, _)| one < next,
+        )
     }
 
     /// The holding periods of the granules with a producer's id, after an id and the start of one
@@ -117,7 +129,17 @@ impl Snapshot {
             ":limit": limit,
         };
         let mut statement = self.connection().prepare_cached(PAGE)?;
-        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+        let rows = statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?;
+        ascending(
+            "granule",
+            rows,
+            |first| {
+                after.is_none_or(|(granule_id, ingested)| {
+                    (granule_id, ingested) < (&first.granule_id, first.ingested)
+                })
+            },
+            |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
+        )
     }
 
     /// Every period in which a granule was held in one dataset, in order of time.

@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, Params, Row, named_params};
 
 use super::column::{Count, Digest, Micros};
 use super::dataset::{self, DatasetKey};
+use super::order::ascending;
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
@@ -138,7 +139,12 @@ impl Snapshot {
             ":up_to": Micros(up_to),
             ":limit": limit,
         };
-        self.instances(PAGE, params)
+        ascending(
+            "instance",
+            self.instances(PAGE, params)?,
+            |first| after.is_none_or(|after| first.timestamp > after),
+            |one, next| one.timestamp < next.timestamp,
+        )
     }
 
     /// The instances whose change took effect before `before` and at or after `since` (`None` means
@@ -163,7 +169,12 @@ impl Snapshot {
             ":since": since.map_or(i64::MIN, Timestamp::as_micros),
             ":limit": limit,
         };
-        self.instances(PAGE, params)
+        ascending(
+            "instance",
+            self.instances(PAGE, params)?,
+            |first| first.timestamp < before,
+            |one, next| one.timestamp > next.timestamp,
+        )
     }
 
     /// The instances with an identifier after a dataset and a time, by dataset and time, at most
@@ -187,7 +198,12 @@ impl Snapshot {
             ":timestamp": after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros()),
             ":limit": limit,
         };
-        self.instances(PAGE, params)
+        ascending(
+            "instance",
+            self.instances(PAGE, params)?,
+            |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
+            |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
+        )
     }
 
     /// The instances of one dataset with an identifier, in order of time.

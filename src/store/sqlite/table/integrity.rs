@@ -6,6 +6,7 @@ use std::error::Error as _;
 use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
 
 use super::dataset::DatasetKey;
+use super::order::ascending;
 use crate::model::DatasetName;
 use crate::store::Result;
 use crate::store::sqlite::schema;
@@ -61,7 +62,9 @@ impl Snapshot {
             LIMIT :limit";
         let params = named_params! { ":after": after, ":limit": limit };
         let mut statement = self.connection().prepare_cached(PAGE)?;
-        Ok(statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        let rows =
+            statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        ascending("dataset", rows, |first: &String| first.as_str() > after, |one, next| one < next)
     }
 
     /// The key of a dataset, whether or not its record can be read. `None` means that there is no

@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, named_params};
 
 use super::column::{Count, Micros};
 use super::dataset::{DatasetKey, name_from};
+use super::order::ascending;
 use crate::model::{DatasetName, Timestamp, Withdrawal};
 use crate::store::Result;
 use crate::store::sqlite::session::{Snapshot, Transaction};
@@ -97,7 +98,12 @@ impl Snapshot {
                 record,
             })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        ascending(
+            "record_version",
+            rows.collect::<rusqlite::Result<_>>()?,
+            |first: &StoredVersion| first.version > after,
+            |one, next| one.version < next.version,
+        )
     }
 
     /// The number of the last version of a dataset's record. 0 means that no version is stored.

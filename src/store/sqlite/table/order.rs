@@ -1,0 +1,43 @@
+//! Checks that the rows of a page are in order.
+
+use crate::store::{Error, Result};
+
+/// Returns a page if its first row leads on from where the page begins, and each row precedes the
+/// next.
+///
+/// In a damaged index they need not do so. Who reads on from the last key would then read the same rows
+/// without end.
+///
+/// # Errors
+///
+/// [`Error::Damaged`], with the name of the table.
+pub(super) fn ascending<Row>(
+    table: &'static str,
+    rows: Vec<Row>,
+    leads_on: impl FnOnce(&Row) -> bool,
+    precedes: impl Fn(&Row, &Row) -> bool,
+) -> Result<Vec<Row>> {
+    if rows.first().is_none_or(leads_on) && rows.is_sorted_by(precedes) {
+        Ok(rows)
+    } else {
+        Err(Error::Damaged { what: format!("rows of the table {table} are not in order") })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_returned_only_if_it_leads_on() {
+        let page = |after: u8, rows: &[u8]| {
+            ascending("granule", rows.to_vec(), |first| *first > after, |one, next| one < next)
+        };
+        assert_eq!(page(0, &[]).unwrap(), []);
+        assert_eq!(page(0, &[1, 2]).unwrap(), [1, 2]);
+        for (after, rows) in [(1, [1, 2]), (0, [2, 1]), (0, [1, 1]), (9, [1, 2])] {
+            let error = page(after, &rows).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        }
+    }
+}
