@@ -193,6 +193,7 @@ struct DatasetRead {
     name: String,
     doi: Option<String>,
     title: Option<String>,
+    description: Option<String>,
     #[serde(default)]
     creators: Vec<String>,
     publisher: Option<String>,
@@ -373,8 +374,8 @@ impl<R: BufRead> Reader<R> {
                 )
             })
             .collect::<std::result::Result<_, InputError>>()?;
-        let DatasetRead { title, publisher, version, archive, licence, .. } = read;
-        Ok(Dataset { title, publisher, version, archive, licence, ..dataset })
+        let DatasetRead { title, description, publisher, version, archive, licence, .. } = read;
+        Ok(Dataset { title, description, publisher, version, archive, licence, ..dataset })
     }
 
     /// The next line without its check, closed again; none at the end.

@@ -125,7 +125,7 @@ pub enum ChangeError {
         last: Timestamp,
     },
     /// The change would take effect in the future.
-    #[error("{}a change at {at} would be in the future: it is {now} now", before(location))]
+    #[error("{}a change at {at} would be in the future: now it is {now}", before(location))]
     Future {
         /// Where the time was read.
         location: Option<SourceLocation>,

@@ -182,7 +182,7 @@ fn a_finding_of_verify_is_printed_and_the_exit_status_is_1() {
     assert_eq!(
         text,
         "THEM: 2001-01-04T00:00:00Z: the identifier is 8f714d3efb0e51ed23fb7eeecca3009b, \
-         the granule rows give 18a84dc62c01bb5293451282e493c48f\n\
+         but the granule rows give 18a84dc62c01bb5293451282e493c48f\n\
          dataset  identifiers  result\n\
          THEM               1  NOT ok: 1 finding\n\
          1 dataset, 1 identifier: NOT ok, 1 finding\n? 1\n"

@@ -17,5 +17,6 @@ mod hostile;
 mod older_names;
 mod payment;
 mod readme;
+mod registry_paths;
 mod streams;
 mod transcripts;

@@ -93,7 +93,7 @@ fn refused_changes_say_why_and_change_nothing() {
             (&[line("C", 1)], &[]),
             "3001-03-03T00:00:00Z",
             "future",
-            "a change at 3001-03-03T00:00:00Z would be in the future: it is 2026-01-01T00:00:00Z now",
+            "a change at 3001-03-03T00:00:00Z would be in the future: now it is 2026-01-01T00:00:00Z",
         ),
     ];
     for (entries, at, kind, message) in cases {

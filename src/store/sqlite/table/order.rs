@@ -31,9 +31,10 @@ mod tests {
     #[test]
     fn a_page_is_returned_only_if_it_leads_on() {
         let page = |after: u8, rows: &[u8]| {
-            ascending("granule", rows.to_vec(), |first| *first > after, |one, next| one < next)
+            let rows = rows.to_vec();
+            ascending("granule", rows, |first| *first > after, |one, next| one < next)
         };
-        assert_eq!(page(0, &[]).unwrap(), []);
+        assert!(page(0, &[]).unwrap().is_empty());
         assert_eq!(page(0, &[1, 2]).unwrap(), [1, 2]);
         for (after, rows) in [(1, [1, 2]), (0, [2, 1]), (0, [1, 1]), (9, [1, 2])] {
             let error = page(after, &rows).unwrap_err();
