@@ -21,6 +21,10 @@ impl From<rusqlite::Error> for Error {
         if extended_code(&error) == Some(rusqlite::ffi::SQLITE_IOERR_GETTEMPPATH) {
             return temporary(error);
         }
+        // SQLite reads the mode of the file by its name before it creates a file beside it.
+        if extended_code(&error) == Some(rusqlite::ffi::SQLITE_IOERR_FSTAT) {
+            return Error::Replaced;
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
             Some(ErrorCode::DiskFull) => Error::Full,
@@ -92,6 +96,7 @@ mod tests {
         assert!(matches!(of(ffi::SQLITE_NOMEM), Error::Memory { mebibytes: 64 }));
         assert!(matches!(of(ffi::SQLITE_INTERRUPT), Error::Interrupted));
         assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
+        assert!(matches!(of(ffi::SQLITE_IOERR_FSTAT), Error::Replaced));
         assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
         assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
         for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_IOERR_SHMSIZE] {
