@@ -168,17 +168,21 @@ impl Session {
         if create == Create::Never || self.options.registry.exists() {
             return work(&self.open(Access::Write)?, self);
         }
-        let new = Registry::prepare(&self.options.registry)?;
+        // Another process may create it meanwhile: what it then contains lacks our work.
+        let is_there = |kind: &str| kind == "registry-exists";
+        let new = match Registry::prepare(&self.options.registry) {
+            Err(error) if is_there(error.kind()) => {
+                return work(&self.open(Access::Write)?, self);
+            }
+            prepared => prepared?,
+        };
         let written = work(&new.registry.with_monitor(Arc::new(Progress::new())), self)?;
         if create == Create::Rehearse || written.committed.is_none() {
             return Ok(written);
         }
         match new.put_in_place() {
             Ok(()) => Ok(written),
-            // Another process created it meanwhile, and it does not contain our work yet.
-            Err(error) if error.kind() == "registry-exists" => {
-                work(&self.open(Access::Write)?, self)
-            }
+            Err(error) if is_there(error.kind()) => work(&self.open(Access::Write)?, self),
             Err(error) => Err(error.into()),
         }
     }

@@ -233,7 +233,10 @@ fn commands() -> Vec<String> {
         format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --create --at {}", at(4)),
         format!("ingest OWN --at {} {}", at(5), some((1..150).step_by(2))),
         format!("delete MIRROR --at {} {}", at(6), some((1..7).chain(9..12))),
-        format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --at {}", at(7)),
+        format!(
+            "mirror pull MIRROR PRIMARY --primary-dataset OWN --reset --max-delete 100% --at {}",
+            at(7)
+        ),
         format!("delete OWN --at {} {}", at(8), some((1..90).step_by(2))),
     ]
 }

@@ -36,7 +36,7 @@ pub struct Place {
     pub directory: PathBuf,
 }
 
-/// The n-th id in canonical order; behind every fortieth a checkpoint stands, otherwise one in 1,024.
+/// The n-th id in canonical order. Every fortieth has a checkpoint after it, otherwise one in 1,024.
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
@@ -83,11 +83,17 @@ impl Scene {
             ("import", format!("import OWN {}", file("changes.tsv"))),
             (
                 "mirror pull",
-                format!("mirror pull MIRROR {} --primary-dataset OWN {mirror}", file("primary.db")),
+                format!(
+                    "mirror pull MIRROR {} --primary-dataset OWN --reset --max-delete 100% {mirror}",
+                    file("primary.db")
+                ),
             ),
             (
                 "mirror pull of a manifest",
-                format!("mirror pull MIRROR {} {mirror}", file("manifest.jsonl")),
+                format!(
+                    "mirror pull MIRROR {} --reset --max-delete 100% {mirror}",
+                    file("manifest.jsonl")
+                ),
             ),
             ("dataset edit", "dataset edit OWN --title Granules --creator Someone".to_owned()),
             ("payment-id new", "payment-id new --worker 7 --count 20".to_owned()),

@@ -205,7 +205,9 @@ impl<'primary> Victim<'primary> {
         let (at, then) = (self.mirror.next_time(), entry.at);
         let primary = self.primary.path(primary);
         let primary = primary.display();
-        let arguments = format!("mirror pull MIRROR {primary} --primary-at {then} --at {at}");
+        let arguments = format!(
+            "mirror pull MIRROR {primary} --primary-at {then} --at {at} --reset --max-delete 100%"
+        );
         Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, entry.held.clone())] }
     }
 
