@@ -21,7 +21,7 @@ use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
 ///     listing.add(text.parse::<GranuleId>()?)?;
 /// }
 /// let identified = listing.identify()?;
-/// assert_eq!(identified.identifier.to_string(), "dc0e94afe2c3c5ad1cc5b9bd76e9f0c1");
+/// assert_eq!(identified.identifier.to_string(), "8f714d3efb0e51ed23fb7eeecca3009b");
 /// assert_eq!((identified.granules, identified.repeated), (2, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
