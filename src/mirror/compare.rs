@@ -1,4 +1,4 @@
-//! How a mirror compares with its primary.
+//! Compares a mirror with its primary.
 
 use serde::Serialize;
 
@@ -7,61 +7,61 @@ use super::primary::Primary;
 use crate::model::{DatasetName, Granule, Identifier, Instance, Moment, Timestamp};
 use crate::registry::{Counts, Granules, Merge, Registry, Selection, Side, Snapshot};
 
-/// How a mirror compares with its primary, in one word.
+/// The result of comparing a mirror with its primary, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// They hold the same granules.
     Identical,
-    /// What the mirror holds, the primary once held; or the mirror has no history yet.
+    /// The primary once held the mirror's set, or the mirror has no history yet.
     Behind,
-    /// What the primary holds, the mirror once held.
+    /// The mirror once held the primary's set.
     Ahead,
-    /// Neither.
+    /// Each has a set that the other never held.
     Diverged,
 }
 
-/// When an identifier was in force, and how long ago that is.
+/// When an identifier was in force, and how many changes ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Since when.
+    /// The time of the change that began the interval.
     pub since: Timestamp,
-    /// Until when. `None`: it still is.
+    /// The time of the change that ended it. `None` means that it is still in force.
     pub until: Option<Timestamp>,
-    /// How many changes there were since.
+    /// The number of changes since then.
     pub changes_ago: u64,
 }
 
-/// A mirror and its primary, as far as their histories say: before any granule is compared.
+/// A mirror and its primary, compared by their histories only, before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MirrorStatus {
-    /// In one word.
+    /// The result, in one word.
     pub status: Status,
-    /// What is in force here. `None`: nothing was ever ingested.
+    /// The instance in force in the mirror. `None` means that nothing was ever ingested.
     pub mirror: Option<Instance>,
-    /// What it is compared with.
+    /// The instance of the primary with which it is compared.
     pub primary: Instance,
-    /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
-    /// was in force here. `None` otherwise, and for a mirror without a history whose primary never
-    /// was empty.
+    /// If the mirror is behind, when its identifier was in force in the primary; if it is ahead,
+    /// when the primary's identifier was in force in the mirror. `None` otherwise, and if the
+    /// mirror has no history and the primary was never empty.
     pub standing: Option<Standing>,
 }
 
 /// A granule that only the mirror or only the primary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MirrorDifference {
-    /// The primary has it and the mirror has not.
+    /// Only the primary has it.
     Missing(Granule),
-    /// The mirror has it and the primary has not.
+    /// Only the mirror has it.
     Unexpected(Granule),
 }
 
-/// The granules that only one of a mirror and its primary has, in canonical order.
+/// The granules that only a mirror or only its primary has, in canonical order.
 ///
-/// The rows themselves are compared, in one pass over both with a page of each in memory. They must
-/// agree with the two identifiers, else the last item is an error
-/// ([`registry::Error::Inconsistent`](crate::Error::Inconsistent)), as it is where either side has
-/// not as many rows as its history counts.
+/// The rows themselves are compared, in one pass over both sets with a page of each in memory. If
+/// the result contradicts the two identifiers, or the number of rows of a side is not the number
+/// that its history counts, the last item is the error
+/// [`registry::Error::Inconsistent`](crate::Error::Inconsistent).
 pub struct MirrorDifferences {
     sides: Merge<Box<dyn Iterator<Item = crate::Result<Granule>>>, Granules>,
     identifiers: (Identifier, Identifier),
@@ -69,14 +69,13 @@ pub struct MirrorDifferences {
     is_over: bool,
 }
 
-/// Compares what a mirror holds with its primary as of a time (`None`: its latest change): decides
-/// on one snapshot of each what is compared, and returns the status and the differences, which can
-/// be read when both snapshots are gone. A dataset that is not here, or has no history, holds
-/// nothing.
+/// Compares the set that a mirror holds with that of its primary as of a time (`None` means its
+/// latest change). Returns the status and the differences, which can still be read after both
+/// snapshots were dropped. A mirror that does not exist, or has no history, holds nothing.
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary.
+/// Those of [`Snapshot::select`] for the primary.
 pub fn compare(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -106,7 +105,8 @@ pub fn compare(
     Ok((status, differences))
 }
 
-/// Behind takes precedence over ahead: where histories go back and forth, the primary's counts.
+/// Behind takes precedence over ahead: if each once held the other's set, the history of the
+/// primary decides.
 fn status(
     here: &Snapshot,
     latest: Option<Instance>,
@@ -129,7 +129,7 @@ fn status(
     Ok(MirrorStatus { status, mirror: latest, primary, standing })
 }
 
-/// When an identifier was last in force in the dataset of an instance, up to that instance.
+/// The last interval, up to an instance, in which an identifier was in force in its dataset.
 fn last_in_force(
     snapshot: &Snapshot,
     identifier: Identifier,
@@ -145,17 +145,17 @@ fn last_in_force(
 }
 
 impl MirrorDifferences {
-    /// The counts of what was read so far: of everything, once the iterator has ended. The left
-    /// side is the mirror's.
+    /// The counts of what was read so far; those of the whole comparison once the iterator has
+    /// ended. The left side is the mirror.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Reads what is left, and returns the counts.
+    /// Reads the remaining differences, and returns the counts.
     ///
     /// # Errors
     ///
-    /// As the iterator.
+    /// Those of the iterator.
     pub fn finish(mut self) -> Result<Counts> {
         self.by_ref().try_for_each(|difference| difference.map(drop))?;
         Ok(self.counts)

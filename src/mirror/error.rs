@@ -1,4 +1,4 @@
-//! What comparing with a primary or pulling from it can fail with.
+//! The errors of comparing a mirror with its primary, or pulling from it.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,48 +7,48 @@ use crate::input;
 use crate::model::{DatasetName, quoted};
 use crate::registry;
 
-/// The result of working with a mirror.
+/// The result of an operation on a mirror.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How many datasets a message names: a registry can have a million.
+/// The greatest number of datasets that a message names. A registry can have a million.
 const MAX_NAMED: usize = 20;
 
-/// What comparing with a primary or pulling from it can fail with.
+/// An error of comparing a mirror with its primary, or pulling from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A registry: the mirror's or the primary's.
+    /// The error is in a registry: the mirror's or the primary's.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// A manifest.
+    /// The error is in a manifest.
     #[error(transparent)]
     Input(#[from] input::Error),
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}", quoted(&path.to_string_lossy()))]
     File {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
         /// What the operating system reported.
         source: io::Error,
     },
-    /// The manifest cannot be written.
+    /// A manifest cannot be written.
     #[error("cannot write the manifest")]
     Output {
         /// What the operating system reported.
         source: io::Error,
     },
-    /// A primary that does not have the dataset.
+    /// The primary does not have the dataset.
     #[error("the primary has no dataset {name}; it has {}", listed(names))]
     NoPrimaryDataset {
-        /// The name that was looked for.
+        /// The requested name.
         name: DatasetName,
-        /// Those that there are; of many, the first by name.
+        /// The datasets that it has. Only the first ones, by name, if there are many.
         names: Vec<DatasetName>,
     },
 }
 
 impl Error {
-    /// A stable name of what went wrong, for scripts.
+    /// The stable name of the error kind, for scripts.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Registry(error) => error.kind(),

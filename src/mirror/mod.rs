@@ -1,12 +1,12 @@
-//! Mirrors: one word, the granules to mend, and the proof.
+//! Compares a mirror with its primary, and pulls the primary's set into the mirror.
 //!
 //! A *primary* is the archive that a mirror follows: a registry, or a [`manifest`], the change log
-//! of one dataset in a form that others can write. Either way its identifiers are recomputed or
-//! verified before anything is reported of them.
+//! of one dataset in a form that other programs can write. In both cases its identifiers are
+//! recomputed or verified before any result is reported.
 //!
-//! The properties: [`Status::Identical`] means equal identifiers *and* equal rows. Every difference
-//! is reported, not only the first. What [`pull`] changes is committed in one transaction, and only
-//! if the mirror's identifier is then the primary's.
+//! The guarantees: [`Status::Identical`] means equal identifiers *and* equal rows. Every difference
+//! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
+//! mirror's identifier is then that of the primary.
 
 mod compare;
 mod error;

@@ -1,4 +1,4 @@
-//! The primary of a mirror: a registry, or a manifest that is rebuilt.
+//! The primary of a mirror: a registry, or a manifest from which one is rebuilt.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -49,11 +49,11 @@ impl Primary {
         Primary::of(Registry::open(path, Access::Read)?, mirror, named)
     }
 
-    /// Reads a manifest, as [`Primary::open`] does; `name` is what messages call it.
+    /// Reads a manifest, as [`Primary::open`] does. Messages call it `name`.
     ///
     /// # Errors
     ///
-    /// As [`Primary::open`].
+    /// Those of [`Primary::open`].
     pub fn from_manifest(
         file: impl Read + 'static,
         name: &str,
@@ -91,16 +91,16 @@ impl Primary {
         Ok(Primary { registry, dataset })
     }
 
-    /// Its registry.
+    /// The registry.
     pub(super) fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Its dataset.
+    /// The dataset.
     pub fn dataset(&self) -> &DatasetName {
         &self.dataset
     }
 }
 
-/// Datasets of a primary that an error can list.
+/// The number of datasets that an error can list.
 const LISTED_DATASETS: u32 = 21;

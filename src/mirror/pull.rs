@@ -1,4 +1,4 @@
-//! Bringing a mirror to its primary's set, in one change that proves itself.
+//! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
 use super::compare::{MirrorDifference, MirrorStatus, Status, compare};
 use super::error::Result;
@@ -6,32 +6,32 @@ use super::primary::Primary;
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};
 
-/// How a pull is made.
+/// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PullOptions {
-    /// As of when at the primary. `None`: its latest change.
+    /// The time as of which the primary is read. `None` means its latest change.
     pub primary_at: Option<Moment>,
-    /// What becomes of a mirror that is not there.
+    /// What to do if the mirror does not exist.
     pub unknown: UnknownMirror,
-    /// Which mirrors are changed.
+    /// Which mirrors may be changed.
     pub policy: PullPolicy,
-    /// Whether the change is kept.
+    /// Whether the change is committed.
     pub run: Run,
 }
 
-/// Which mirrors a pull changes.
+/// Which mirrors a pull may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PullPolicy {
-    /// Those that follow the primary: without a history, identical or behind. Any other holds
-    /// something that the primary never held, or holds no longer: it stays as it is.
+    /// Those that follow the primary: without a history, identical or behind. Any other mirror has
+    /// granules that the primary never held together, and is not changed.
     #[default]
     Follow,
-    /// Any mirror, unless more granules would be deleted than is allowed.
+    /// Any mirror, unless the change would delete more granules than is allowed.
     Reset(MaxDelete),
 }
 
 impl PullPolicy {
-    /// Whether a mirror may be changed.
+    /// Whether a mirror with this status may be changed.
     fn allows(self, before: &MirrorStatus) -> bool {
         match (self, before.status) {
             (PullPolicy::Reset(_), _) | (_, Status::Identical | Status::Behind) => true,
@@ -40,57 +40,57 @@ impl PullPolicy {
     }
 }
 
-/// What becomes of a pull into a dataset that is not there.
+/// What to do with a pull into a dataset that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownMirror {
-    /// It is refused.
+    /// Refuse it.
     #[default]
     Refuse,
-    /// The dataset is added.
+    /// Add the dataset.
     Create,
 }
 
-/// Whether the change of a pull is kept.
+/// Whether the change of a pull is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Run {
-    /// It is.
+    /// Commit it.
     #[default]
     Commit,
-    /// Everything is done, and then undone.
+    /// Roll it back after everything was checked and computed.
     Rehearse,
 }
 
-/// What a pull did.
+/// The result of a pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
-    /// How the mirror compared before.
+    /// The status of the mirror before the pull.
     pub before: MirrorStatus,
-    /// The change. `None`: the mirror was identical, or may not be changed.
+    /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
 }
 
 impl Pulled {
-    /// Whether the mirror holds now what its primary holds.
+    /// Whether the mirror now holds the primary's set.
     pub fn is_identical(&self) -> bool {
         self.applied.is_some() || self.before.status == Status::Identical
     }
 }
 
-/// Makes a mirror hold what its primary holds: one change, committed only if the identifier that it
-/// leads to is the primary's. The mirror keeps its own timestamps and its own history.
+/// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
+/// identifier is the primary's. The mirror keeps its own timestamps and its own history.
 ///
-/// A mirror that the policy does not allow to be changed stays as it is; that is not an error
-/// ([`Pulled::is_identical`]). A mirror that is added takes over the primary's record, under its own
+/// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
+/// ([`Pulled::is_identical`]). A mirror that is added gets the primary's record, under its own
 /// name.
 ///
-/// The differences may be any number: beyond some 16 MiB they are kept in a temporary file.
+/// More than about 16 MiB of differences are kept in a temporary file.
 ///
 /// # Errors
 ///
-/// [`registry::Error::NoDataset`]: the mirror is not there, and is not to be created; as
-/// [`compare`] on the primary; [`registry::Error::Change`]: the time, or, if somebody else changed
-/// the mirror meanwhile, another identifier; with [`PullPolicy::Reset`], more deletions than are
-/// allowed.
+/// [`registry::Error::NoDataset`]: the mirror does not exist, and is not to be created; those of
+/// [`compare`] for the primary; [`registry::Error::Change`]: the time is refused, another process
+/// has changed the mirror since and the identifier differs, or, with
+/// [`PullPolicy::Reset`], more granules would be deleted than is allowed.
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,

@@ -23,7 +23,8 @@ pub enum Error {
         false => format!("registry {}", quoted(&path.to_string_lossy())),
     })]
     Store {
-        /// Which one. Empty: it is in memory, or in a temporary file.
+        /// The path of the registry file. Empty if the registry is in memory or in a temporary
+        /// file.
         path: PathBuf,
         /// The cause.
         source: store::Error,

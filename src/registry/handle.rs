@@ -45,8 +45,8 @@ pub struct OpenOptions {
     busy_wait: Duration,
 }
 
-/// A new registry that is not visible until it is put in place, so that a failure before that
-/// leaves no file.
+/// A new registry that does not exist at its path until it is put in place, so that a failure
+/// before that leaves no file.
 pub struct NewRegistry {
     /// The registry, which is empty at first.
     pub registry: Registry,
@@ -117,9 +117,9 @@ impl Registry {
         Ok(Registry { store: Arc::new(store), monitor: None })
     }
 
-    /// Creates a registry in a temporary file without a name, for what does not fit into memory. It
-    /// is gone when its last clone is dropped, or the process is killed. It has one connection, as one
-    /// in memory has.
+    /// Creates a registry in an unnamed temporary file, for data that does not fit into memory. It
+    /// is deleted when its last clone is dropped, or when the process ends. It has only one
+    /// connection, like [`Registry::in_memory`].
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl Registry {
         Ok(Registry { store: Arc::new(Store::temporary(BUSY_WAIT)?), monitor: None })
     }
 
-    /// Creates a new registry that has yet to be put in place at `path`.
+    /// Creates a new registry that is to be put in place at `path` later.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Registry {
         Arc::try_unwrap(store).map_err(|_| store::Error::Busy)
     }
 
-    /// The path that the registry was opened by. `None` in memory.
+    /// The path with which the registry was opened. `None` means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
         self.store.path()
     }

@@ -55,10 +55,10 @@ pub fn limit_memory() -> Result<()> {
     Ok(crate::store::limit_memory()?)
 }
 
-/// How many bytes of a file [`is_registry`] looks at.
+/// The number of bytes of a file that [`is_registry`] looks at.
 pub(crate) const BEGINNING_BYTES: u64 = crate::store::MAGIC_BYTES;
 
-/// Whether a file that begins with these bytes can be a registry; else it may be a manifest.
+/// Whether a file that begins with these bytes can be a registry; otherwise it may be a manifest.
 pub(crate) fn is_registry(beginning: &[u8]) -> bool {
     crate::store::is_database(beginning)
 }

@@ -97,7 +97,7 @@ pub enum ChangeError {
         /// How many granules it holds.
         held: u64,
     },
-    /// The change would delete more granules than are allowed.
+    /// The change would delete more granules than is allowed.
     #[error(
         "{deleted} of the {held} granules of {dataset} would be deleted, more than the {most} that are allowed"
     )]
@@ -137,7 +137,7 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    /// The same refusal, of so many more granules of the change.
+    /// The same refusal, for `others` more granules of the change.
     pub(super) fn and_more(mut self, others: u64) -> Self {
         if let ChangeError::Held { more, .. } | ChangeError::NotHeld { more, .. } = &mut self {
             *more = others;

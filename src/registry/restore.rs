@@ -1,4 +1,4 @@
-//! Putting a backup in the place of a registry.
+//! Replaces a registry by a verified copy of a backup.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,35 +12,35 @@ use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::Timestamp;
 use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, WorkerRow};
 
-/// A backup that was put in the place of a registry, and what was verified in it.
+/// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Where the registry that it replaced is now. `None`: there was none.
+    /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
-    /// Its size in bytes.
+    /// The size of the copy in bytes.
     pub bytes: u64,
-    /// How many datasets it has.
+    /// The number of datasets in it.
     pub datasets: u64,
-    /// How many identifiers were recomputed in it: every one ever issued.
+    /// The number of identifiers that were recomputed in it: all that were ever issued.
     pub identifiers: u64,
 }
 
-/// Puts a copy of the backup at `copy` in the place of the registry at `target`.
+/// Replaces the registry at `target` by a copy of the backup at `copy`.
 ///
-/// Everything in the copy is verified before anything is moved. What is at `target` is then renamed
-/// to `TARGET.replaced-TIME` with its `-wal` and `-shm` files; whoever has it open finds that it was
-/// replaced. The backup stays where it is.
+/// Everything in the copy is verified before anything is moved. A registry at `target` is then
+/// renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files; processes that have it open
+/// find that it was replaced. The backup is not changed.
 ///
-/// Payment ids may have been issued after the backup was taken, by a clock that was ahead. So no id
-/// is issued of a second up to `now` plus the error of a clock that
-/// [`Registry::lease_payment_ids`] tolerates. A backup that was taken before the first payment id
-/// was issued does not say by which scheme they are, and nothing is reserved in it.
+/// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
+/// Therefore no id is issued for any second up to `now` plus the clock error that
+/// [`Registry::lease_payment_ids`] tolerates. If no payment id had been issued before the backup
+/// was taken, the scheme is not known and nothing is reserved.
 ///
 /// # Errors
 ///
-/// [`Error::Store`]: the backup is not a registry that can be read, the target is being written
-/// (`busy`), or nothing can be written there. [`Error::Inconsistent`]: the backup does not verify.
-/// [`Error::Interrupted`]: the monitor stopped it. In each case the target is left as it is.
+/// [`Error::Store`]: the backup is not a readable registry, the target is being written (`busy`),
+/// or the target cannot be written. [`Error::Inconsistent`]: the backup does not verify.
+/// [`Error::Interrupted`]: the monitor stopped the work. In each case the target is unchanged.
 pub fn restore(
     copy: &Path,
     target: &Path,
@@ -48,7 +48,7 @@ pub fn restore(
     monitor: Option<Arc<dyn Monitor>>,
 ) -> Result<Restored> {
     let in_target = |error: store::Error| Error::from(error).in_file(target);
-    // What is wrong with the temporary file is wrong with the backup, unless it cannot be written.
+    // An error in the temporary file is an error in the backup, unless the file cannot be written.
     let of_copy = |error: Error| match error {
         Error::Store { source, .. } => match source {
             store::Error::Full | store::Error::ReservedName => in_target(source),
@@ -99,11 +99,11 @@ fn copy_beside(copy: &Path, target: &Path, monitor: Option<&dyn Monitor>) -> Res
     Ok(file?)
 }
 
-/// Moves every worker past the seconds of which ids may have been issued after the backup.
+/// Advances every worker past the seconds for which ids may have been issued after the backup.
 fn reserve_payment_ids(transaction: &Transaction, now: Timestamp) -> Result<()> {
     let rows = transaction.payment_workers()?;
     let Some(scheme) = rows.first().and_then(scheme_of) else { return Ok(()) };
-    // Before the epoch no id can have been issued, and after its last second none is issued again.
+    // Before the epoch no id can have been issued, and after its last second none will be.
     let Ok(second) = scheme.second_at(now) else { return Ok(()) };
     let last_second = (second + MAX_BEHIND_SECONDS).min(SECONDS - 1);
     for worker in 0..scheme.layout.workers() {
@@ -126,7 +126,7 @@ fn scheme_of(row: &WorkerRow) -> Option<Scheme> {
     Some(Scheme { layout: row.layout.parse().ok()?, epoch: row.epoch })
 }
 
-/// The time as a part of a file name.
+/// The time as it is written in a file name.
 fn suffix(now: Timestamp) -> String {
     now.to_string().replace(':', "")
 }

@@ -1,4 +1,4 @@
-//! Whether a set is exactly what somebody lists, and where they differ.
+//! Compares a set with a listing.
 
 use super::compare::{Counts, Difference};
 use super::granules::Granules;
@@ -11,12 +11,12 @@ use crate::registry::error::Result;
 use crate::registry::listing::{Identified, Listing};
 
 impl Snapshot {
-    /// Compares a set of granules, on the left, with a listing, on the right: finds what is meant,
-    /// and returns the differences, which can be read when this snapshot is gone.
+    /// Compares a set of granules, on the left, with a listing, on the right. The differences can
+    /// still be read after this snapshot was dropped.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::select`]; [`Error::Temporary`](crate::Error::Temporary).
+    /// Those of [`Snapshot::select`]; [`Error::Temporary`](crate::Error::Temporary).
     pub fn compare_with<'listing>(
         &self,
         selection: &Selection,
@@ -40,15 +40,15 @@ type Listed<'listing> = Box<dyn Iterator<Item = Result<GranuleId>> + 'listing>;
 
 /// The granules that only a set or only a listing has, in canonical order.
 ///
-/// One pass over both, with a page of each in memory, which also computes the identifier of the
-/// listing. The rows must agree with the two identifiers: else the last item is
+/// Costs one pass over both, with a page of each in memory, which also computes the identifier of
+/// the listing. If the result contradicts the two identifiers, the last item is
 /// [`Error::Inconsistent`](crate::Error::Inconsistent).
 pub struct ListingDifferences<'listing> {
     set: Set,
     sides: Merge<Granules, Listed<'listing>>,
-    /// How many ids are listed, repeated ones included.
+    /// The number of ids that are listed, repeated ones included.
     listed: u64,
-    /// The ids of the listing that were read so far.
+    /// The chain of the ids of the listing that were read so far.
     chain: Chain,
     counts: Counts,
     is_over: bool,
@@ -60,15 +60,16 @@ impl ListingDifferences<'_> {
         &self.set
     }
 
-    /// The identifier of what was read of the listing so far: of all of it, once the iterator has
-    /// ended.
+    /// The identifier of the part of the listing that was read so far; that of the whole listing
+    /// once the iterator has ended.
     pub fn right(&self) -> Identified {
         let granules = self.counts.matched + self.counts.only_right;
         let repeated = self.listed.saturating_sub(granules);
         Identified { identifier: self.chain.identifier(), granules, repeated }
     }
 
-    /// The counts of what was read so far: of everything, once the iterator has ended.
+    /// The counts of what was read so far; those of the whole comparison once the iterator has
+    /// ended.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! What is to be added to a history, and on which terms.
+//! The events to be added to a history, and the conditions for adding them.
 
 use std::collections::BTreeMap;
 
@@ -9,55 +9,56 @@ use crate::registry::handle::Registry;
 use crate::registry::refusal::ChangeError;
 use crate::store::{DatasetKey, Transaction};
 
-/// Where events are added, and from which times on.
+/// The dataset to which events are added, and the times of the new instances.
 pub(super) struct Addition<'a> {
     pub registry: &'a Registry,
     pub transaction: &'a Transaction,
     pub name: &'a DatasetName,
     pub dataset: DatasetKey,
-    /// The last instance that is stored. `None`: the history begins here.
+    /// The last instance that is stored. `None` means that the dataset has no history yet.
     pub latest: Option<Instance>,
     /// The distinct times of the new instances, ascending, all after the last stored one.
     pub times: Vec<Timestamp>,
-    /// What must come true at some of them.
+    /// The expected results at some of these times.
     pub expected: &'a BTreeMap<Timestamp, Expected>,
     pub conduct: Conduct,
-    /// Why nothing may change at these times. It matters only if something does.
+    /// Why no change is possible at these times. It is returned only if there is a change.
     pub refusal: Option<ChangeError>,
-    /// What the clock says: no event is later.
+    /// The present time. No event may be later.
     pub now: Timestamp,
     pub stamp: &'a Stamp<'a>,
-    /// About how many events there are, for the monitor.
+    /// The approximate number of events, for the monitor.
     pub events: u64,
 }
 
-/// What a change must lead to, and the note to keep with it.
+/// The expected result of a change, and its note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// The identifier that the change must lead to. `None`: any.
+    /// The identifier that must result. `None` means any.
     pub identifier: Option<Identifier>,
-    /// The note to be kept with it.
+    /// The note that is stored with the change.
     pub note: Option<String>,
-    /// Where this was read, for messages.
+    /// Where these were read, for messages.
     pub location: Option<SourceLocation>,
 }
 
-/// What becomes of an event that does not fit what is stored.
+/// What to do with an event that does not fit the stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
-    /// One change: granules that are held, or not held, are skipped or refused, all counted.
+    /// For a change: granules that are already held, or not held, are skipped or refused, and
+    /// counted.
     Change { held: Misfit, missing: Misfit },
-    /// A history: events that are stored already are skipped and counted, all else is refused.
+    /// For an import: events that are already stored are skipped and counted; others are refused.
     History,
 }
 
-/// What becomes of a granule that is held already, or not held, or listed twice.
+/// What to do with a granule that is already held, not held, or listed twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Misfit {
-    /// The change is refused.
+    /// Refuse the change.
     #[default]
     Refuse,
-    /// The granule is skipped and counted.
+    /// Skip the granule, and count it.
     Skip,
 }
 

@@ -1,4 +1,4 @@
-//! One change: granules are ingested and deleted, all at once or not at all.
+//! A change of a dataset: granules are ingested and deleted, all of them or none.
 
 use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
@@ -11,9 +11,9 @@ use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Repeats, Staged, Staging};
 use crate::store::Transaction;
 
-/// What a change ingests and deletes, and how it is made.
+/// The granules that a change ingests and deletes, and its options.
 ///
-/// The granules may be any number: beyond some 16 MiB they are kept in a temporary file.
+/// More than about 16 MiB of granules are kept in a temporary file.
 #[derive(Debug, Default)]
 pub struct Change {
     staging: Staging,
@@ -26,7 +26,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// A change of nothing yet.
+    /// Creates an empty change.
     pub fn new() -> Self {
         Change::default()
     }
@@ -35,57 +35,57 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it repeats one that was added shortly before;
-    /// repetitions further apart are found when the change is made.
+    /// [`Error::Change`](super::super::Error::Change): it repeats a granule that was added shortly
+    /// before; other repetitions are found when the change is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn ingest(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Ingested)
     }
 
-    /// Adds a granule to delete: to mark as deleted, since nothing is ever erased.
+    /// Adds a granule to delete. It is marked as deleted; nothing is ever erased.
     ///
     /// # Errors
     ///
-    /// As [`Change::ingest`].
+    /// Those of [`Change::ingest`].
     pub fn delete(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
-    /// Keeps a note with the change.
+    /// Sets the note that is stored with the change.
     pub fn note(&mut self, note: Option<String>) {
         self.expected.note = note;
     }
 
-    /// Skips granules to ingest that are held already or listed twice, and counts them. Before the
-    /// granules are added.
+    /// Skips granules to ingest that are already held or listed twice, and counts them. Must be
+    /// called before granules are added.
     pub fn skip_existing(&mut self) {
         self.held = Misfit::Skip;
         self.be_lenient();
     }
 
-    /// Skips granules to delete that are not held or listed twice, and counts them. Before the
-    /// granules are added.
+    /// Skips granules to delete that are not held or listed twice, and counts them. Must be called
+    /// before granules are added.
     pub fn skip_missing(&mut self) {
         self.missing = Misfit::Skip;
         self.be_lenient();
     }
 
-    /// Adds the dataset, with a record that has only its name, if there is none.
+    /// Adds the dataset if it does not exist, with a record that has only its name.
     pub fn create_dataset(&mut self) {
         self.unknown = Unknown::Create(None);
     }
 
-    /// Adds the dataset with this record, if there is none of the name of the change.
+    /// Adds the dataset with this record, if no dataset has the name of the change.
     pub fn create_dataset_with(&mut self, record: Dataset) {
         self.unknown = Unknown::Create(Some(Box::new(record)));
     }
 
-    /// Makes the change only if it leads to this identifier.
+    /// Refuses the change unless it results in this identifier.
     pub fn expect(&mut self, identifier: Identifier) {
         self.expected.identifier = Some(identifier);
     }
 
-    /// Does everything, and then undoes it.
+    /// Rolls the change back after everything was checked and computed.
     pub fn dry_run(&mut self) {
         self.is_dry_run = true;
     }
@@ -97,7 +97,7 @@ impl Change {
 
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry;
-        // The time is known when nobody else can write; until then all events have the same.
+        // The time is known only under the write lock; until then all events have the same one.
         let at = Timestamp::EPOCH;
         self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
     }
@@ -107,15 +107,17 @@ impl Registry {
     /// Applies a change to a dataset, all of it or nothing.
     ///
     /// Costs a look-up and a row for each granule of the change, and one chain step for each
-    /// granule held after the last checkpoint before the first of them; at the end of the canonical
-    /// order, exactly a step for each granule that is ingested. Memory does not grow with either.
+    /// granule held after the last checkpoint before the first of them. Granules at the end of the
+    /// canonical order cost exactly one step each. The memory does not depend on the number of
+    /// granules.
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change) says why it is refused;
+    /// [`Error::Change`](super::super::Error::Change): the change is refused;
     /// [`Error::NoDataset`](super::super::Error::NoDataset);
-    /// [`Error::Inconsistent`](super::super::Error::Inconsistent): the rows that were read are not
-    /// those that the history counts; [`Error::Store`](super::super::Error::Store).
+    /// [`Error::Inconsistent`](super::super::Error::Inconsistent): the number of rows that were
+    /// read is not the number that the history counts;
+    /// [`Error::Store`](super::super::Error::Store).
     pub fn change(
         &self,
         dataset: &DatasetName,
@@ -133,7 +135,7 @@ impl Registry {
     }
 }
 
-/// The change itself, within a transaction.
+/// Applies the change within a transaction.
 fn apply(
     registry: &Registry,
     transaction: &Transaction,

@@ -1,4 +1,4 @@
-//! Citing a subset, which keeps it: its identifier must resolve for ever.
+//! Citing a subset, which is then stored so that its identifier always resolves.
 
 use crate::model::{
     Criteria, DatasetName, Entry, EventKind, GranuleId, Identifier, Moment, Pattern, Set, Subset,
@@ -12,36 +12,36 @@ use crate::registry::snapshot::{
 use crate::registry::staging::{Staged, Staging, refuse_pair};
 use crate::store::{self, DatasetKey};
 
-/// Granules that are looked up or stored at once.
+/// The number of granules that are looked up or stored at once.
 const BATCH_GRANULES: usize = 1_024;
 
-/// Which granules somebody wants to cite of a dataset.
+/// The granules of a dataset that are to be cited.
 #[derive(Debug)]
 pub enum Wanted {
-    /// Those whose id one of these patterns matches.
+    /// Those whose id matches one of these patterns.
     Patterns(Vec<Pattern>),
-    /// These.
+    /// The granules in this list.
     Named(Named),
 }
 
-/// Whether a subset is kept in the registry, so that its identifier resolves.
+/// Whether a subset is stored in the registry, so that its identifier resolves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is; or it is a whole instance.
+    /// It is stored, or it is a whole instance.
     Yes,
-    /// It is not.
+    /// It is not stored.
     No,
 }
 
-/// Granules that are named one by one, in any order. Beyond some 16 MiB they are kept in a temporary
-/// file.
+/// Granules that are named one by one, in any order. More than about 16 MiB of ids are kept in a
+/// temporary file.
 #[derive(Debug, Default)]
 pub struct Named {
     staging: Staging,
 }
 
 impl Named {
-    /// No granules yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Named::default()
     }
@@ -50,8 +50,8 @@ impl Named {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: it repeats one that was added shortly before; [`Error::Temporary`]: the
-    /// temporary file cannot be written.
+    /// [`Error::Change`]: it repeats a granule that was added shortly before; [`Error::Temporary`]:
+    /// the temporary file cannot be written.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
@@ -60,18 +60,21 @@ impl Named {
 }
 
 impl Registry {
-    /// What a citation of a subset of a dataset is made of, as of a time; and keeps the subset, so
-    /// that its identifier resolves from now on. The same criteria over the same set are one subset,
-    /// first cited when they were first cited. What selects everything is the instance itself, and
-    /// nothing is kept.
+    /// Returns the facts for the citation of a subset of a dataset as of a time (`None` means the
+    /// latest change), and stores the subset, so that its identifier always resolves.
     ///
-    /// Costs a pass over the dataset, before anything is locked: what was held never changes.
+    /// If the same criteria selected the same set before, that subset is returned, with the time of
+    /// its first citation. If the criteria select the whole set, the citation is that of the
+    /// instance, and nothing is stored.
+    ///
+    /// Costs a pass over the dataset, which is made before the write lock is taken, since the
+    /// granules of an instance never change.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::select`](crate::Snapshot::select); [`Error::SelectsNothing`];
-    /// [`Error::NotHeldThen`]: a granule that is named was not held; [`Error::Change`]: one is named
-    /// twice.
+    /// Those of [`Snapshot::select`](crate::Snapshot::select); [`Error::SelectsNothing`];
+    /// [`Error::NotHeldThen`]: a granule that is named was not held; [`Error::Change`]: a granule
+    /// is named twice.
     pub fn cite_subset(
         &self,
         dataset: &DatasetName,
@@ -87,7 +90,7 @@ impl Registry {
         let (instance, identifier) = (selected.instance().clone(), subset.identifier);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
-            // Another process may have been faster.
+            // Another process may have stored it since.
             let known = transaction.subset(key, identifier, &subset.criteria)?;
             let (subset, end) = match known {
                 Some((_, known)) => (known, End::RollBack),
@@ -109,12 +112,12 @@ impl Registry {
         })
     }
 
-    /// What a citation of a subset is made of, as [`Registry::cite_subset`], without keeping it: for a
-    /// registry that cannot be written.
+    /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
+    /// that cannot be written.
     ///
     /// # Errors
     ///
-    /// As [`Registry::cite_subset`].
+    /// Those of [`Registry::cite_subset`].
     pub fn describe_subset(
         &self,
         dataset: &DatasetName,
@@ -170,14 +173,14 @@ impl Registry {
     }
 }
 
-/// What is known of a subset before it is kept.
+/// A subset that was looked up.
 enum Found {
-    /// It is kept already, or is the whole instance.
+    /// It is already stored, or is the whole instance.
     Known(Box<Cited>),
     New(Box<New>),
 }
 
-/// A subset that is not kept yet.
+/// A subset that is not stored yet.
 struct New {
     selected: Selected,
     identifier: Identifier,
@@ -185,7 +188,7 @@ struct New {
 }
 
 impl New {
-    /// The subset as it would be kept, and what it was selected from.
+    /// The subset as it would be stored, and the instance from which it is selected.
     ///
     /// # Errors
     ///
@@ -212,7 +215,7 @@ impl New {
     }
 }
 
-/// The criteria in their normal form. `None`: nothing can be selected.
+/// The criteria in their normal form. `None` means that they can select nothing.
 fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
     match wanted {
         Wanted::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
@@ -220,7 +223,7 @@ fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
     }
 }
 
-/// The identifier of granules that are named, all of which must have been held.
+/// Computes the identifier of the granules that are named, all of which must have been held.
 fn identify_named(
     read: &store::Snapshot,
     key: DatasetKey,
@@ -254,7 +257,7 @@ fn identify_named(
     identify(held)
 }
 
-/// The granules that are named, in canonical order, some at a time; a repetition is an error.
+/// The granules that are named, in canonical order, in batches; a repetition is an error.
 fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Staged>>>> {
     let mut sorted = named.staging.sorted()?;
     let mut last: Option<Staged> = None;

@@ -1,4 +1,4 @@
-//! The events of each UTC day as those of one change.
+//! Combines the events of each UTC day into those of one change.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::model::{Day, EventKind};
 use crate::registry::error::Result;
 use crate::registry::staging::Staged;
 
-/// Turns events into those of whole days, and counts what does not become one.
+/// Combines events by day, and counts those that are left out or cancel out.
 #[derive(Debug)]
 pub(super) struct Daily {
-    /// The day that is not over.
+    /// The present day, which is not complete.
     today: Day,
     left_out: u64,
     cancelled: u64,
@@ -20,18 +20,18 @@ impl Daily {
         Daily { today, left_out: 0, cancelled: 0 }
     }
 
-    /// How many events are on a day that is not over.
+    /// The number of events on a day that is not complete.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How many pairs of events cancel out.
+    /// The number of pairs of events that cancel out.
     pub(super) fn cancelled(&self) -> u64 {
         self.cancelled
     }
 
-    /// The events of whole days that are over, each at the last microsecond of its day. The events
-    /// come by granule and then by time.
+    /// The events of complete days, each at the last microsecond of its day. The events must be
+    /// passed in order of granule and then of time.
     pub(super) fn events<'a>(
         &'a mut self,
         events: impl Iterator<Item = Result<Staged>> + 'a,
@@ -70,8 +70,8 @@ impl Daily {
     }
 }
 
-/// What remains of the events of one granule on one day, and how many pairs cancel out. Events that
-/// contradict each other all remain, for whoever enters them to refuse.
+/// The net events of one granule on one day, and the number of pairs that cancel out. Events that
+/// contradict each other are all returned, so that the engine refuses them.
 fn net(mut of_day: Vec<Staged>) -> (Vec<Staged>, u64) {
     let is_opposite = |pair: &[Staged]| pair[0].kind != pair[1].kind && pair[0].at != pair[1].at;
     if !of_day.windows(2).all(is_opposite) {
@@ -81,7 +81,7 @@ fn net(mut of_day: Vec<Staged>) -> (Vec<Staged>, u64) {
     if of_day.len().is_multiple_of(2) {
         of_day.clear();
     } else if of_day[0].kind == EventKind::Ingested {
-        // The ingest that lasts is the last one.
+        // Of several ingests, the last one counts.
         of_day.drain(..of_day.len() - 1);
     } else {
         of_day.truncate(1);

@@ -1,26 +1,26 @@
-//! What becomes of a dataset's record.
+//! Edits of a dataset's record.
 
 use crate::model::{Creator, Dataset, Doi, WebAddress, Year};
 
-/// What becomes of one field of a record.
+/// An edit of one field of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Edit<T> {
-    /// It stays as it is.
+    /// Leaves the field unchanged.
     #[default]
     Keep,
-    /// It is emptied.
+    /// Clears the field.
     Clear,
-    /// It gets a new value.
+    /// Sets a new value.
     Set(T),
 }
 
 impl<T> Edit<T> {
-    /// Sets the value if there is one, else keeps what there is.
+    /// Sets the value if there is one, and otherwise leaves the field unchanged.
     pub fn set(value: Option<T>) -> Self {
         value.map_or(Edit::Keep, Edit::Set)
     }
 
-    /// This edit, or the other where this one keeps what there is.
+    /// Returns this edit or, if it leaves the field unchanged, the other.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match self {
@@ -29,7 +29,7 @@ impl<T> Edit<T> {
         }
     }
 
-    /// The new value. `None` if the field stays as it is, or is emptied.
+    /// The new value. `None` means that the field is unchanged or cleared.
     pub fn into_value(self) -> Option<T> {
         match self {
             Edit::Set(value) => Some(value),
@@ -37,7 +37,7 @@ impl<T> Edit<T> {
         }
     }
 
-    /// Makes the edit.
+    /// Applies the edit.
     fn apply_to<F: From<T> + Default>(self, field: &mut F) {
         match self {
             Edit::Keep => {}
@@ -47,33 +47,33 @@ impl<T> Edit<T> {
     }
 }
 
-/// What becomes of a dataset's record, field by field.
+/// An edit of a dataset's record, field by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DatasetEdit {
-    /// Its DOI.
+    /// The DOI.
     pub doi: Edit<Doi>,
-    /// Its title.
+    /// The title.
     pub title: Edit<String>,
-    /// Its description.
+    /// The description.
     pub description: Edit<String>,
-    /// All its creators, in the order of the citation.
+    /// All creators, in the order of the citation.
     pub creators: Edit<Vec<Creator>>,
-    /// Its publisher.
+    /// The publisher.
     pub publisher: Edit<String>,
-    /// Its version.
+    /// The version.
     pub version: Edit<String>,
-    /// Its year.
+    /// The year.
     pub year: Edit<Year>,
-    /// Its address.
+    /// The web address.
     pub url: Edit<WebAddress>,
-    /// Its archive.
+    /// The archive.
     pub archive: Edit<String>,
-    /// Its licence.
+    /// The licence.
     pub licence: Edit<String>,
 }
 
 impl DatasetEdit {
-    /// This edit, and the other's for the fields that this one keeps.
+    /// Returns this edit, with the other's values for the fields that this one leaves unchanged.
     pub fn or(self, other: Self) -> Self {
         DatasetEdit {
             doi: self.doi.or(other.doi),
@@ -89,7 +89,7 @@ impl DatasetEdit {
         }
     }
 
-    /// Makes the edit.
+    /// Applies the edit.
     pub fn apply_to(self, dataset: &mut Dataset) {
         self.doi.apply_to(&mut dataset.doi);
         self.title.apply_to(&mut dataset.title);

@@ -1,8 +1,9 @@
-//! The one way in which a history grows: granule rows, resume, sweep, checkpoints, history rows.
+//! Adds changes to a history: granule rows, chain, checkpoints and history rows.
 //!
 //! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
-//! takes their events in canonical order, a batch of granules at a time, and costs one pass over the
-//! granules from the checkpoint before the first of them on, for all instants together ([`Sweep`]).
+//! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
+//! granules after the last checkpoint before the first event, for all instants together
+//! ([`Sweep`]).
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
 use super::first_ids::FirstIds;
@@ -13,13 +14,13 @@ use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Staged, refuse_pair};
 use crate::store::{NewPeriod, StoredPeriod};
 
-/// Granules whose stored periods are looked up at once.
+/// The number of granules whose stored periods are looked up at once.
 const BATCH_GRANULES: usize = 1_024;
 
-/// What was skipped: counted, so that callers can report it.
+/// The events that were skipped, counted so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Skipped {
-    /// Granules to ingest that were held already; of an import, events that were stored already.
+    /// Granules to ingest that were already held; for an import, events that were already stored.
     pub held: u64,
     /// Granules that were listed more than once.
     pub repeated: u64,
@@ -30,26 +31,26 @@ pub struct Skipped {
 /// What the engine added.
 #[derive(Debug, Default)]
 pub(super) struct Added {
-    /// The new rows of the history, in order of time. Empty: nothing changed.
+    /// The new rows of the history, in order of time. Empty if nothing changed.
     pub instances: Vec<Instance>,
     pub first: FirstIds,
     pub skipped: Skipped,
     pub work: Work,
 }
 
-/// How many granules are ingested and deleted at one time.
+/// The numbers of granules that are ingested and deleted at one time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     ingested: u64,
     deleted: u64,
 }
 
-/// Adds the events, which come by granule and then by time, to the history.
+/// Adds events, which must be in order of granule and then of time, to a history.
 ///
 /// # Errors
 ///
-/// [`Error::Change`] says which event is refused; [`Error::Inconsistent`]: the rows that were read
-/// are not those that the history counts.
+/// [`Error::Change`]: an event is refused; [`Error::Inconsistent`]: the number of rows that were
+/// read is not the number that the history counts.
 pub(super) fn add(
     addition: &Addition<'_>,
     events: impl Iterator<Item = Result<Staged>>,
@@ -76,13 +77,13 @@ pub(super) fn add(
     entry.finish()
 }
 
-/// The part of the work that enters granule rows.
+/// The state of the first step, which stores granule rows.
 struct Entry<'a> {
     addition: &'a Addition<'a>,
     tallies: Vec<Tally>,
     first: FirstIds,
     skipped: Skipped,
-    /// From where to hash. `None` as long as nothing is new.
+    /// The point from which to hash. `None` until an event changes something.
     resume: Option<Resume>,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(ChangeError, u64)>,
@@ -90,12 +91,12 @@ struct Entry<'a> {
     ends: Vec<(GranuleId, Timestamp)>,
 }
 
-/// Since when a granule is held while its events are replayed.
+/// The start of the period in which a granule is held, while its events are replayed.
 enum Held<'event> {
     No,
-    /// Since before the events.
+    /// Before the events.
     Stored(&'event StoredPeriod),
-    /// Since one of the events.
+    /// With one of the events.
     New(&'event Staged),
 }
 
@@ -117,7 +118,7 @@ impl<'a> Entry<'a> {
         self.addition.latest.as_ref().map(|latest| latest.timestamp)
     }
 
-    /// Enters the events of some granules.
+    /// Stores the events of some granules.
     fn enter(&mut self, events: &[Staged]) -> Result<()> {
         let Addition { transaction, dataset, .. } = *self.addition;
         let by_granule: Vec<&[Staged]> =
@@ -146,7 +147,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Replays what happens to one granule: it is ingested and deleted in turn.
+    /// Replays the events of one granule, which is alternately ingested and deleted.
     fn enter_granule(&mut self, events: &[Staged], stored: &[StoredPeriod]) -> Result<()> {
         let mut held = match stored.last() {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
@@ -199,8 +200,8 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// The tally of an event that changes something. The first one decides where to resume, before
-    /// any row is changed.
+    /// The tally of an event that changes something. The first such event decides where to resume,
+    /// before any row is changed.
     fn tally(&mut self, event: &Staged) -> Result<&mut Tally> {
         if let Some(refusal) = &self.addition.refusal {
             return Err(refusal.clone().into());
@@ -213,7 +214,7 @@ impl<'a> Entry<'a> {
         Ok(&mut self.tallies[index])
     }
 
-    /// Counts an event that repeats the one before it, where that is asked for.
+    /// Counts an event that repeats the previous one, if repetitions are to be skipped.
     fn skip_repetition(&mut self, previous: &Staged, event: &Staged) -> Result<()> {
         let skips = match (self.addition.conduct, event.kind) {
             (Conduct::Change { held, .. }, EventKind::Ingested) => held == Misfit::Skip,
@@ -227,7 +228,7 @@ impl<'a> Entry<'a> {
         Err(refuse_pair(previous, event).into())
     }
 
-    /// Counts an event that is stored already; any other at such a time would rewrite history.
+    /// Counts an event that is already stored, and refuses any other, which would rewrite history.
     fn skip_stored(&mut self, event: &Staged, stored: &[StoredPeriod]) -> Result<()> {
         let is_stored = stored.iter().any(|period| match event.kind {
             EventKind::Ingested => period.ingested == event.at,
@@ -280,7 +281,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Keeps the first refusal of a change, and counts the others of its kind.
+    /// Keeps the first refusal of a change, and counts further ones of the same kind.
     fn refuse(&mut self, refusal: ChangeError) -> Result<()> {
         match &mut self.refused {
             None => self.refused = Some((refusal, 0)),
@@ -290,7 +291,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// Hashes, and adds the rows of the history.
+    /// Hashes the granules, and adds the rows of the history.
     fn finish(mut self) -> Result<Added> {
         if let Some((refusal, more)) = self.refused.take() {
             return Err(refusal.and_more(more).into());
@@ -308,8 +309,8 @@ impl<'a> Entry<'a> {
     fn record(&self, identifiers: impl Iterator<Item = Identifier>) -> Result<Vec<Instance>> {
         let Addition { times, expected, name, stamp, .. } = self.addition;
         let last = times.last().copied().unwrap_or(self.addition.now);
-        // Neither before the change took effect nor before an earlier one was recorded, even where
-        // the clock was set back.
+        // Not before the change took effect, nor before an earlier change was recorded, even if the
+        // clock was set back.
         let earliest = self.addition.latest.as_ref().map_or(last, |it| it.recorded.max(last));
         let (recorded, recorded_by) = stamp.record(earliest);
         let mut granules = self.addition.latest.as_ref().map_or(0, |latest| latest.granules);

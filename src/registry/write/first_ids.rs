@@ -1,21 +1,21 @@
-//! Examples of what a change ingests and deletes.
+//! Examples of the granules that a change ingests and deletes.
 
 use crate::model::{EventKind, GranuleId};
 
 /// The first granules that a change ingests and deletes, in canonical order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FirstIds {
-    /// The first that are ingested.
+    /// The first granules that are ingested.
     pub ingested: Vec<GranuleId>,
-    /// The first that are deleted.
+    /// The first granules that are deleted.
     pub deleted: Vec<GranuleId>,
 }
 
 impl FirstIds {
-    /// How many of each kind are kept.
+    /// The greatest number of ids of each kind.
     pub const MAX: usize = 3;
 
-    /// Keeps a granule, if it is one of the first of its kind.
+    /// Adds a granule, if it is one of the first of its kind.
     pub(super) fn add(&mut self, kind: EventKind, granule_id: &GranuleId) {
         let ids = match kind {
             EventKind::Ingested => &mut self.ingested,

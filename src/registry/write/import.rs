@@ -1,4 +1,4 @@
-//! A whole history at once: every change that a file tells of, in one transaction.
+//! Imports a whole history: every change that a file records, in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::registry::handle::{End, Registry};
 use crate::registry::staging::{Staged, Staging};
 use crate::store::Transaction;
 
-/// A history to be added to a dataset: events in any order.
+/// A history to be added to a dataset, as events in any order.
 ///
-/// The events may be any number: beyond some 16 MiB they are kept in a temporary file. The memory
-/// is that of the distinct times.
+/// More than about 16 MiB of events are kept in a temporary file. The memory depends on the number
+/// of distinct times.
 ///
 /// # Examples
 ///
@@ -53,42 +53,42 @@ pub struct Import {
     is_dry_run: bool,
 }
 
-/// Which events of an import become one change.
+/// The events that are combined into one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Every {
-    /// Those of the same time.
+    /// Events with the same time.
     #[default]
     Time,
-    /// Those of the same UTC day, at its last microsecond. Days that are not over are left out.
+    /// Events on the same UTC day, at its last microsecond. A day that is not complete is left out.
     Day,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// The new rows of the history, in order of time. Empty: all of it was stored already.
+    /// The new rows of the history, in order of time. Empty if all of it was already stored.
     pub instances: Vec<Instance>,
-    /// The instance that is in force afterwards. `None`: the dataset has no history.
+    /// The instance in force afterwards. `None` means that the dataset has no history.
     pub in_force: Option<Instance>,
-    /// The time of the last change before the import. `None`: the dataset had no history.
+    /// The time of the last change before the import. `None` means that there was no history.
     pub last: Option<Timestamp>,
     /// The first granules that were ingested and deleted, as examples.
     pub first: FirstIds,
-    /// Events of a day that is not over, which were left out.
+    /// The number of events that were left out, since their day is not complete.
     pub left_out: u64,
-    /// How often a granule was ingested and deleted, or the reverse, within one day: these events
-    /// cancel out.
+    /// The number of pairs that cancel out: a granule was ingested and deleted, or the reverse,
+    /// within one day.
     pub cancelled: u64,
-    /// What was skipped: events that are stored already.
+    /// The events that were skipped, since they were already stored.
     pub skipped: Skipped,
     /// Whether the dataset was added.
     pub created_dataset: bool,
-    /// What it cost.
+    /// The work that it took.
     pub work: Work,
 }
 
 impl Import {
-    /// An import of nothing yet.
+    /// Creates an empty import.
     pub fn new() -> Self {
         Import::default()
     }
@@ -97,8 +97,8 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it repeats or contradicts one that was added
-    /// shortly before; others are found when the import is made.
+    /// [`Error::Change`](super::super::Error::Change): it repeats or contradicts an event that was
+    /// added shortly before; other conflicts are found when the import is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let Event { at, kind, granule_id, producer_granule, location } = event;
@@ -106,56 +106,56 @@ impl Import {
         self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
     }
 
-    /// Makes the import only if the change at this time leads to what is expected.
+    /// Refuses the import unless the change at this time has the expected result.
     pub fn expect(&mut self, at: Timestamp, expected: Expected) {
         self.expected.insert(at, expected);
     }
 
-    /// The record of the dataset, if the import adds it.
+    /// Sets the record of the dataset, for the case that the import adds it.
     pub fn describe(&mut self, record: Dataset) {
         self.record = Some(record);
     }
 
-    /// Adds the dataset if there is none: with the record that [`Import::describe`] was given, or
-    /// one that has only its name.
+    /// Adds the dataset if it does not exist, with the record that was passed to
+    /// [`Import::describe`] or else one that has only its name.
     pub fn create_dataset(&mut self) {
         self.unknown = Unknown::Create(None);
     }
 
-    /// Whether the events of a day become one change.
+    /// Whether the events of a day are combined into one change.
     pub fn is_daily(&self) -> bool {
         self.every == Every::Day
     }
 
-    /// Decides which events become one change.
+    /// Sets which events are combined into one change.
     pub fn every(&mut self, every: Every) {
         self.every = every;
     }
 
-    /// Does everything, and then undoes it.
+    /// Rolls the import back after everything was checked and computed.
     pub fn dry_run(&mut self) {
         self.is_dry_run = true;
     }
 
-    /// How many events there are, and how many distinct times.
+    /// The number of events, and the number of distinct times.
     pub fn counts(&self) -> (u64, u64) {
         (self.staging.count(), self.times.len() as u64)
     }
 }
 
 impl Registry {
-    /// Makes one change of the events of each distinct time, all in one transaction.
+    /// Adds one change for the events of each distinct time, all in one transaction.
     ///
-    /// The dataset is empty, or the events come after its last change; events that are stored
-    /// already are skipped, so the same file, grown, can be imported again. Costs a row for each
-    /// holding period, and one pass over the granules from the checkpoint before the first of them
-    /// on, for all changes together. Memory: that of the distinct times.
+    /// The events must be after the last change of the dataset, if there is one. Events that are
+    /// already stored are skipped, so a file can be imported again after it has grown. Costs a row
+    /// for each holding period, and one pass over the granules after the last checkpoint before the
+    /// first event, for all changes together. The memory depends on the number of distinct times.
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change) says which event is refused: a granule that is
-    /// ingested while it is held, or deleted while it is not; a time not after the last change, or
-    /// in the future. [`Error::NoDataset`](super::super::Error::NoDataset);
+    /// [`Error::Change`](super::super::Error::Change): an event is refused, such as the ingest of a
+    /// granule that is held, the deletion of one that is not, or a time in the future or not after
+    /// the last change; [`Error::NoDataset`](super::super::Error::NoDataset);
     /// [`Error::Store`](super::super::Error::Store).
     pub fn import(
         &self,
@@ -197,7 +197,8 @@ fn apply(
     let last = latest.as_ref().map(|latest| latest.timestamp);
     let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
     for (&at, expected) in &import.expected {
-        // A change that is skipped must have led to the same; one without events leads nowhere new.
+        // A change that is skipped must have had the same result. At a time without events, the
+        // instance in force must be the expected one.
         if !is_new(at) || !times.contains(&at) {
             let in_force = transaction.instance_at(dataset, at)?;
             let identifier = in_force.map_or(Identifier::EMPTY, |in_force| in_force.identifier);

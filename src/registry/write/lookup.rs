@@ -1,4 +1,4 @@
-//! The dataset that is changed.
+//! Finds the dataset to be changed.
 
 use super::record::{insert, refuse_withdrawn};
 use super::stamp::Stamp;
@@ -6,27 +6,27 @@ use crate::model::{Dataset, DatasetName};
 use crate::registry::error::{Error, Result};
 use crate::store::{DatasetKey, Transaction};
 
-/// What becomes of a change to a dataset that is not there.
+/// What to do with a change of a dataset that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Unknown {
-    /// It is refused.
+    /// Refuse it.
     #[default]
     Refuse,
-    /// The dataset is added: with this record, under the name of the change; `None`: with its name
-    /// only.
+    /// Add the dataset with this record, under the name of the change. `None` means a record that
+    /// has only the name.
     Create(Option<Box<Dataset>>),
 }
 
-/// The dataset to change.
+/// The dataset to be changed.
 pub(super) struct Found {
     pub key: DatasetKey,
-    /// Its present name, even if it was asked for by a former one.
+    /// Its present name, even if the change refers to it by a former one.
     pub name: DatasetName,
     /// Whether it was added for the change.
     pub created: bool,
 }
 
-/// The dataset to change.
+/// Finds the dataset to be changed, or adds it.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Everything that changes a registry.
 //!
-//! A dataset's history grows in one way only, in [`engine`]; what differs is where the events come
-//! from.
+//! All changes of a history are made by [`engine`]; the operations differ in where their events are
+//! read.
 
 mod addition;
 mod change;

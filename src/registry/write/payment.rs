@@ -1,4 +1,5 @@
-//! Payment ids that no process, crash or clock issues twice: the last one is kept in the registry.
+//! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
+//! the last id of each worker is stored in the registry.
 
 use crate::minting::payment::{
     Decoded, MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker,
@@ -8,27 +9,28 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 use crate::store::{Transaction, WorkerRow};
 
-/// Payment ids that nobody else has or will ever get.
+/// Payment ids that were never issued before and will not be issued again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lease {
-    /// The ids, ascending: at most as many as were asked for.
+    /// The ids, ascending. There may be fewer than were requested.
     pub ids: Vec<Decoded>,
-    /// When there will be more. `None`: these are all that were asked for.
+    /// When more ids will be available. `None` means that all requested ids were leased.
     pub more_at: Option<Timestamp>,
 }
 
 impl Registry {
-    /// Leases ids of this second, or of the last one if the clock went back by a few seconds.
+    /// Leases ids for the present second or, if the clock went back by a few seconds, for the last
+    /// one used.
     ///
-    /// `clock` is read when nobody else can write: a time from before a long wait would look like a
-    /// clock that went back. What is leased is stored in one transaction before anyone sees it: a
-    /// crash can waste ids but repeat none. Nothing is locked while a caller waits for
-    /// [`Lease::more_at`].
+    /// `clock` is read while the write lock is held, since a time that was read before a long wait
+    /// would look like a clock that went back. Leased ids are stored in one transaction before they
+    /// are returned: a crash can waste ids, but not repeat them. Nothing is locked while a caller
+    /// waits until [`Lease::more_at`].
     ///
     /// # Errors
     ///
     /// [`Error::Payment`]: the clock is before the epoch, after the last second, or far behind the
-    /// worker's last id; [`Error::PaymentScheme`]: the registry issues ids of another scheme.
+    /// worker's last id; [`Error::PaymentScheme`]: the registry issues ids with another scheme.
     pub fn lease_payment_ids(
         &self,
         scheme: Scheme,
@@ -42,7 +44,7 @@ impl Registry {
         })
     }
 
-    /// Stores ids of the old scheme, which are then never issued; returns how many are new.
+    /// Stores ids of the old scheme, which are then never issued. Returns how many are new.
     ///
     /// # Errors
     ///

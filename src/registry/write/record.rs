@@ -1,4 +1,4 @@
-//! The records of datasets: added, edited, renamed, withdrawn and reinstated; every version is kept.
+//! Adds, edits, renames, withdraws and reinstates the records of datasets, and keeps every version.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
 use crate::store::{DatasetKey, StoredVersion, Transaction};
 
-/// What was done to a record.
+/// The action that resulted in a version of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// It is the first version that is kept, of a dataset that an older version added.
+    /// The first version that is stored of a dataset that an older version of this program added.
     Existing,
     Added,
     Edited,
@@ -35,7 +35,7 @@ impl Action {
     }
 }
 
-/// A whole record, as a version keeps it.
+/// A whole record, as it is stored in a version.
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -48,7 +48,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::DatasetExists`]: the name is, or once was, that of a dataset.
+    /// [`Error::DatasetExists`]: a dataset has the name, or once had it.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp<'_>) -> Result<()> {
         self.write(|transaction| {
             refuse_name_in_use(transaction, &dataset.name)?;
@@ -57,7 +57,7 @@ impl Registry {
         })
     }
 
-    /// Changes the record of a dataset; its history and its identifiers stay as they are.
+    /// Edits the record of a dataset. Its history and identifiers do not change.
     ///
     /// # Errors
     ///
@@ -82,12 +82,12 @@ impl Registry {
         })
     }
 
-    /// Gives a dataset another name. The former one goes on leading to it, and stays reserved.
+    /// Renames a dataset. It is still found by its former name, which no other dataset can get.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::DatasetExists`]: the new name is, or once was, that of another
-    /// dataset.
+    /// [`Error::NoDataset`]; [`Error::DatasetExists`]: another dataset has the new name, or once
+    /// had it.
     pub fn rename_dataset(
         &self,
         name: &DatasetName,
@@ -100,7 +100,7 @@ impl Registry {
                 Some((other, _)) if other != key => {
                     return Err(Error::DatasetExists { name: new.clone() });
                 }
-                // By a former name: that of this dataset, which it gets back.
+                // The dataset was found by a former name, which becomes its name again.
                 _ if before.name == *new => return Ok((before, End::RollBack)),
                 _ => {}
             }
@@ -113,12 +113,11 @@ impl Registry {
         })
     }
 
-    /// Withdraws a dataset: no further changes are made to it, and everything that was issued for it
-    /// goes on resolving.
+    /// Withdraws a dataset: it accepts no further changes, and its identifiers still resolve.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Withdrawn`]: it is withdrawn already.
+    /// [`Error::NoDataset`]; [`Error::Withdrawn`]: it is already withdrawn.
     pub fn withdraw_dataset(
         &self,
         name: &DatasetName,
@@ -137,7 +136,7 @@ impl Registry {
         })
     }
 
-    /// Ends the withdrawal of a dataset. One that is not withdrawn stays as it is.
+    /// Ends the withdrawal of a dataset. Does nothing if it is not withdrawn.
     ///
     /// # Errors
     ///
@@ -166,7 +165,7 @@ pub(super) fn insert(
     Ok(key)
 }
 
-/// Refuses a change of a dataset that was withdrawn.
+/// Refuses to change a dataset that was withdrawn.
 pub(super) fn refuse_withdrawn(
     transaction: &Transaction,
     key: DatasetKey,
@@ -187,7 +186,8 @@ fn refuse_name_in_use(transaction: &Transaction, name: &DatasetName) -> Result<(
     }
 }
 
-/// Keeps the record as it is, if an older version added the dataset and kept no version of it.
+/// Stores the present record as the first version, if an older version of this program added the
+/// dataset and stored no version of it.
 fn keep_existing(
     transaction: &Transaction,
     key: DatasetKey,

@@ -1,4 +1,5 @@
-//! From what a dataset holds and what it should hold to the events of a change.
+//! Derives the events of a change from the set that a dataset holds and the set that it should
+//! hold.
 
 use std::num::ParseIntError;
 use std::str::FromStr;
@@ -10,26 +11,26 @@ use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Merge, Side};
 use crate::registry::staging::{Staged, Staging};
 
-/// The most granules that a change may delete that makes a dataset what somebody lists: a listing
-/// that is broken would delete all that it lacks.
+/// The greatest number of granules that a change may delete if it replaces a dataset's set by a
+/// listing, since an incomplete listing would delete every granule that it lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MaxDelete {
-    /// The larger of 10 granules and 10 % of those held, and never more than half.
+    /// The larger of 10 granules and 10 % of those held, but never more than half.
     #[default]
     Default,
-    /// So many.
+    /// A number of granules.
     Granules(u64),
-    /// So many percent of those held, rounded down.
+    /// A percentage of the granules held, rounded down.
     Percent(u8),
 }
 
-/// Why a string does not limit deletions.
+/// Why a string is not a limit of deletions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MaxDeleteError {
-    /// It is not a number.
+    /// It is neither a number nor a percentage.
     #[error("it is neither a number of granules nor a percentage such as 25%")]
     Number(#[from] ParseIntError),
-    /// It is more than all.
+    /// The percentage is greater than 100.
     #[error("it is more than 100%")]
     Percent,
 }
@@ -49,7 +50,7 @@ impl FromStr for MaxDelete {
 }
 
 impl MaxDelete {
-    /// How many of so many granules may be deleted.
+    /// The limit for a dataset that holds this number of granules.
     pub fn of(self, held: u64) -> u64 {
         match self {
             MaxDelete::Default => (held / 10).max(10).min(held / 2),
@@ -61,13 +62,13 @@ impl MaxDelete {
         }
     }
 
-    /// Refuses to delete more of so many granules.
+    /// Refuses a change that deletes more granules than the limit.
     pub(super) fn check(self, target: &Target<'_>, deleted: u64) -> Result<()> {
         let held = target.latest.as_ref().map_or(0, |latest| latest.granules);
         self.check_count(&target.name, deleted, held)
     }
 
-    /// Refuses to delete so many of the granules that a dataset holds.
+    /// Refuses to delete this number of the granules that a dataset holds, if it exceeds the limit.
     pub(crate) fn check_count(self, dataset: &DatasetName, deleted: u64, held: u64) -> Result<()> {
         let most = self.of(held);
         if deleted <= most {
@@ -78,13 +79,14 @@ impl MaxDelete {
     }
 }
 
-/// The events that make a dataset what is wanted, and how many of them delete.
+/// The events that make a dataset hold the wanted set, and the number of deletions among them.
 ///
-/// One pass over what is held and what is wanted; nothing is hashed.
+/// Costs one pass over both sets; nothing is hashed.
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]: the dataset has not as many rows as its history counts.
+/// [`Error::Inconsistent`]: the number of the dataset's rows is not the number that its history
+/// counts.
 pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
     target: &Target<'_>,
     wanted: impl Iterator<Item = Result<W>>,
@@ -115,15 +117,17 @@ pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
     }
     let counted = target.latest.as_ref().map_or(0, |latest| latest.granules);
     if read != counted {
-        let what =
-            format!("{} has rows of {read} granules, its history counts {counted}", target.name);
+        let what = format!(
+            "{} has rows of {read} granules, but its history counts {counted}",
+            target.name
+        );
         return Err(Error::Inconsistent { what });
     }
     Ok((events, deleted))
 }
 
 impl From<Granule> for Staged {
-    /// The ingest of a granule. Its time is not known yet.
+    /// The ingest of a granule, at a time that is set later.
     fn from(granule: Granule) -> Self {
         let Granule { granule_id, producer_granule, .. } = granule;
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);

@@ -1,4 +1,4 @@
-//! From where a change is hashed, and the pass over the granules from there on.
+//! Decides where the chain is resumed, and makes the pass over the granules from there.
 
 use super::addition::Addition;
 use crate::chain::{Hashing, Sweep};
@@ -7,36 +7,36 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::Work as Progress;
 use crate::store::{Begin, Period};
 
-/// Checkpoints that are stored at once.
+/// The number of checkpoints that are stored at once.
 const BATCH_CHECKPOINTS: usize = 256;
 
-/// What a change cost: counted, so that tests can hold it to its promise.
+/// The work that a change took, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Work {
-    /// Steps of the chain that were hashed.
+    /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// Granule rows that were read for it.
+    /// The number of granule rows that were read.
     pub rows: u64,
-    /// Checkpoints that were set.
+    /// The number of checkpoints that were set.
     pub checkpoints: u64,
 }
 
-/// From where the chain is hashed forward.
+/// The point at which the chain is resumed.
 pub(super) enum Resume {
-    /// From the end of the canonical order: from the latest identifier, on with this id.
+    /// At the end of the canonical order, after the latest identifier, with this id.
     End(Identifier, GranuleId),
-    /// From the last checkpoint before the divergence.
+    /// After the last checkpoint before the divergence.
     After(Checkpoint),
-    /// From the start: there is no checkpoint before the divergence.
+    /// At the beginning, since there is no checkpoint before the divergence.
     Start,
 }
 
-/// Decides from where to hash for events whose smallest id is `divergence`, and drops the
-/// checkpoints that they make wrong. Called before any row is changed.
+/// Decides where to resume for events whose smallest id is `divergence`, and deletes the
+/// checkpoints that they invalidate. Must be called before any row is changed.
 ///
-/// By sort position, never by time: the seed's rule (resume from the identifier stored before the
-/// ingest of the granule just before) is wrong unless granules arrive in canonical order
-/// (identifier.md, The seed's rewind is not sound).
+/// The point is chosen by sort position, not by time. The rule of the seed document (resume from
+/// the identifier that was stored before the ingest of the preceding granule) is correct only if
+/// granules are ingested in canonical order (identifier.md, The seed's rewind is not sound).
 pub(super) fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> Result<Resume> {
     let Addition { transaction, dataset, .. } = *addition;
     if let Some(latest) = &addition.latest
@@ -52,7 +52,7 @@ pub(super) fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> 
 }
 
 impl Resume {
-    /// The chain to resume, and the id that it goes on with.
+    /// The chain value to resume with, and the id to begin at.
     fn point(&self) -> (Identifier, Begin<'_>) {
         match self {
             Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
@@ -61,8 +61,8 @@ impl Resume {
         }
     }
 
-    /// How many of the granules held so far come before that. `None`: an older version set the
-    /// checkpoint, and did not say.
+    /// How many of the granules held so far are before that point. `None` means that it is not
+    /// known, since an older version of this program set the checkpoint.
     fn granules_before(&self, held: u64) -> Option<u64> {
         match self {
             Resume::End(..) => Some(held),
@@ -72,11 +72,11 @@ impl Resume {
     }
 }
 
-/// Hashes forward over the granules of the new instances, and leaves checkpoints.
+/// Hashes the granules of the new instances, and sets checkpoints.
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]: the rows read are not as many as the history counts.
+/// [`Error::Inconsistent`]: the number of rows read is not the number that the history counts.
 pub(super) fn sweep(
     addition: &Addition<'_>,
     resume: &Resume,
@@ -88,7 +88,7 @@ pub(super) fn sweep(
     let held_before = latest.as_ref().map_or(0, |latest| latest.granules);
     let before = resume.granules_before(held_before);
     let mut rows = 0;
-    // Rows of the stored history after the resume point.
+    // The number of rows of the stored history after the resume point.
     let mut stored = 0;
     let mut checkpoints = Checkpoints { addition, batch: Vec::new(), stored: 0 };
     let sweep = std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ pub(super) fn sweep(
         && before + stored != held_before
     {
         let what = format!(
-            "{name} has rows of {} granules, its history counts {held_before}",
+            "{name} has rows of {} granules, but its history counts {held_before}",
             before + stored
         );
         return Err(Error::Inconsistent { what });
@@ -122,7 +122,7 @@ pub(super) fn sweep(
     Ok((sweep, work))
 }
 
-/// Checkpoints on their way into the store.
+/// Collects checkpoints, and stores them in batches.
 struct Checkpoints<'a> {
     addition: &'a Addition<'a>,
     batch: Vec<Checkpoint>,
@@ -144,7 +144,7 @@ impl Checkpoints<'_> {
     }
 }
 
-/// A granule's id, and the new instances that hold it during a period, by their numbers.
+/// A granule's id, and the numbers of the new instances that hold it during a period.
 fn span<'row>(
     name: &DatasetName,
     times: &[Timestamp],
@@ -160,5 +160,5 @@ fn span<'row>(
 }
 
 fn not_an_id(name: &DatasetName) -> Error {
-    Error::Inconsistent { what: format!("{name} has a row whose granule id cannot be one") }
+    Error::Inconsistent { what: format!("{name} has a row whose granule id is not valid") }
 }

@@ -1,4 +1,4 @@
-//! Making a dataset what it was.
+//! Makes a dataset hold an earlier set again.
 
 use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
@@ -11,7 +11,7 @@ use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
 use crate::registry::staging::Staged;
 
-/// What a dataset becomes again.
+/// The set that a dataset is to hold again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revert {
     selection: To,
@@ -26,36 +26,37 @@ enum To {
 }
 
 impl Revert {
-    /// What it was at a time; a day means its end.
+    /// The set that it held at a time. A day means its last instant.
     pub fn to(at: Moment) -> Self {
         Revert { selection: To::At(at), note: None, is_dry_run: false }
     }
 
-    /// What it was when this identifier was in force in it.
+    /// The set that it held when this identifier was in force.
     pub fn to_identifier(identifier: Identifier) -> Self {
         Revert { selection: To::Identifier(identifier), note: None, is_dry_run: false }
     }
 
-    /// Keeps a note with the change.
+    /// Sets the note that is stored with the change.
     pub fn note(&mut self, note: Option<String>) {
         self.note = note;
     }
 
-    /// Does everything, and then undoes it.
+    /// Rolls the change back after everything was checked and computed.
     pub fn dry_run(&mut self) {
         self.is_dry_run = true;
     }
 }
 
 impl Registry {
-    /// Makes a dataset hold what it held before, in one new change: the history keeps both, and the
-    /// identifier is the earlier one. With nothing to do, nothing is changed, which is not an error.
+    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both.
+    /// The identifier is that of the earlier set. If the dataset already holds the set, nothing
+    /// changes, which is not an error.
     ///
-    /// Costs one pass over both sets, and what [`Registry::change`] costs with the difference.
+    /// Costs one pass over both sets, and the cost of [`Registry::change`] for the difference.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::select`](crate::Snapshot::select) in this dataset;
+    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
     /// [`Error::Inconsistent`](crate::Error::Inconsistent).
     pub fn revert(
         &self,

@@ -1,4 +1,4 @@
-//! A history of one instant: what a change, a sync, a revert and a pull have in common.
+//! Adds a single instant to a history, which is what a change, a sync, a revert and a pull do.
 
 use std::collections::BTreeMap;
 
@@ -14,43 +14,43 @@ use crate::registry::handle::Registry;
 use crate::registry::staging::{Staged, Staging};
 use crate::store::{DatasetKey, Transaction};
 
-/// What a change did.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// The new row of the history. `None`: nothing was left to change.
+    /// The new row of the history. `None` means that nothing changed.
     pub instance: Option<Instance>,
-    /// The instance that is in force afterwards. `None`: the dataset has no history.
+    /// The instance in force afterwards. `None` means that the dataset has no history.
     pub in_force: Option<Instance>,
-    /// The time of the last change before this one. `None`: the dataset had no history.
+    /// The time of the last change before this one. `None` means that there was no history.
     pub last: Option<Timestamp>,
     /// The first granules that were ingested and deleted, as examples.
     pub first: FirstIds,
-    /// What was skipped.
+    /// The granules that were skipped.
     pub skipped: Skipped,
     /// Whether the dataset was added.
     pub created_dataset: bool,
-    /// By how many microseconds the clock was behind the last change. `None`: not by more than a
-    /// second.
+    /// By how many microseconds the clock was behind the last change. `None` means by less than a
+    /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
-    /// What it cost.
+    /// The work that it took.
     pub work: Work,
 }
 
-/// The dataset that is changed.
+/// The dataset to be changed.
 pub(super) struct Target<'a> {
     pub registry: &'a Registry,
     pub transaction: &'a Transaction,
     /// Its present name.
     pub name: DatasetName,
     pub dataset: DatasetKey,
-    /// The instance in force before. `None`: the dataset has no history.
+    /// The instance in force before the change. `None` means that the dataset has no history.
     pub latest: Option<Instance>,
     /// Whether the dataset was added for the change.
     pub created: bool,
 }
 
 impl<'a> Target<'a> {
-    /// Finds the dataset to change, or adds it.
+    /// Finds the dataset to be changed, or adds it.
     pub fn find(
         registry: &'a Registry,
         transaction: &'a Transaction,
@@ -64,8 +64,8 @@ impl<'a> Target<'a> {
         Ok(Target { registry, transaction, name, dataset, latest, created })
     }
 
-    /// Adds the events, at one instant, to the history. The times that they were staged with do not
-    /// matter.
+    /// Adds the events to the history at one instant, whatever the times with which they were
+    /// staged.
     pub fn apply(
         self,
         events: &Staging,
@@ -77,7 +77,8 @@ impl<'a> Target<'a> {
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let (at, clock_behind_micros, refusal) = match stamp.after(last) {
             Ok((at, behind)) => (at, behind, None),
-            // Any time after the last: the change is refused, unless nothing is left to change.
+            // Any time after the last one will do, since the refusal is returned if anything
+            // changes.
             Err(refusal) => {
                 (last.and_then(Timestamp::next).unwrap_or(Timestamp::MAX), None, Some(refusal))
             }
@@ -103,7 +104,7 @@ impl<'a> Target<'a> {
         Ok(Applied {
             in_force: instance.clone().or(addition.latest),
             created_dataset: created && instance.is_some(),
-            // Where nothing is stamped, the clock does not matter.
+            // If nothing changed, the clock does not matter.
             clock_behind_micros: clock_behind_micros.filter(|_| instance.is_some()),
             instance,
             last,

@@ -1,24 +1,24 @@
-//! When a change takes effect, and who enters it.
+//! The time at which a change takes effect, and the person who records it.
 
 use crate::model::Timestamp;
 use crate::registry::refusal::ChangeError;
 
-/// When a change takes effect, what the clock says, and who enters the change.
+/// When a change takes effect, the present time, and who records the change.
 pub struct Stamp<'clock> {
     at: Option<Timestamp>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync + 'clock>,
     recorded_by: Option<String>,
 }
 
-/// A second: a clock that is behind by less is not worth a warning.
+/// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
 
 impl<'clock> Stamp<'clock> {
-    /// A change at `at` (`None`: now), entered at the time that `clock` returns.
+    /// A change at `at` (`None` means now), recorded at the time that `clock` returns.
     ///
-    /// The clock is read when no other process can write to the registry, and again when the change
-    /// is complete: so a change never takes effect before another one that was committed earlier,
-    /// and what was recorded was not visible before it says so.
+    /// The clock is read while the write lock is held, and again when the change is complete. So a
+    /// change never takes effect before one that was committed earlier, and no change is visible
+    /// before the time at which it was recorded.
     pub fn new(
         at: Option<Timestamp>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'clock,
@@ -26,37 +26,38 @@ impl<'clock> Stamp<'clock> {
         Stamp { at, clock: Box::new(clock), recorded_by: None }
     }
 
-    /// A change at a time, entered at another.
+    /// A change at one time, recorded at another.
     pub fn at(at: Timestamp, now: Timestamp) -> Self {
         Stamp::new(Some(at), move || now)
     }
 
-    /// A change now.
+    /// A change that takes effect now.
     pub fn now(now: Timestamp) -> Self {
         Stamp::new(None, move || now)
     }
 
-    /// Who enters the change. It is kept in this registry only.
+    /// Sets who records the change. The name is stored in this registry only.
     #[must_use]
     pub fn recorded_by(self, recorded_by: Option<String>) -> Self {
         Stamp { recorded_by, ..self }
     }
 
-    /// When the change is recorded, not before `earliest`, and by whom.
+    /// The time at which the change is recorded, which is not before `earliest`, and by whom.
     pub(super) fn record(&self, earliest: Timestamp) -> (Timestamp, Option<String>) {
         ((self.clock)().max(earliest), self.recorded_by.clone())
     }
 
-    /// What the clock says.
+    /// Reads the clock.
     pub(super) fn read_clock(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// The instant of a change that comes after `last`, and by how many microseconds the clock is
-    /// behind, where that is worth a warning.
+    /// The instant of a change after `last`, and by how many microseconds the clock is behind, if
+    /// that causes a warning.
     ///
-    /// A change without a time of its own is stamped now; if the clock is at or before the last
-    /// change, a microsecond after that (cli.md), so that history stays strictly increasing.
+    /// A change without a time takes effect now. If the clock is not after the last change, it
+    /// takes effect one microsecond after that change (cli.md), so that history is strictly
+    /// increasing.
     pub(super) fn after(
         &self,
         last: Option<Timestamp>,

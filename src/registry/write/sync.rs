@@ -1,4 +1,4 @@
-//! Making a dataset exactly what a full listing says.
+//! Makes a dataset hold exactly the granules of a full listing.
 
 use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
@@ -11,7 +11,7 @@ use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::refusal::ChangeError;
 
-/// How a dataset becomes what a listing says.
+/// The options for synchronising a dataset with a listing.
 #[derive(Debug, Clone, Default)]
 pub struct Sync {
     expected: Expected,
@@ -21,48 +21,48 @@ pub struct Sync {
 }
 
 impl Sync {
-    /// With the default limit on deletions.
+    /// Creates options with the default limit on deletions.
     pub fn new() -> Self {
         Sync::default()
     }
 
-    /// Keeps a note with the change.
+    /// Sets the note that is stored with the change.
     pub fn note(&mut self, note: Option<String>) {
         self.expected.note = note;
     }
 
-    /// Limits how many granules may be deleted.
+    /// Sets how many granules may be deleted.
     pub fn max_delete(&mut self, max_delete: MaxDelete) {
         self.max_delete = max_delete;
     }
 
-    /// Adds the dataset, with a record that has only its name, if there is none.
+    /// Adds the dataset if it does not exist, with a record that has only its name.
     pub fn create_dataset(&mut self) {
         self.unknown = Unknown::Create(None);
     }
 
-    /// Adds the dataset with this record, if there is none of the name of the change.
+    /// Adds the dataset with this record, if no dataset has the name of the change.
     pub fn create_dataset_with(&mut self, record: Dataset) {
         self.unknown = Unknown::Create(Some(Box::new(record)));
     }
 
-    /// Makes the change only if it leads to this identifier.
+    /// Refuses the change unless it results in this identifier.
     pub fn expect(&mut self, identifier: Identifier) {
         self.expected.identifier = Some(identifier);
     }
 
-    /// Does everything, and then undoes it.
+    /// Rolls the change back after everything was checked and computed.
     pub fn dry_run(&mut self) {
         self.is_dry_run = true;
     }
 }
 
 impl Registry {
-    /// Makes a dataset exactly the listed set, in one change.
+    /// Makes a dataset hold exactly the listed set, in one change.
     ///
-    /// Costs one pass over the listing and the dataset, side by side, and what
-    /// [`Registry::change`] costs with the difference. Memory does not grow with either.
-    /// `skipped.repeated` counts ids that were listed again. With nothing to do, nothing is changed,
+    /// Costs one pass over the listing and the dataset in parallel, and the cost of
+    /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
+    /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
     /// which is not an error.
     ///
     /// # Errors

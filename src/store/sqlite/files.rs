@@ -90,7 +90,7 @@ fn unseen(path: &Path, source: io::Error) -> Error {
 /// The first bytes of every SQLite database (sqlite.org/fileformat.html § 1.3).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// How many bytes [`is_database`] looks at.
+/// The number of bytes that [`is_database`] looks at.
 pub const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 
 /// Whether a file that begins with these bytes is a database, and so perhaps a registry.

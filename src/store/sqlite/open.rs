@@ -73,9 +73,9 @@ pub fn in_memory() -> Result<Opened> {
     Ok(Opened { connection, identity })
 }
 
-/// Creates an empty registry in a temporary file without a name, in the directory for temporary
-/// files: for what does not fit into memory. It no longer exists once the connection is closed, or the
-/// process is killed.
+/// Creates an empty registry in an unnamed temporary file, in the directory for temporary files,
+/// for data that does not fit into memory. It is deleted when the connection is closed, or when the
+/// process ends.
 ///
 /// # Errors
 ///

@@ -13,19 +13,20 @@ use super::{Result, backup, connection, files, open};
 use crate::disk::{self, reserved};
 use crate::store::Error;
 
-/// Copies the registry at `copy` into a temporary file beside `target`, whatever is there.
-/// `progress` is called with the pages copied and the pages in total.
+/// Copies the registry at `copy` into a temporary file beside `target`, whether or not there is a
+/// file at `target`. `progress` is called with the number of pages copied and the total number of
+/// pages.
 ///
 /// # Errors
 ///
-/// As [`open::open`] of the copy; [`Error::Interrupted`]: `progress` returned `Break`.
+/// Those of [`open::open`] for the copy; [`Error::Interrupted`]: `progress` returned `Break`.
 pub fn prepare(
     copy: &Path,
     target: &Path,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<TemporaryRegistry> {
-    // A link goes on leading to the registry.
+    // A link is kept, and still refers to the registry.
     let target = match target.is_symlink() {
         true => files::canonical(target)?,
         false => target.to_owned(),
@@ -37,21 +38,21 @@ pub fn prepare(
     Ok(temporary)
 }
 
-/// Moves away what is at the target of a temporary file, with its `-wal` and `-shm` files, and puts
-/// the temporary file there. All connections to the temporary file are closed.
+/// Renames the file at the target of a temporary file, with its `-wal` and `-shm` files, and then
+/// renames the temporary file to the target. All connections to the temporary file must be closed.
 ///
-/// What was there goes to `TARGET.replaced-SUFFIX`, which is returned; `None` means that there was
-/// nothing. `suffix` is the time, in a form that a file name can contain.
+/// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that there was no
+/// file. `suffix` is the time, in a form that is allowed in a file name.
 ///
-/// If the target is a registry, this holds its write lock while it is moved: no change is half there.
-/// Whoever has it open finds by [`Identity::check`](super::Identity::check) that it was replaced.
-/// Between two renames the path leads nowhere; if the process is killed then, both the old
-/// registry and the copy are still there, under other names.
+/// If the target is a registry, its write lock is held while it is renamed, so no change is in
+/// progress. Processes that have it open find by [`Identity::check`](super::Identity::check) that
+/// it was replaced. Between the two renames there is no file at the target; if the process is
+/// killed at that moment, both the old registry and the copy exist under other names.
 ///
 /// # Errors
 ///
-/// [`Error::Busy`]: another process is writing to the target; [`Error::Exists`]: a file with the name
-/// `TARGET.replaced-SUFFIX` exists, or another process created a registry at the target meanwhile.
+/// [`Error::Busy`]: another process is writing to the target; [`Error::Exists`]: there is already a
+/// file `TARGET.replaced-SUFFIX`, or another process has since created a registry at the target.
 pub fn replace(
     temporary: TemporaryRegistry,
     suffix: &str,
@@ -67,10 +68,10 @@ pub fn replace(
     Ok(moved)
 }
 
-/// Opens a connection to the target that can lock it. `None` means that SQLite cannot open it, so
-/// no other process is writing to it either.
+/// Opens a connection to the target with which it can be locked. `None` means that SQLite cannot
+/// open it, so no other process is writing to it either.
 ///
-/// The schema is not checked: a newer version may be writing.
+/// The schema is not checked, since a newer version of this program may be writing.
 fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connection>> {
     let open = || {
         let connection = connection::open(target)?;
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(datasets(&moved), "NEW");
         assert_eq!(datasets(&copy), "OLD");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
-        // The name for the old file is taken now.
+        // The name for the old file is in use by now.
         assert!(matches!(restore(&copy, &target), Err(Error::Exists)));
         assert_eq!(datasets(&target), "OLD");
     }
@@ -180,7 +181,7 @@ mod tests {
         let moved = restore(&copy, &target).unwrap().unwrap();
         assert!(matches!(identity.check(), Err(Error::Replaced)));
         assert_eq!(datasets_of(&connection), "NEW,LATER");
-        // Somebody writes to the new registry, and then the old one is closed.
+        // Another process writes to the new registry, and then the old one is closed.
         let new = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
         new.connection.execute("INSERT INTO dataset (name) VALUES ('AFTER')", []).unwrap();
         drop(connection);

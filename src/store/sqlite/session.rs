@@ -58,8 +58,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Older`] and what
-    /// opening a file may return.
+    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Older`] and the
+    /// errors of opening a file.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
         Ok(Store { path: Some(path.to_owned()), ..Store::of(opened, busy_wait) })
@@ -70,7 +70,7 @@ impl Store {
         Ok(Store::of(open::in_memory()?, busy_wait))
     }
 
-    /// Creates a registry in a temporary file without a name, which is gone when it is dropped.
+    /// Creates a registry in an unnamed temporary file, which is deleted when it is dropped.
     ///
     /// # Errors
     ///
@@ -79,7 +79,8 @@ impl Store {
         Ok(Store::of(open::temporary()?, busy_wait))
     }
 
-    /// Creates a registry beside `target`, which is there once it is put in place.
+    /// Creates a registry in a temporary file beside `target`, to be put in place when it is
+    /// complete.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: there is another file at the path now.
+    /// [`Error::Replaced`]: another file has replaced the registry.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let lease = self.lease(watch)?;
         lease.connection().execute_batch("BEGIN DEFERRED")?;
@@ -148,13 +149,13 @@ impl Store {
 }
 
 impl NewFile {
-    /// Copies the registry at `copy` beside `target`, whose place the copy can then take.
-    /// `progress` is called with the pages copied and the pages in total.
+    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace
+    /// it. `progress` is called with the number of pages copied and the total number of pages.
     ///
     /// # Errors
     ///
-    /// As [`Store::open`] of the copy; [`Error::Full`]; [`Error::Interrupted`]: `progress` returned
-    /// `Break`.
+    /// Those of [`Store::open`] for the copy; [`Error::Full`]; [`Error::Interrupted`]: `progress`
+    /// returned `Break`.
     pub fn copy_of(
         copy: &Path,
         target: &Path,
@@ -180,13 +181,13 @@ impl NewFile {
         self.file.put_in_place()
     }
 
-    /// Puts the registry in its place, and moves away what is there, to `TARGET.replaced-SUFFIX`:
-    /// that path is returned. `None` means that there was nothing.
+    /// Renames the file at the target to `TARGET.replaced-SUFFIX`, and then the registry to the
+    /// target. Returns the new path of the old file. `None` means that there was no file.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another process is writing to the registry that is there; [`Error::Exists`]:
-    /// there is a file at `TARGET.replaced-SUFFIX`.
+    /// [`Error::Busy`]: another process is writing to the registry at the target;
+    /// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`.
     pub fn replace(self, store: Store, suffix: &str) -> Result<Option<PathBuf>> {
         let busy_wait = store.busy_wait;
         self.close(store)?;
@@ -200,7 +201,7 @@ impl NewFile {
         }
     }
 
-    /// The same for a file that nobody has open.
+    /// Renames the registry, to which no connection is open, to its target.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// How many datasets there are.
+    /// The number of datasets.
     pub fn count_datasets(&self) -> Result<u64> {
         const COUNT: &str = "
             SELECT count(*)

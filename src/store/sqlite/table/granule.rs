@@ -39,7 +39,7 @@ impl Snapshot {
             "granule",
             rows,
             |first: &Granule| first.granule_id.as_str() > after,
-            // Held twice at once, a finding of `verify`, it is read twice.
+            // A granule with overlapping periods, which `verify` reports, is read more than once.
             |one, next| one.granule_id <= next.granule_id,
         )
     }

@@ -2,11 +2,11 @@
 
 use crate::store::{Error, Result};
 
-/// Returns a page if its first row leads on from where the page begins, and each row precedes the
-/// next.
+/// Returns a page if its first row is after the position at which the page begins, and each row is
+/// after the previous one.
 ///
-/// In a damaged index they need not do so. Who reads on from the last key would then read the same rows
-/// without end.
+/// Rows in a damaged index may be out of order. A caller that continues after the last key could
+/// then read the same rows for ever.
 ///
 /// # Errors
 ///
