@@ -1,4 +1,4 @@
-//! Making one change, as `ingest`, `delete`, `change` and others do.
+//! Makes one change, for `ingest`, `delete`, `change` and others.
 
 use std::io::Write;
 
@@ -11,15 +11,15 @@ use super::exit::Exit;
 use super::output::{AppliedJson, Created, Outcome, write_applied, write_dry_run};
 use super::session::{Create, Session, Written};
 
-/// How one change is made.
+/// The options of one change.
 pub struct Application {
-    /// The time at which it takes effect. `None`: now.
+    /// The time at which it takes effect. `None` means now.
     pub at: Option<Timestamp>,
     /// Whether the registry and the dataset are created if they do not exist.
     pub create: bool,
-    /// Whether everything is undone again.
+    /// Whether the change is rolled back.
     pub dry_run: bool,
-    /// Why there are no changes, if there are none. `None`: because of what was skipped.
+    /// Why nothing changed, if nothing did. `None` means because granules were skipped.
     pub unchanged: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ pub fn apply(
     Ok(Exit::Done)
 }
 
-/// Warns of what the reader of a change should know about the name and the times of the dataset.
+/// Warns about the name of the dataset and the times of its changes.
 fn warn_of_time(
     session: &Session,
     asked: &DatasetName,

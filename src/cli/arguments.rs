@@ -9,7 +9,7 @@ use super::command;
 use super::exit::Exit;
 use super::session::{RunOptions, Session};
 
-/// The display order of the options that every command takes: after its own.
+/// The display order of the options that every command takes, which is after its own.
 const LAST: usize = 1_000;
 
 /// Register the granules of an archive's datasets, and identify the exact set held at any time
@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(short, long, global = true, display_order = LAST)]
     pub quiet: bool,
 
-    /// Print on stderr what the work was, and how long it took
+    /// Print on stderr how much work was done, and how long it took
     #[arg(short, long, global = true, display_order = LAST)]
     pub verbose: bool,
 
@@ -97,7 +97,7 @@ pub enum Command {
 }
 
 impl Arguments {
-    /// What of the arguments concerns every command, and the command.
+    /// Separates the options that every command takes from the command.
     pub fn split(self) -> (RunOptions, Command) {
         let Arguments { registry, json, quiet, verbose, by, command } = self;
         (RunOptions { registry, json, quiet, verbose, by }, command)

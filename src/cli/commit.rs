@@ -1,7 +1,7 @@
 //! What a command has committed, which an error of writing its output must not hide.
 
-/// Something that remains if the output of a command is lost. The command must not be repeated as if
-/// it had failed.
+/// Something that was committed and remains even if the output of the command is lost. The command
+/// must not be repeated as if it had failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
     /// Changes in the history of a dataset.
@@ -10,7 +10,7 @@ pub enum Commit {
     Record,
     /// A subset that was cited for the first time.
     Subset,
-    /// Payment ids: issued, or taken from an older scheme.
+    /// Payment ids that were issued, or taken over from an older scheme.
     PaymentIds,
     /// A backup file.
     Backup,
@@ -46,7 +46,7 @@ impl Commit {
             }
             Commit::Backup => "do not repeat the command: the backup is complete and verified",
             Commit::Restored => {
-                "do not repeat the command: the copy is verified, and in the place of the registry"
+                "do not repeat the command: the copy is verified, and has replaced the registry"
             }
         }
     }

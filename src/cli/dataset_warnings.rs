@@ -1,5 +1,5 @@
-//! What a reader of a dataset should know: its name was changed, it was withdrawn, or its last change
-//! is in the future.
+//! Warnings for a reader of a dataset: that it was renamed or withdrawn, or that its last change is
+//! in the future.
 
 use accession::{
     DatasetName, Error, Instance, Listed, Moment, Selection, Snapshot, Timestamp, Withdrawal,

@@ -1,4 +1,4 @@
-//! Exit statuses, with the meanings that `diff` gives them.
+//! Exit statuses, with the same meanings as those of `diff`.
 
 use std::process::ExitCode;
 

@@ -1,10 +1,11 @@
-//! What to type next after an error of the library, which itself knows nothing of a command line.
+//! Suggests what to type after an error of the library, which itself does not know the command
+//! line.
 
 use accession::input::{self, InputErrorKind};
 use accession::minting::payment::PaymentError;
 use accession::{ChangeError, Error, TimestampError, mirror};
 
-/// Returns what to do about an error; `None` if the message says everything.
+/// Returns what to do about an error. `None` means that the message is sufficient.
 pub fn of(error: &Error) -> Option<String> {
     let hint = match error {
         Error::Change(refusal) => of_refusal(refusal)?,
@@ -67,7 +68,7 @@ fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {
         }
         ChangeError::Both { .. } => "make two changes, one after the other",
         ChangeError::NotAsExpected { .. } => {
-            "nothing was changed; either somebody else changed the dataset, or the input is wrong"
+            "nothing was changed; either another process changed the dataset, or the input is wrong"
         }
         ChangeError::EmptyListing { .. } => {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"
@@ -107,7 +108,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "not-a-registry" => "name another file with --registry",
         "newer" => "use the version of accession that wrote the file, or a newer one",
-        "replaced" => "nothing was changed; see where the registry is now, and try again",
+        "replaced" => "nothing was changed; find out where the registry is now, and try again",
         "path-too-long" => "use a shorter path, or work in another directory",
         "reserved-name" => "name another file",
         "temporary" => "nothing was changed; set TMPDIR to a directory with enough space",

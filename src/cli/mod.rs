@@ -7,10 +7,10 @@
 //! - `exit`, `usage`, `warning`, `commit`, `user`: values
 //! - [`output`]: tables, JSON, messages, progress
 //! - `hint`, `report`: errors
-//! - `session`: one run: its registry, its clock, its output
+//! - `session`: one run of the program, with its registry, clock and output
 //! - [`reading`]: the files that a command names
-//! - `dataset_warnings`: what a reader of a dataset should know
-//! - `apply`, `uniquify`: steps that several commands have in common
+//! - `dataset_warnings`: warnings for a reader of a dataset
+//! - `apply`, `uniquify`: steps that several commands share
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, one file each
 //! - `arguments`: all arguments of the program

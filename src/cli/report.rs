@@ -1,4 +1,4 @@
-//! Errors as a person or a script reads them: printed in one place.
+//! Prints errors for people and for scripts, all in one place.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::output::{Failure, Label, is_interpreted, json, one_line, write_messag
 use super::reading::PagesMissing;
 use super::usage::UsageError;
 
-/// An error as `--json` prints it. What is `None` is omitted.
+/// An error as `--json` prints it. Fields that are `None` are omitted.
 #[derive(Default, Serialize)]
 struct Report {
     kind: &'static str,
@@ -28,7 +28,7 @@ struct Report {
     granule: Option<String>,
 }
 
-/// The object that a report is printed in.
+/// The object in which a report is printed.
 #[derive(Serialize)]
 struct Envelope<'a> {
     error: &'a Report,
@@ -36,7 +36,7 @@ struct Envelope<'a> {
 
 /// Reports why a command failed.
 pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
-    // The whole chain of causes on one line. Each says only its own part.
+    // The whole chain of causes on one line. Each error states only its own part.
     let message = format!("{error:#}");
     let report = if let Some(error) = error.downcast_ref::<Error>() {
         of_registry(error, message)
@@ -82,8 +82,8 @@ fn of_input(error: &input::Error, message: String) -> Report {
 
 /// Reports that the output of a command is incomplete, and what the command had committed before.
 ///
-/// If nothing was committed, a reader that closed its pipe gets no message, because it has what it
-/// wanted. The exit status still says that the output is not complete.
+/// If nothing was committed and the reader closed its pipe, no message is printed, because the
+/// reader has what it wanted. The exit status still reports that the output is incomplete.
 pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: bool) -> Exit {
     let (message, hint) = match committed {
         Some(commit) => (
@@ -100,7 +100,7 @@ pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: 
     Exit::Trouble
 }
 
-/// Reports what clap says about the arguments; `--help` and `--version` come this way too.
+/// Reports what clap says about the arguments, which includes `--help` and `--version`.
 pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
         let text = error.render().to_string();
@@ -118,7 +118,7 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     Exit::Trouble
 }
 
-/// Returns whether an argument contains nothing that a terminal would interpret.
+/// Whether an argument contains nothing that a terminal would interpret.
 pub fn is_plain(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| !text.contains(is_interpreted))
 }
@@ -145,7 +145,7 @@ impl Report {
     }
 }
 
-/// The file and line that an error is about.
+/// The file and line that an error concerns.
 fn location_of(error: &Error) -> Option<(String, u64)> {
     let location = match error {
         Error::NotHeldThen { location, .. } => location,
@@ -172,7 +172,7 @@ fn line_of(location: Option<&SourceLocation>) -> Option<(String, u64)> {
     }
 }
 
-/// The granule that an error is about.
+/// The granule that an error concerns.
 fn granule_of(error: &Error) -> Option<&GranuleId> {
     match error {
         Error::NotHeldThen { granule_id, .. } => Some(granule_id),

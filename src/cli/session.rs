@@ -27,7 +27,7 @@ pub struct Session {
     committed: Option<Commit>,
 }
 
-/// What every command takes.
+/// The options that every command takes.
 #[derive(Debug, Default)]
 pub struct RunOptions {
     /// The registry file.
@@ -38,15 +38,15 @@ pub struct RunOptions {
     pub quiet: bool,
     /// Whether the work that was done is reported.
     pub verbose: bool,
-    /// Who makes changes. `None` or empty: the user of the system.
+    /// Who makes changes. `None` or an empty string means the user of the system.
     pub by: Option<String>,
 }
 
-/// What [`Session::write`] did.
+/// The result of [`Session::write`].
 pub struct Written<T> {
-    /// What the command prints.
+    /// The value that the command prints.
     pub result: T,
-    /// What was committed. If that is `None`, a registry that was created for it is not kept.
+    /// What was committed. `None` means that a registry that was created for the work is not kept.
     pub committed: Option<Commit>,
 }
 
@@ -60,12 +60,12 @@ impl Session {
         self.options.json
     }
 
-    /// Whether confirmations are omitted: what a command prints only to say that it was done.
+    /// Whether confirmations are omitted, which are printed only to report success.
     pub fn is_quiet(&self) -> bool {
         self.options.quiet
     }
 
-    /// Reports on stderr what the work was, if `--verbose` asks for it.
+    /// Prints on stderr the work that was done, if `--verbose` is given.
     pub fn report_work(&self, work: &Work) {
         if !self.options.verbose {
             return;
@@ -104,9 +104,9 @@ impl Session {
         })
     }
 
-    /// The stamp of a change at a time (`None`: now), by this session's clock and user.
+    /// The stamp of a change at a time (`None` means now), with this session's clock and user.
     pub fn stamp(&self, at: Option<Timestamp>) -> Result<Stamp<'_>> {
-        // Checked once here, so that the clock that is read later can be trusted to be readable.
+        // The clock is checked once here, so that later readings can be trusted to succeed.
         let now = self.now()?;
         Ok(Stamp::new(at, move || self.now().unwrap_or(now)).recorded_by(self.by()))
     }
@@ -122,7 +122,7 @@ impl Session {
     pub fn open(&self, access: Access) -> Result<Registry> {
         let registry =
             Registry::open(&self.options.registry, access).map_err(|error| match error {
-                // A relative path may be wrong because the directory is.
+                // A relative path may be wrong because the current directory is.
                 Error::Store { source, .. } if source.kind() == "registry-missing" => {
                     Error::Store { path: self.registry_path(), source }
                 }
@@ -138,16 +138,18 @@ impl Session {
         path_now.unwrap_or_else(|_| path.clone())
     }
 
-    /// The path of the registry that [`Session::write`] would create; `None` if it would not.
+    /// The path of the registry that [`Session::write`] would create. `None` means that it would
+    /// not create one.
     pub fn new_registry(&self, create: Create) -> Option<&Path> {
         (create != Create::Never && !self.options.registry.exists())
             .then_some(&self.options.registry)
     }
 
-    /// Does `work` on the registry. If the registry is missing and `create` says so, it is created;
-    /// it appears only when the work has succeeded and has changed something.
+    /// Runs `work` on the registry. If the registry does not exist and `create` allows it, it is
+    /// created, but it exists at its path only after the work has succeeded and has changed
+    /// something.
     ///
-    /// `work` is done twice if another process creates the registry at the same time.
+    /// `work` is run twice if another process creates the registry at the same time.
     pub fn write<T>(
         &mut self,
         create: Create,
@@ -168,7 +170,7 @@ impl Session {
         if create == Create::Never || self.options.registry.exists() {
             return work(&self.open(Access::Write)?, self);
         }
-        // Another process may create it meanwhile: what it then contains lacks our work.
+        // If another process has created it since, the result of our work is not in it.
         let is_there = |kind: &str| kind == "registry-exists";
         let new = match Registry::prepare(&self.options.registry) {
             Err(error) if is_there(error.kind()) => {
@@ -187,17 +189,17 @@ impl Session {
         }
     }
 
-    /// Remembers that something was committed, for the case that the output cannot be written.
+    /// Records that something was committed, in case the output cannot be written.
     pub fn note_commit(&mut self, commit: Commit) {
         self.committed = Some(commit);
     }
 
-    /// What was committed so far.
+    /// What has been committed so far.
     pub fn committed(&self) -> Option<Commit> {
         self.committed
     }
 
-    /// Prints a warning on stderr: the command succeeds, but a person should know something.
+    /// Prints a warning on stderr. The command still succeeds.
     pub fn warn(&self, kind: WarningKind, message: &str) {
         if !self.is_json() {
             return write_message(Label::Warning, message);
@@ -271,7 +273,7 @@ impl Session {
         Ok(self.out.flush()?)
     }
 
-    /// Why the output is incomplete; `None` if everything was written so far.
+    /// Why the output is incomplete. `None` means that everything was written so far.
     pub fn output_failure(&self) -> Option<&Failure> {
         self.out.failure()
     }
@@ -282,14 +284,14 @@ impl Session {
 pub enum Create {
     /// A missing registry is an error.
     Never,
-    /// It is created.
+    /// A missing registry is created.
     IfMissing,
-    /// It is created for a dry run, and removed afterwards.
+    /// A missing registry is created for a dry run, and then removed.
     Rehearse,
 }
 
 impl Create {
-    /// What `--create` and `--dry-run` mean together.
+    /// The combined meaning of `--create` and `--dry-run`.
     pub fn when(create: bool, dry_run: bool) -> Self {
         match (create, dry_run) {
             (false, _) => Create::Never,

@@ -1,12 +1,12 @@
 //! Incorrect usage that clap cannot detect.
 
-/// An error in the arguments, or in what they name, that only the command can detect.
+/// An error in the arguments, or in the files that they name, that only the command can detect.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct UsageError {
     /// What is wrong.
     message: String,
-    /// What to type instead; `None` if the message says it all.
+    /// What to type instead. `None` means that the message is sufficient.
     hint: Option<String>,
 }
 

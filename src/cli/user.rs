@@ -1,12 +1,12 @@
-//! Who runs the program.
+//! The user who runs the program.
 
-/// The user name of the system: that of the environment, else the number of the user.
+/// The user name from the environment, or otherwise the number of the user.
 pub fn system_user() -> Option<String> {
     let named = ["LOGNAME", "USER", "USERNAME"].into_iter().find_map(variable);
     named.or_else(user_number)
 }
 
-/// A variable of the environment that has a value.
+/// The value of an environment variable, if it is not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -2,7 +2,7 @@
 
 use accession::input::InputWarningKind;
 
-/// What a warning is about. Its name is the `kind` of `{"warning":{"kind","message"}}`.
+/// The kind of a warning. Its name is the `kind` in `{"warning":{"kind","message"}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarningKind {
     /// The citation lacks fields that its format requires.
@@ -33,22 +33,22 @@ pub enum WarningKind {
     PagesMissing,
     /// Most lines contain a separator: the file may be a table.
     Separators,
-    /// The selection selects everything, so the whole is cited.
+    /// The criteria select every granule, so the whole set is cited.
     SelectsAll,
     /// Some granules of the change were skipped.
     Skipped,
-    /// The change took effect before now, in a dataset that existed: citations made since then name the
-    /// set before it.
+    /// The change took effect in the past, in a dataset that had a history: citations made since
+    /// that time name the set before it.
     BackDated,
     /// A dataset was named by a former name.
     FormerName,
     /// The last change of the dataset is in the future.
     LastChangeInFuture,
-    /// A creator is recorded as an organisation and looks like a person.
+    /// A creator is recorded as an organisation but looks like a person.
     LikelyPerson,
     /// An import has so many distinct times that a change for each is slow.
     ManyTimes,
-    /// Events of a day that is not over were left out.
+    /// Events of a day that is not complete were left out.
     DayNotOver,
     /// Granules were ingested and deleted within one day, and cancel out.
     CancelledOut,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_name_of_its_own() {
+    fn every_kind_has_its_own_name() {
         let names: Vec<&str> = WarningKind::ALL.iter().map(|kind| kind.name()).collect();
         assert!(names.is_sorted_by(|left, right| left < right), "{names:?}");
         for name in names {

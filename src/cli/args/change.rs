@@ -1,10 +1,10 @@
-//! What `ingest`, `delete` and `change` take.
+//! The arguments of `ingest`, `delete` and `change`.
 
 use accession::{Change, Moment};
 
 use crate::cli::apply::Application;
 
-/// When a change took effect, and how it is made.
+/// The time of a change, and its options.
 #[derive(clap::Args)]
 pub struct ChangeArgs {
     /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day
@@ -12,7 +12,7 @@ pub struct ChangeArgs {
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// A note to keep with the change
+    /// A note to store with the change
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
@@ -22,7 +22,7 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// A change of nothing yet, with its note.
+    /// An empty change, with its note.
     pub fn change(&self) -> Change {
         let mut change = Change::new();
         change.note(self.note.clone());
@@ -32,7 +32,7 @@ impl ChangeArgs {
         change
     }
 
-    /// How the change is made.
+    /// The options of the change.
     pub fn application(&self, create: bool) -> Application {
         Application {
             at: self.at.map(Moment::of_change),

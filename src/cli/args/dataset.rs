@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::cli::usage::UsageError;
 
-/// Takes the name of a dataset that exists: one that an older version permitted, too.
+/// Parses the name of an existing dataset, which may be one that only older versions permitted.
 pub fn stored_name(text: &str) -> Result<DatasetName, DatasetNameError> {
     DatasetName::from_stored(text)
 }
@@ -19,7 +19,7 @@ pub fn refuse_older_name(name: &DatasetName) -> Result<()> {
     match name.as_str().parse::<DatasetName>() {
         Ok(_) => Ok(()),
         Err(refused) => Err(UsageError::new(refused.to_string())
-            .with_hint("name a new dataset otherwise; without --create, older names are found")
+            .with_hint("choose another name; an existing dataset is found by it without --create")
             .into()),
     }
 }

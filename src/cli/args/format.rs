@@ -1,4 +1,4 @@
-//! How files are read.
+//! The format and the columns of input files.
 
 use std::iter;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub struct FormatArgs {
     column: Option<String>,
 }
 
-/// A format, or `None` for `auto`.
+/// A format. `None` means `auto`.
 #[derive(Debug, Clone, Copy, Default)]
 struct TypedFormat(Option<InputFormat>);
 

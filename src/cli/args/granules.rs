@@ -1,4 +1,4 @@
-//! The granules that a command is about.
+//! The granules that a command reads.
 
 use accession::{Entry, GranuleId, SourceLocation, quoted};
 use anyhow::Result;
@@ -24,12 +24,12 @@ pub struct GranuleArgs {
 }
 
 impl GranuleArgs {
-    /// Passes every entry that is named to `take`, arguments first.
+    /// Passes every entry to `take`, those from arguments first.
     ///
     /// # Errors
     ///
-    /// No granule or file is named; an argument is not a granule id; a file cannot be read; what
-    /// `take` returned.
+    /// No granule or file is named; an argument is not a granule id; a file cannot be read; or an
+    /// error of `take`.
     pub fn each_entry(
         &self,
         session: &Session,
@@ -38,7 +38,8 @@ impl GranuleArgs {
         self.each_entry_of_pages(MissingPages::Warn, session, take)
     }
 
-    /// As [`GranuleArgs::each_entry`], where the files must perhaps be all pages of a search result.
+    /// The same as [`GranuleArgs::each_entry`], for files that may have to be all pages of a search
+    /// result.
     pub fn each_entry_of_pages(
         &self,
         missing: MissingPages,

@@ -1,16 +1,16 @@
-//! An identifier in one of the ways in which people write it.
+//! An identifier in one of the usual notations.
 
 use std::str::FromStr;
 
 use accession::Identifier;
 use accession::citation::recognise::{Stated, find};
 
-/// An identifier as it is typed: with or without `DI:`, with a space after that, in any case; or a
-/// citation or an address that contains it.
+/// An identifier as it is typed: with or without `DI:`, with or without a space after that, in any
+/// case; or a citation or an address that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypedIdentifier(pub Identifier);
 
-/// Why a string does not name one identifier.
+/// Why a string does not contain exactly one identifier.
 #[derive(Debug, thiserror::Error)]
 pub enum TypedIdentifierError {
     #[error(

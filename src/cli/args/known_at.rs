@@ -1,4 +1,4 @@
-//! What the registry knew at a time.
+//! An earlier state of the registry.
 
 use accession::{Moment, Selection, Snapshot};
 use anyhow::Result;
@@ -7,17 +7,17 @@ use super::time::refuse_future;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
-/// The time of which the registry's knowledge is asked for.
+/// The time as of which the registry is read.
 #[derive(Default, clap::Args)]
 pub struct KnownAtArgs {
-    /// Answer as the registry would have then, without the changes that were recorded later: RFC
-    /// 3339, or a date, which means the end of that day
+    /// Use only the changes that were recorded by this time: RFC 3339, or a date, which means the
+    /// end of that day
     #[arg(long, value_name = "T")]
     known_at: Option<Moment>,
 }
 
 impl KnownAtArgs {
-    /// Refuses the option for a set that is the same whatever is known.
+    /// Refuses the option for a set that does not depend on the state of the registry.
     ///
     /// # Errors
     ///
@@ -32,7 +32,7 @@ impl KnownAtArgs {
         }
     }
 
-    /// The snapshot as the registry stood then.
+    /// Restricts the snapshot to the state of the registry at that time.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Arguments that several commands take. Each type turns what was typed into what is meant.
+//! Arguments that several commands take. Each type converts what was typed into what it means.
 
 mod change;
 mod dataset;

@@ -17,7 +17,7 @@ use crate::cli::usage::UsageError;
 pub struct TypedSet(Selection);
 
 impl TypedSet {
-    /// The set that is meant.
+    /// The set to which it refers.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl FromStr for TypedSet {
     }
 }
 
-/// A set, whose time or identifier can be an option of its own.
+/// A set whose time or identifier can be given by an option.
 #[derive(clap::Args)]
 pub struct SetArgs {
     /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
@@ -84,7 +84,7 @@ pub struct SetArgs {
 }
 
 impl SetArgs {
-    /// The dataset, if nothing but a dataset was named.
+    /// The dataset, if only a dataset was named.
     pub fn dataset_only(&self) -> Option<&DatasetName> {
         match (&self.set.0, self.at, &self.identifier) {
             (Selection::Dataset { name, at: None }, None, None) => Some(name),
@@ -92,7 +92,7 @@ impl SetArgs {
         }
     }
 
-    /// The time that was typed. `None`: none was, or the set is an identifier.
+    /// The time that was typed. `None` means that none was, or that the set is an identifier.
     pub fn typed_at(&self) -> Option<Moment> {
         match &self.set.0 {
             Selection::Dataset { at, .. } => at.or(self.at),
@@ -100,11 +100,11 @@ impl SetArgs {
         }
     }
 
-    /// The set that is meant.
+    /// The set to which it refers.
     ///
     /// # Errors
     ///
-    /// The time is after `now`, or what the set itself names is named again by an option.
+    /// The time is after `now`, or an option repeats a part of the set.
     pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
         let SetArgs { set, at, identifier } = self;
         match (set.0, at, identifier) {
@@ -114,15 +114,15 @@ impl SetArgs {
                 Ok(Selection::Identifier { identifier, dataset: Some(name) })
             }
             _ => Err(UsageError::new(
-                "the set has a time or an identifier already: --at and --identifier take a dataset",
+                "the set already has a time or an identifier: --at and --identifier need a dataset",
             )
             .into()),
         }
     }
 }
 
-/// The set that `DATASET [--at T]` means: without a time the one in force now, even if the last change
-/// of the dataset is in the future.
+/// The set of `DATASET [--at T]`. Without a time, it is the one in force now, even if the last
+/// change of the dataset is in the future.
 ///
 /// # Errors
 ///

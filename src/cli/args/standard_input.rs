@@ -6,14 +6,14 @@ use crate::cli::reading::{CitationText, InputFile};
 
 /// Returns how many arguments of a command name standard input.
 ///
-/// It counts them by their types, so that no command can forget to.
+/// The arguments are counted by their types, so that no command can forget to do so.
 pub fn standard_input_uses(matches: &ArgMatches) -> usize {
     let here: usize = matches.ids().map(|id| uses_of(matches, id.as_str())).sum();
     let below = matches.subcommand().map_or(0, |(_, matches)| standard_input_uses(matches));
     here + below
 }
 
-/// How many values of one argument are standard input; none, if they are of other types.
+/// How many values of one argument are standard input. 0 if they have another type.
 fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     if let Ok(Some(files)) = matches.try_get_many::<InputFile>(id) {
         return files.filter(|file| **file == InputFile::StandardInput).count();

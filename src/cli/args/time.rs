@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::cli::usage::UsageError;
 
-/// Refuses a time after `now`: what will be in force then is not known.
+/// Refuses a time after `now`, since the set in force then is not known.
 pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
     if at.first_instant() > now {
         let message = format!("{at} is in the future: now it is {now}");

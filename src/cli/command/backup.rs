@@ -11,9 +11,9 @@ use crate::cli::session::Session;
 
 /// Copy the registry to a file, while others use it, and verify the copy
 ///
-/// The copy is the registry at one moment. The file appears only when it is complete and every
-/// identifier in it has been recomputed. A backup is a registry like any other; `accession restore`
-/// puts it in the place of a lost one.
+/// The copy contains the registry as of one moment. The file appears only when it is complete and
+/// every identifier in it has been recomputed. A backup is an ordinary registry; `accession
+/// restore` replaces a lost or damaged registry with it.
 ///
 /// Example:
 ///   accession backup /backup/accession-$(date +%F).db

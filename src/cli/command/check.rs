@@ -12,12 +12,12 @@ use crate::cli::reading::CitationText;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
-/// Check citations, in any form in which people paste them
+/// Check citations, in any form that people paste
 ///
-/// Recognises tuples, sentences, BibTeX, RIS and JSON, one or several in a text. Prints for each
-/// whether its identifier is known to this registry, whether its date agrees, and which citations
-/// are of the same granules. The exit status is 1 if an identifier is unknown or something
-/// disagrees.
+/// Recognises tuples, sentences, BibTeX, RIS and JSON, and several citations in one text. Prints
+/// for each one whether its identifier is known to this registry and whether its date agrees, and
+/// which citations have the same granules. The exit status is 1 if an identifier is unknown or
+/// something disagrees.
 ///
 /// Examples:
 ///   accession check '{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }'
@@ -30,10 +30,10 @@ pub struct Args {
     citations: Vec<CitationText>,
 }
 
-/// A bound on standard input, longer than any list of references.
+/// A limit for standard input, longer than any list of references.
 const MAX_BYTES: u64 = 64 * 1_024 * 1_024;
 
-/// How many intervals are printed as text for a citation: one set can be held by many datasets.
+/// How many intervals are printed as text for a citation, since many datasets can hold one set.
 const MAX_INTERVALS: usize = 20;
 
 impl Args {
@@ -41,8 +41,8 @@ impl Args {
         let pasted = self.find()?;
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
-        // The verdicts are written to a temporary file first: they are all of one snapshot, and while
-        // that is open, nobody must wait for a terminal or a pipe.
+        // The verdicts are written to a temporary file first. All of them are from one snapshot,
+        // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
         let checked = check(&registry, &pasted, now, |verdict| {
             if session.is_json() {
@@ -113,7 +113,7 @@ fn decoded(bytes: &[u8]) -> String {
     }
 }
 
-/// Writes which citations are of the same granules.
+/// Writes which citations have the same granules.
 fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
     for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
         let numbers: Vec<String> = set.citations.iter().map(ToString::to_string).collect();

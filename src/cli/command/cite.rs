@@ -20,9 +20,9 @@ use crate::cli::warning::WarningKind;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///
-/// A subset is saved in the registry, so that its identifier can always be resolved. Citing the same
-/// granules by the same selection again gives the same identifier. Fields that the record of the
-/// dataset lacks are named in a warning.
+/// A subset is saved in the registry, so that its identifier can always be resolved. Citing the
+/// same granules again by the same selection gives the same identifier. A warning names the fields
+/// that the record of the dataset lacks.
 ///
 /// Examples:
 ///   accession cite US.FOOL2.002 --at 2001-01-05
@@ -119,7 +119,7 @@ impl Args {
     }
 }
 
-/// Cites a subset, and saves it where the registry can be written.
+/// Cites a subset, and saves it if the registry can be written.
 fn cite_subset(
     session: &mut Session,
     dataset: &DatasetName,
@@ -150,7 +150,7 @@ fn cite_subset(
         session.warn(
             WarningKind::SelectsAll,
             &format!(
-                "the selection is all that {dataset} held: the whole is cited, and no subset is saved"
+                "the selection is all that {dataset} held: the whole set is cited, and no subset is saved"
             ),
         );
     }
@@ -162,7 +162,8 @@ fn is_not_writable(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| matches!(error.kind(), "read-only" | "cannot-open"))
 }
 
-/// A date cites what was in force at the end of that day; other identifiers of the day are named.
+/// A date cites the set in force at the end of that day. A warning names the other identifiers of
+/// the day.
 fn warn_of_others(session: &Session, at: Option<Moment>, cited: &Cited) {
     let Some(at) = at else { return };
     for other in &cited.others {

@@ -43,12 +43,12 @@ pub struct Args {
     #[arg(long, conflicts_with = "limit")]
     summary: bool,
 
-    /// List at most so many granules of each side [default: 20; with --json: all]
+    /// List at most this many granules of each side [default: 20; with --json: all]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
 
-/// Granules of each side that are listed without `--limit`, in text.
+/// How many granules of each side are listed as text without `--limit`.
 const MAX_LISTED: u64 = 20;
 
 const COLUMNS: [Column; 4] = [
@@ -156,8 +156,8 @@ fn side_of_set(side: &str, set: &Set) -> (Compared, Cells) {
     (Compared::Set(Box::new(set.instance().clone())), cells)
 }
 
-/// What a comparison found. The granules are kept until the counts, which are printed first, are
-/// known.
+/// The result of a comparison. The granules are kept in temporary files until the counts, which are
+/// printed first, are known.
 #[derive(Default)]
 struct Report {
     /// How many granules of each side are listed.

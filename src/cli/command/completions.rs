@@ -20,7 +20,7 @@ pub struct Args {
 impl Args {
     /// `program` is the program with all its commands.
     pub fn run(self, session: &mut Session, mut program: clap::Command) -> Result<Exit> {
-        // `generate` panics where it cannot write.
+        // `generate` panics if it cannot write.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut program, "accession", &mut script);
         session.out().write_all(&script)?;

@@ -43,8 +43,8 @@ impl Args {
     }
 }
 
-/// Prints the manifest. It is written to a temporary file first: while the registry is read, nobody
-/// must wait for a terminal or a pipe.
+/// Prints the manifest. It is written to a temporary file first: while the registry is read, the
+/// command must not wait for a terminal or a pipe.
 fn print(registry: &Registry, dataset: &DatasetName, session: &mut Session) -> Result<()> {
     let mut spool = BufWriter::new(scratch::file()?);
     manifest::write(registry, dataset, &mut spool)?;
@@ -54,11 +54,11 @@ fn print(registry: &Registry, dataset: &DatasetName, session: &mut Session) -> R
     Ok(())
 }
 
-/// Writes the manifest to what `path` names: a file that appears when it is complete, or a pipe.
+/// Writes the manifest to the file at `path`, which appears when it is complete, or to a pipe.
 fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
     // The cause becomes part of the message: a broken pipe is an error here, while a reader of
-    // stdout may leave when it has seen enough.
+    // stdout may end when it has read enough.
     let cannot_because = |source: io::Error| anyhow!("{}: {source}", cannot());
     let write_to = |file: &File| -> Result<()> {
         let mut out = BufWriter::new(file);
@@ -95,24 +95,24 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
         .into())
 }
 
-/// The dataset whose manifest a file is. `None` if it is not a manifest that can be read, or does not
-/// exist.
+/// The dataset of the manifest in a file. `None` means that the file does not exist, or is not a
+/// readable manifest.
 fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
     let name = path.to_string_lossy();
     let file = io::BufReader::new(File::open(path).ok()?);
     Some(manifest::Reader::open(file, &name).ok()?.dataset().name.clone())
 }
 
-/// What the path of the output names.
+/// What exists at the path of the output.
 enum Target {
-    /// A file that does not exist yet, or a manifest that is replaced.
+    /// Nothing yet, or a manifest that is replaced.
     File(PathBuf),
     /// A pipe or a device.
     Stream(File),
 }
 
 /// Decides how the output is written. Only a manifest may be overwritten: a typing error must not
-/// cost the registry, which is often in the same directory.
+/// destroy the registry, which is often in the same directory.
 fn target(path: &Path) -> Result<Target> {
     reserved::check(path)?;
     let name = path.to_string_lossy();

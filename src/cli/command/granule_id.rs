@@ -19,7 +19,7 @@ pub enum Command {
     Risk(Risk),
 }
 
-/// Print a unique granule id for each producer id, one a line
+/// Print a unique granule id for each producer id, one per line
 ///
 /// A unique id is the producer id, an underscore, and the beginning of a hash of the collection.
 /// With --timestamp the time is hashed too, so that every call makes different ids.
@@ -67,7 +67,7 @@ pub struct Explain {
 
 /// Show how likely it is that two ingests of one producer id get the same unique id
 ///
-/// This is the birthday bound, computed with the 63 symbols that a suffix can have, and with the 64
+/// This is the birthday bound, computed for the 63 symbols that a suffix can have and for the 64
 /// that the documentation of Cumulus assumes.
 ///
 /// Example:
@@ -79,7 +79,7 @@ pub struct Risk {
     #[arg(long, value_name = "N")]
     ingests: u64,
 
-    /// The number of hash characters [default: a table of all]
+    /// The number of hash characters [default: print a table of all lengths]
     #[arg(long, value_name = "N")]
     hash_length: Option<HashLength>,
 }

@@ -39,15 +39,15 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     after: Option<GranuleId>,
 
-    /// At most so many granules
+    /// List at most this many granules
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print only how many there are
+    /// Print only the number of granules
     #[arg(long)]
     count: bool,
 
-    /// A producer id
+    /// List the periods of the granules with this producer id
     #[arg(
         long,
         value_name = "ID",
@@ -69,7 +69,7 @@ impl Args {
             };
             return list_of_producer(session, dataset, producer);
         }
-        // The time that was typed: one that is filled in needs no word about its day.
+        // The time that was typed. If the user typed none, no warning about its day is needed.
         let at = self.set.typed_at();
         let selection = self.set.into_selection(session.now()?)?;
         self.known_at.refuse_for_identifier(&selection)?;

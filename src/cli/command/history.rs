@@ -32,11 +32,11 @@ pub struct Args {
     #[arg(long, value_name = "T")]
     until: Option<Moment>,
 
-    /// At most so many changes
+    /// List at most this many changes
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// The newest change first
+    /// List the newest change first
     #[arg(long)]
     reverse: bool,
 

@@ -13,8 +13,8 @@ use crate::cli::warning::WarningKind;
 
 /// Compute the identifier of a list of granules, without a registry
 ///
-/// The list is in any order; an id that is repeated counts once. With --expect, the exit status is 1
-/// if the identifier is another.
+/// The list can be in any order; an id that is repeated counts once. With --expect, the exit status
+/// is 1 if the identifier is a different one.
 ///
 /// Examples:
 ///   ls | accession identify - --expect DI:763122197bfb3ffbf0da14adbfb1b13b
@@ -29,7 +29,7 @@ pub struct Args {
     #[command(flatten)]
     format: FormatArgs,
 
-    /// The identifier that the list should have
+    /// The identifier that is expected
     #[arg(long, value_name = "DI")]
     expect: Option<TypedIdentifier>,
 }

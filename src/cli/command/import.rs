@@ -46,16 +46,16 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     deleted: Option<String>,
 
-    /// Make one change of the events of each UTC day, stamped at its last microsecond. Days that are
-    /// not over are left out, and so is what was ingested and deleted within one day
+    /// Make one change of the events of each UTC day, stamped at its last microsecond. Days that
+    /// are not over are left out, and so are granules that were ingested and deleted within one day
     #[arg(long, value_name = "PERIOD")]
     every: Option<Period>,
 
-    /// Also take the rows that are dated today without a time, though the day is not over
+    /// Also import the rows that are dated today without a time, although the day is not over
     #[arg(long, conflicts_with = "every")]
     include_today: bool,
 
-    /// Take a search result that lacks some of its pages
+    /// Accept a search result with missing pages
     #[arg(long)]
     partial: bool,
 
@@ -68,14 +68,15 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// The period whose events become one change.
+/// The period whose events are combined into one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Period {
     /// A day in UTC
     Day,
 }
 
-/// More distinct times than this are worth a hint: an import costs granules times distinct times.
+/// More distinct times than this cause a warning: the cost of an import is proportional to granules
+/// times distinct times.
 const MANY_TIMES: u64 = 3_000;
 
 impl Args {
@@ -99,7 +100,7 @@ impl Args {
             session.warn(
                 WarningKind::ManyTimes,
                 &format!(
-                    "the file has {times} distinct times, and each becomes a change: --every day makes one change a day, which is faster"
+                    "the file has {times} distinct times, and each becomes a change: --every day makes one change per day, which is faster"
                 ),
             );
         }
@@ -142,13 +143,14 @@ impl Args {
         }
     }
 
-    /// Warns of events that did not become a change, and of the name and the times of the dataset.
+    /// Warns about events that did not become part of a change, and about the name and the times of
+    /// the dataset.
     fn warn_of(&self, session: &Session, undated: u64, imported: &Imported) -> Result<()> {
         let now = session.now()?;
         let left_out = undated + imported.left_out;
         if left_out > 0 {
             let way_out =
-                if self.every.is_some() { "" } else { ", or take them with --include-today" };
+                if self.every.is_some() { "" } else { ", or import them with --include-today" };
             session.warn(
                 WarningKind::DayNotOver,
                 &format!(

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long)]
     create: bool,
 
-    /// Take a search result that lacks some of its pages
+    /// Accept a search result with missing pages
     #[arg(long)]
     partial: bool,
 }

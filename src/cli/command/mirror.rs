@@ -42,12 +42,12 @@ pub struct Compare {
     all: bool,
 }
 
-/// Make a mirror hold what its primary holds, in one change
+/// Make a mirror hold the same granules as its primary, in one change
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
-/// that the mirror is now identical to it. A mirror that is ahead or diverged is not changed, unless
-/// --reset is given, and the exit status is 1: the manifest may be an older one, or another
-/// dataset's.
+/// that the mirror is now identical to it. A mirror that is ahead or diverged is not changed,
+/// unless --reset is given, and the exit status is 1: the manifest may be an older one, or that of
+/// another dataset.
 ///
 /// Example:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
@@ -62,7 +62,7 @@ pub struct Pull {
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 
-    /// Change the mirror whatever its status is: also if it is ahead or diverged
+    /// Change the mirror whatever its status is, even if it is ahead or diverged
     #[arg(long)]
     reset: bool,
 
@@ -71,7 +71,7 @@ pub struct Pull {
     #[arg(long, value_name = "N|P%", requires = "reset")]
     max_delete: Option<MaxDelete>,
 
-    /// Create the dataset, with the record of the primary's, and the registry if they do not exist
+    /// Create the dataset, with the primary's record, and the registry if they do not exist
     #[arg(long)]
     create: bool,
 
@@ -99,7 +99,7 @@ impl Compare {
         let dataset = registry.snapshot()?.dataset(&self.primary.dataset)?.dataset.name;
         let (status, mut differences) =
             compare(&registry, &dataset, &primary, self.primary.primary_at)?;
-        // The counts are printed before the granules, which are kept until they are known.
+        // The counts are printed before the granules, which are kept in temporary files until then.
         let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
         let mut listed = Vec::new();
         for difference in differences.by_ref() {
@@ -144,7 +144,7 @@ impl Compare {
     }
 }
 
-/// What is wrong with a granule of the mirror.
+/// How a granule of the mirror differs from the primary.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Missing,
@@ -159,7 +159,7 @@ fn write_difference(out: &mut impl Write, side: Side, granule_id: &str) -> io::R
     writeln!(out, "{word:10}  {granule_id}")
 }
 
-/// Writes the object of `mirror compare`, with the lists from where they were kept meanwhile.
+/// Writes the object of `mirror compare`, with the lists from the files in which they were kept.
 fn write_json(
     session: &mut Session,
     status: &MirrorStatus,
@@ -225,7 +225,7 @@ fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [Stri
     [name.to_owned(), identifier, dataset.to_string(), timestamp]
 }
 
-/// How far one side is behind the other, and when the identifier was in force `location`.
+/// How many changes one side is behind the other, and when the identifier was in force `location`.
 fn by_changes(location: &str, standing: Option<Standing>) -> String {
     let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
@@ -288,7 +288,7 @@ impl Pull {
     }
 }
 
-/// Why a mirror was not changed, and what to do.
+/// Why a mirror was not changed, and what the user can do.
 fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
     let primary = &before.primary;
     let why = match before.status {
@@ -306,7 +306,7 @@ fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
     )
 }
 
-/// What a pull did, and how the mirror compared before.
+/// The result of a pull, and the status of the mirror before it.
 #[derive(Serialize)]
 struct PulledJson<'a> {
     #[serde(flatten)]

@@ -17,10 +17,10 @@ pub enum Command {
     Decode(Decode),
 }
 
-/// What the characters of payment ids mean.
+/// The layout and epoch of payment ids.
 #[derive(clap::Args)]
 struct SchemeArgs {
-    /// How worker and counter share three characters: standard (36 workers with 1,296 ids a
+    /// How worker and counter share three characters: standard (36 workers with 1,296 ids per
     /// second each) or wide (45 workers with 1,024 ids)
     #[arg(
         long,
@@ -44,11 +44,11 @@ impl SchemeArgs {
     }
 }
 
-/// Print new payment ids, one a line
+/// Print new payment ids, one per line
 ///
-/// The registry records the last id of each worker, so that no id is issued twice, whatever
-/// processes, crashes or clocks do. A registry issues ids of one layout and epoch only. When all ids
-/// of a second are issued, the command waits for the next.
+/// The registry records the last id of each worker, so no id is issued twice, even if several
+/// processes run, one crashes, or the clock goes back. A registry issues ids of one layout and
+/// epoch only. When all ids of a second are issued, the command waits for the next second.
 ///
 /// Example:
 ///   accession payment-id new --worker 7 --count 3
@@ -66,7 +66,7 @@ pub struct New {
     #[command(flatten)]
     scheme: SchemeArgs,
 
-    /// A file of ids of an older scheme, one a line, which are not issued now or later; - is stdin
+    /// A file of ids of an older scheme, one per line, which will never be issued; - is stdin
     #[arg(long, value_name = "FILE")]
     old_ids: Option<InputFile>,
 }

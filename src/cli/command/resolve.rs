@@ -10,8 +10,8 @@ use crate::cli::warning::WarningKind;
 
 /// List every dataset and interval in which an identifier was in force
 ///
-/// The identifier of a subset that was cited is listed with the interval of the instance that it
-/// was taken from. The exit status is 1 if the identifier was never in force, or not at the time
+/// The identifier of a subset that was cited is listed with the interval of the instance from which
+/// it was selected. The exit status is 1 if the identifier was never in force, or not at the time
 /// given.
 ///
 /// Example:

@@ -11,11 +11,11 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{Progress, count};
 use crate::cli::session::Session;
 
-/// Put a verified copy of a registry in the place of the registry
+/// Replace the registry with a verified copy
 ///
-/// Every identifier in the copy is recomputed first. What is in the place of the registry, if
-/// anything, is moved away with the files that end in -wal and -shm, and not deleted. The copy stays
-/// where it is. A command that had the old registry open stops at its next change.
+/// Every identifier in the copy is recomputed first. The present registry, if there is one, is
+/// renamed together with its -wal and -shm files, and not deleted. The copy is not changed. A
+/// command that had the old registry open fails at its next change.
 ///
 /// Example:
 ///   accession restore /backup/accession-2026-01-31.db
@@ -36,7 +36,7 @@ struct RestoredJson {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let target = session.registry_path();
-        // A copy that is missing is not a registry to be created.
+        // If the copy does not exist, the user must not be advised to create a registry.
         std::fs::metadata(&self.file)
             .with_context(|| format!("cannot read {}", shown(&self.file)))?;
         let progress = Arc::new(Progress::new());

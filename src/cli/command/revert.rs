@@ -8,9 +8,9 @@ use crate::cli::args::{ChangeArgs, TypedIdentifier, refuse_future, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 
-/// Make a dataset hold again what it held before, in one new change
+/// Make a dataset hold an earlier set of granules again, in one new change
 ///
-/// Nothing is erased: the history keeps what was in between, and the identifier is the earlier one.
+/// Nothing is erased: the history keeps all changes, and the identifier is that of the earlier set.
 ///
 /// Examples:
 ///   accession revert US.FOOL2.002 --to 2001-02-03 --note 'the listing was incomplete'
@@ -22,8 +22,8 @@ pub struct Args {
     #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
-    /// What it held then: RFC 3339, or a date, which means the end of that day; or an identifier
-    /// that was in force
+    /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
+    /// identifier that was in force
     #[arg(long, value_name = "T|DI")]
     to: To,
 

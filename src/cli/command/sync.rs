@@ -7,10 +7,11 @@ use crate::cli::exit::Exit;
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 
-/// Make a dataset exactly the listed set, in one change
+/// Make a dataset hold exactly the listed granules, in one change
 ///
-/// What is listed and not held is ingested; what is held and not listed is marked deleted. A listing
-/// that is empty, or that would delete too much, is refused: it is probably incomplete.
+/// Granules that are listed but not held are ingested; granules that are held but not listed are
+/// marked deleted. A listing that is empty, or that would delete too many granules, is refused,
+/// since it is probably incomplete.
 ///
 /// Examples:
 ///   ls *.nc | accession sync US.FOOL2.002 --from -

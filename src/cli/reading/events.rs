@@ -1,4 +1,4 @@
-//! Histories: what happened to which granule, and when.
+//! Histories: the ingests and deletions of granules, with their times.
 
 use std::io::BufRead;
 
@@ -16,7 +16,7 @@ use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
 /// Reads the events of a file into an import. Returns how many were left out, because their day is
-/// not over.
+/// not complete.
 pub fn import_events(
     file: &InputFile,
     options: &Options,
@@ -39,9 +39,11 @@ pub fn import_events(
     if format == Some(InputFormat::Manifest) {
         let manifest = manifest::Reader::open(reader, &name)?;
         if import.is_daily() {
-            return Err(UsageError::new("a manifest has its own times: they cannot become days")
-                .with_hint("omit --every")
-                .into());
+            return Err(UsageError::new(
+                "a manifest has its own times: they cannot be combined by day",
+            )
+            .with_hint("omit --every")
+            .into());
         }
         manifest.read_into(import, |events| {
             let _ = progress.advance(events);

@@ -1,4 +1,4 @@
-//! Opening files.
+//! Opens files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::input_file::InputFile;
 
-/// Opens a file to read it once; returns it with the name that messages use.
+/// Opens a file to read it once, and returns it with the name that messages use.
 pub fn open(file: &InputFile) -> Result<(Box<dyn Read>, String)> {
     let name = file.name();
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };

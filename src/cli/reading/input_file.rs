@@ -1,11 +1,11 @@
-//! What a command reads: files, and standard input by the name `-`.
+//! Input of a command: files, or standard input, which is named `-`.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// A file to read.
+/// An input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputFile {
     /// Standard input, which is named `-`.
@@ -21,7 +21,7 @@ impl From<OsString> for InputFile {
 }
 
 impl InputFile {
-    /// The path; `None` for standard input.
+    /// The path. `None` means standard input.
     pub fn path(&self) -> Option<&Path> {
         match self {
             InputFile::StandardInput => None,
@@ -29,7 +29,7 @@ impl InputFile {
         }
     }
 
-    /// What messages call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> String {
         match self {
             InputFile::StandardInput => "standard input".to_owned(),

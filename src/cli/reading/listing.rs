@@ -32,7 +32,7 @@ pub fn each_entry_of_files(
     each_entry_of_pages(files, options, MissingPages::Warn, session, take)
 }
 
-/// As [`each_entry_of_files`], where the files must perhaps be all pages of a search result.
+/// The same as [`each_entry_of_files`], for files that may have to be all pages of a search result.
 pub fn each_entry_of_pages(
     files: &[InputFile],
     options: &Options,

@@ -1,4 +1,4 @@
-//! Reading the files that a command names.
+//! Reads the files that a command names.
 
 mod events;
 mod file;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::file::open;
 use super::input_file::InputFile;
 
-/// Reads payment ids, one a line.
+/// Reads payment ids, one per line.
 ///
 /// # Errors
 ///

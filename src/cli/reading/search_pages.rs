@@ -1,46 +1,46 @@
-//! Search results that come in pages.
+//! Search results that consist of several pages.
 
 use accession::input::Hits;
 
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 
-/// What becomes of a search result that lacks some of its pages.
+/// What to do with a search result of which pages are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingPages {
-    /// It is refused: one page is easily mistaken for the whole dataset.
+    /// Refuse it, since one page is easily mistaken for the whole dataset.
     Refuse,
-    /// It is taken, with a warning.
+    /// Accept it, with a warning.
     Warn,
 }
 
 impl MissingPages {
-    /// What `--partial` means.
+    /// The meaning of `--partial`.
     pub fn when(partial: bool) -> Self {
         if partial { MissingPages::Warn } else { MissingPages::Refuse }
     }
 }
 
-/// A search result lacks some of its pages.
+/// Pages of a search result are missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct PagesMissing {
     what: String,
 }
 
-/// How many granules a search found, and how many of them its pages contain.
+/// The number of granules that a search found, and how many of them its pages contain.
 #[derive(Default)]
 pub struct SearchPages {
     found: u64,
     contained: u64,
-    /// How many pages name a next one.
+    /// How many pages refer to a next one.
     next_pages: u64,
     pages: u64,
 }
 
 impl SearchPages {
-    /// Adds a page; `None` for a file that is not a search result, or does not say how many granules
-    /// the search found.
+    /// Adds a page. `None` means a file that is not a search result, or does not state how many
+    /// granules the search found.
     pub fn add(&mut self, page: Option<Hits>, has_next_page: bool) {
         if let Some(page) = page {
             self.found = self.found.max(page.hits);

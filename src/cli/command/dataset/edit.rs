@@ -29,7 +29,7 @@ pub struct Add {
 
 /// Change the record of a dataset
 ///
-/// Fields that are not named stay as they are. An empty string removes a field.
+/// Fields that are not named are not changed. An empty string removes a field.
 ///
 /// Example:
 ///   accession dataset edit US.FOOL2.002 --publisher 'US Archive' --title ''
@@ -44,7 +44,7 @@ pub struct Edit {
     record: Record,
 }
 
-/// What `dataset add` prints as JSON.
+/// The JSON that `dataset add` prints.
 #[derive(Serialize)]
 struct Added<'a> {
     #[serde(flatten)]

@@ -27,7 +27,7 @@ const COLUMNS: [Column; 5] = [
     Column::text("withdrawn"),
 ];
 
-/// Datasets that are read at once.
+/// The number of datasets in a page.
 const PAGE_ROWS: u32 = 1_000;
 
 impl Args {

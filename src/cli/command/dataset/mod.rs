@@ -1,4 +1,4 @@
-//! Datasets: their records, their names, and whether they take changes.
+//! Datasets: their records, their names, and whether they accept changes.
 
 mod edit;
 mod list;

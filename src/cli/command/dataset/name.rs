@@ -10,7 +10,7 @@ use crate::cli::usage::UsageError;
 
 /// Give a dataset another name
 ///
-/// The former name goes on leading to the dataset, and cannot be given to another one.
+/// The dataset is still found by its former name, which no other dataset can get.
 ///
 /// Example:
 ///   accession dataset rename US.FOOL2.02 US.FOOL2.002
@@ -25,9 +25,9 @@ pub struct Rename {
     new: DatasetName,
 }
 
-/// Withdraw a dataset: it takes no further changes, and is listed with --all only
+/// Withdraw a dataset: it accepts no further changes, and is listed with --all only
 ///
-/// Everything that was issued for it goes on resolving, marked as withdrawn.
+/// All its identifiers still resolve, marked as withdrawn.
 ///
 /// Example:
 ///   accession dataset withdraw US.FOOL2.001 --note 'replaced by US.FOOL2.002'
@@ -67,7 +67,7 @@ impl Withdraw {
     pub fn run(self, session: &mut Session) -> Result<()> {
         if self.note.trim().is_empty() {
             return Err(UsageError::new("the note is empty")
-                .with_hint("say with --note why the dataset is withdrawn: readers will see it")
+                .with_hint("state with --note why the dataset is withdrawn: readers will see it")
                 .into());
         }
         edit(session, &self.name, |registry, stamp| {
@@ -84,7 +84,7 @@ impl Reinstate {
     }
 }
 
-/// Makes an edit of a record, and prints the dataset, whose name is then `name`.
+/// Edits a record, and prints the dataset, which is called `name` afterwards.
 fn edit(
     session: &mut Session,
     name: &DatasetName,

@@ -1,4 +1,4 @@
-//! The record of a dataset, as options and a file give it.
+//! The record of a dataset, read from options and a file.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ pub struct Record {
     #[arg(long, value_name = "T")]
     title: Option<String>,
 
-    /// What the dataset contains: 50 to 5,000 characters are what search engines ask for
+    /// What the dataset contains; search engines expect 50 to 5,000 characters
     #[arg(long, value_name = "X")]
     description: Option<String>,
 
@@ -107,7 +107,7 @@ impl Record {
         Ok(self.options().or(edit))
     }
 
-    /// Warns of creators that are read as organisations and look like people.
+    /// Warns about creators that are read as organisations but look like people.
     fn warn_of_people(&self, session: &Session) {
         for creator in self.creators.iter().filter_map(|creator| creator.0.as_ref()) {
             let name = creator.to_string();
@@ -153,7 +153,7 @@ impl Record {
 
 /// Reads the record of a dataset from a file.
 fn read_record(file: &InputFile) -> Result<DatasetEdit> {
-    /// A bound on the file, far longer than any record.
+    /// A limit for the file, far longer than any record.
     const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
     let (reader, name) = open(file)?;
     let mut text = String::new();
