@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::error::{Error, Result};
 use super::monitor::Monitor;
-use crate::store::{self, Access, BUSY_WAIT, NewFile, Store, Transaction, Watch};
+use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
 ///
@@ -34,7 +34,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewFile, Store, Transaction, Watch};
 /// ```
 #[derive(Clone)]
 pub struct Registry {
-    store: Arc<Store>,
+    store: Store,
     monitor: Option<Arc<dyn Monitor>>,
 }
 
@@ -50,7 +50,7 @@ pub struct OpenOptions {
 pub struct NewRegistry {
     /// The registry, which is empty at first.
     pub registry: Registry,
-    file: NewFile,
+    new: New,
     path: PathBuf,
 }
 
@@ -80,7 +80,7 @@ impl OpenOptions {
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| Error::from(error).in_file(path))?;
-        Ok(Registry { store: Arc::new(store), monitor: None })
+        Ok(Registry { store, monitor: None })
     }
 }
 
@@ -114,7 +114,7 @@ impl Registry {
     /// [`Error::Store`]: there is not enough memory.
     pub fn in_memory() -> Result<Self> {
         let store = Store::in_memory(BUSY_WAIT)?;
-        Ok(Registry { store: Arc::new(store), monitor: None })
+        Ok(Registry { store, monitor: None })
     }
 
     /// Creates a registry in an unnamed temporary file, for data that does not fit into memory. It
@@ -125,7 +125,7 @@ impl Registry {
     ///
     /// [`Error::Store`] of kind `temporary`: the directory for temporary files cannot be used.
     pub fn temporary() -> Result<Self> {
-        Ok(Registry { store: Arc::new(Store::temporary(BUSY_WAIT)?), monitor: None })
+        Ok(Registry { store: Store::temporary(BUSY_WAIT)?, monitor: None })
     }
 
     /// Creates a new registry that is to be put in place at `path` later.
@@ -134,32 +134,27 @@ impl Registry {
     ///
     /// [`Error::Store`]: no file can be created in that directory.
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
-        let (store, file) =
+        let (store, new) =
             Store::create(path, BUSY_WAIT).map_err(|error| Error::from(error).in_file(path))?;
-        let registry = Registry { store: Arc::new(store), monitor: None };
-        Ok(NewRegistry { registry, file, path: path.to_owned() })
+        let registry = Registry { store, monitor: None };
+        Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
 
     /// Returns the same registry with a monitor, which receives reports on its work and can stop
     /// it.
     #[must_use]
     pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
-        Registry { store: Arc::clone(&self.store), monitor: Some(monitor) }
+        Registry { store: self.store.clone(), monitor: Some(monitor) }
     }
 
     /// Returns the same registry with the monitor of another one.
     pub(super) fn reporting_as(&self, other: &Registry) -> Self {
-        Registry { store: Arc::clone(&self.store), monitor: other.monitor.clone() }
+        Registry { store: self.store.clone(), monitor: other.monitor.clone() }
     }
 
     /// The store, to close it.
-    ///
-    /// # Errors
-    ///
-    /// [`store::Error::Busy`]: a clone of the registry is still in use.
-    pub(super) fn into_store(self) -> Result<Store, store::Error> {
-        let Registry { store, .. } = self;
-        Arc::try_unwrap(store).map_err(|_| store::Error::Busy)
+    pub(super) fn into_store(self) -> Store {
+        self.store
     }
 
     /// The path with which the registry was opened. `None` means that it is in memory.
@@ -275,8 +270,8 @@ impl NewRegistry {
     /// [`Error::Store`]: of kind `registry-exists` if another process has created a file there; of
     /// kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
-        let NewRegistry { registry, file, path } = self;
-        let put = || file.put_in_place(registry.into_store()?);
-        put().map_err(|error| Error::from(error).in_file(&path))
+        let NewRegistry { registry, new, path } = self;
+        let put = new.put_in_place(registry.into_store());
+        put.map_err(|error| Error::from(error).in_file(&path))
     }
 }

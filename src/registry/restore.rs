@@ -71,7 +71,7 @@ pub fn restore(
         Ok(verified)
     };
     let verified = verify().map_err(of_copy)?;
-    let store = registry.into_store().map_err(in_target)?;
+    let store = registry.into_store().into_file().map_err(in_target)?;
     let moved = file.replace(store, &suffix(now)).map_err(in_target)?;
     let bytes = std::fs::metadata(target).map(|metadata| metadata.len());
     let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };

@@ -2,60 +2,35 @@
 //!
 //! The interface consists of the types of [`crate::model`], batches of rows, and keyset pages in
 //! canonical order. It contains no SQL, no type of a database driver, and no function that is
-//! called once for each granule. Another database can implement the same three types:
+//! called once for each granule. It has three types, each an enum of what the stores implement:
 //!
-//! - [`Store`] is the registry; it hands out the other two.
+//! - [`Store`] is the registry; it returns the other two.
 //! - [`Snapshot`] is one consistent state of it. It is short-lived: the caller must not wait for a
 //!   terminal or a socket while one is open, since SQLite cannot reclaim its write-ahead log until
 //!   it is closed.
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
 //!   afterwards. It reads what it has written.
-//!
-//! # Locking
-//!
-//! Every write transaction begins IMMEDIATE: it holds the only write lock from its first statement
-//! on, so it cannot fail halfway because another process wrote first. A second writer waits for the
-//! lock as long as the busy wait of the registry allows, and then fails with [`Error::Busy`].
-//! Readers see the state as of their first statement; they neither wait for a writer nor block one
-//! (WAL).
-//!
-//! # Durability
-//!
-//! `synchronous=FULL`: a change that was acknowledged has reached the disk, provided that the disk
-//! does not lie about it. A new registry is written to a temporary file beside its path and renamed
-//! when it is complete. A file at the path is therefore a complete registry, or was not created by
-//! this crate: processes that create the same registry do not race, and a crash leaves no
-//! incomplete file.
-//!
-//! # Compatibility
-//!
-//! `application_id` marks a file as a registry; `user_version` is the number of migrations that
-//! have been applied to it. Migrations run in one transaction, which reads the version under the
-//! write lock. A file of a newer version is refused and not changed.
-//!
-//! # Untrusted files
-//!
-//! A registry may come from anyone. Before anything is read or migrated, its schema is checked: all
-//! objects with the names of the migrations' objects, and all indexes on their tables, must be
-//! those that the migrations create. No trigger or view in the file is run, and a value of more
-//! than 1 MiB is an error instead of an allocation.
-//!
-//! # Filesystems
-//!
-//! WAL needs shared memory, so a registry can be used from one host at a time, and not over NFS or
-//! SMB. A registry that cannot be written (on a read-only medium, or in somebody else's directory)
-//! is read without locks, provided that it has no `-wal` file; the result is refused if the file
-//! changed during the read.
 
+mod access;
 mod error;
+mod order;
+mod rows;
+mod session;
+mod snapshot;
 mod sqlite;
+mod transaction;
 
+pub(crate) use access::Watch;
+pub use access::{Access, BUSY_WAIT};
 pub use error::Error;
-pub use sqlite::{Access, BUSY_WAIT, Withdrawn};
-pub(crate) use sqlite::{
-    Begin, DatasetKey, MAGIC_BYTES, NewFile, NewPeriod, Period, Snapshot, Store, StoredEvent,
-    StoredPeriod, StoredVersion, SubsetKey, Transaction, Watch, WorkerRow, is_database,
-    limit_memory,
+pub use rows::Withdrawn;
+pub(crate) use rows::{
+    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey,
+    WorkerRow,
 };
+pub(crate) use session::{New, Store};
+pub(crate) use snapshot::Snapshot;
+pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
+pub(crate) use transaction::Transaction;
 
 type Result<T> = std::result::Result<T, Error>;

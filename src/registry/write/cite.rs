@@ -100,7 +100,7 @@ impl Registry {
                         for batch in batches(named)? {
                             let ids: Vec<GranuleId> =
                                 batch?.into_iter().map(|staged| staged.granule_id).collect();
-                            transaction.insert_named(stored, &ids)?;
+                            transaction.insert_named(key, stored, &ids)?;
                         }
                     }
                     (subset.clone(), End::Commit)

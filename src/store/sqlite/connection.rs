@@ -9,19 +9,6 @@ use rusqlite::{Connection, OpenFlags};
 use super::limits::{CACHE_KIB, LIMITS, MEMORY_BYTES};
 use super::{Result, files};
 
-/// Whether a registry is opened for reading or for writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// For reading only, which is also possible where nothing can be written. A read never changes
-    /// the file.
-    Read,
-    /// For reading and writing.
-    Write,
-}
-
-/// How long a writer waits for another writer by default.
-pub const BUSY_WAIT: Duration = Duration::from_secs(10);
-
 /// Limits the memory that all SQLite connections of this process may use together. The limit cannot
 /// be raised again, so this is for a program that uses SQLite for nothing else.
 ///
@@ -123,6 +110,7 @@ fn immutable_uri(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::BUSY_WAIT;
 
     #[test]
     fn a_path_with_any_characters_becomes_a_uri() {

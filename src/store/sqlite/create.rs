@@ -82,8 +82,8 @@ impl TemporaryRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::BUSY_WAIT;
     use crate::store::Error;
-    use crate::store::sqlite::BUSY_WAIT;
 
     fn create(target: &Path) -> Result<TemporaryRegistry> {
         let (connection, temporary) = TemporaryRegistry::create(target, BUSY_WAIT)?;

@@ -4,9 +4,8 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::connection::Access;
 use super::{Result, files};
-use crate::store::Error;
+use crate::store::{Access, Error};
 
 /// Identifies an open registry, to check that it is still at its path and to open it again.
 ///

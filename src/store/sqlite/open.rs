@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connection::{self, Access};
 use super::identity::{FileId, Identity, Place, Unlocked};
 use super::schema::{self, Age};
-use super::{Result, backup, files, migrate};
-use crate::store::Error;
+use super::{Result, backup, connection, files, migrate};
+use crate::store::{Access, Error};
 
 /// An open registry.
 pub struct Opened {
@@ -198,7 +197,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::store::sqlite::BUSY_WAIT;
+    use crate::store::BUSY_WAIT;
     use crate::store::sqlite::create::TemporaryRegistry;
 
     /// A new registry in a directory of its own.

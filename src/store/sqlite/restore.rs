@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connection::Access;
 use super::create::TemporaryRegistry;
 use super::{Result, backup, connection, files, open};
 use crate::disk::{self, reserved};
-use crate::store::Error;
+use crate::store::{Access, Error};
 
 /// Copies the registry at `copy` into a temporary file beside `target`, whether or not there is a
 /// file at `target`. `progress` is called with the number of pages copied and the total number of
@@ -123,7 +122,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sqlite::BUSY_WAIT;
+    use crate::store::BUSY_WAIT;
     use crate::store::sqlite::open::Opened;
 
     fn at(directory: &tempfile::TempDir, name: &str) -> PathBuf {

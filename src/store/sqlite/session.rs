@@ -12,15 +12,11 @@ use super::identity::Identity;
 use super::open::{self, Opened};
 use super::pool::Pool;
 use super::schema::{self, Age};
-use super::{Access, backup, restore};
-use crate::store::{Error, Result};
+use super::{backup, restore};
+use crate::store::{Access, Error, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
-
-/// Returns whether long work should stop. It is called now and then from the thread that does the
-/// work.
-pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// An open registry.
 pub(crate) struct Store {
@@ -42,9 +38,9 @@ pub(crate) struct Snapshot {
     lease: Lease,
 }
 
-/// A change of the registry, of which nothing is stored until [`Transaction::commit`].
-pub(crate) struct Transaction {
-    snapshot: Snapshot,
+/// A snapshot that [`Store::transaction`] began, as the statements that write see it.
+pub(crate) struct Transaction<'snapshot> {
+    snapshot: &'snapshot Snapshot,
 }
 
 /// A connection that is returned to its pool when dropped.
@@ -119,18 +115,19 @@ impl Store {
         Ok(snapshot)
     }
 
-    /// Begins a write transaction. Waits for another writer up to the busy wait.
+    /// Begins a write transaction, of which nothing is stored until [`Snapshot::commit`]. Waits for
+    /// another writer up to the busy wait.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
-    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Transaction> {
+    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let lease = self.lease(watch)?;
         lease.connection().execute_batch("BEGIN IMMEDIATE")?;
-        let transaction = Transaction { snapshot: Snapshot { lease } };
-        check_same_schema(transaction.connection())?;
-        transaction.check_same_file()?;
-        Ok(transaction)
+        let snapshot = Snapshot { lease };
+        check_same_schema(snapshot.connection())?;
+        snapshot.check_same_file()?;
+        Ok(snapshot)
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Lease> {
@@ -239,13 +236,7 @@ impl Snapshot {
         Ok(NewFile { file })
     }
 
-    pub(super) fn connection(&self) -> &Connection {
-        self.lease.connection()
-    }
-}
-
-impl Transaction {
-    /// Commits the change, which is durable when this returns.
+    /// Commits a write transaction, whose changes are durable when this returns.
     ///
     /// # Errors
     ///
@@ -254,13 +245,24 @@ impl Transaction {
         self.check_same_file()?;
         Ok(self.connection().execute_batch("COMMIT")?)
     }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.lease.connection()
+    }
 }
 
-impl Deref for Transaction {
+impl<'snapshot> Transaction<'snapshot> {
+    /// The statements that write, in a snapshot that [`Store::transaction`] began.
+    pub fn of(snapshot: &'snapshot Snapshot) -> Self {
+        Transaction { snapshot }
+    }
+}
+
+impl Deref for Transaction<'_> {
     type Target = Snapshot;
 
     fn deref(&self) -> &Snapshot {
-        &self.snapshot
+        self.snapshot
     }
 }
 

@@ -3,10 +3,10 @@
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::{Count, Digest, Id};
-use super::dataset::DatasetKey;
-use super::order::ascending;
 use crate::model::Checkpoint;
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::DatasetKey;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
 impl Snapshot {
@@ -53,7 +53,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Deletes the checkpoints at and after an id, which a change there has invalidated.
     pub fn drop_checkpoints_from(&self, dataset: DatasetKey, granule_id: &str) -> Result<()> {
         const DROP: &str = "

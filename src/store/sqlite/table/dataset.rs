@@ -4,23 +4,11 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::Count;
-use super::order::ascending;
 use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::{DatasetKey, Withdrawn};
 use crate::store::sqlite::session::{Snapshot, Transaction};
-
-/// The key of a row of `dataset`, valid only in its registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DatasetKey(pub(super) i64);
-
-/// Whether datasets that were withdrawn are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Withdrawn {
-    /// They are listed.
-    Listed,
-    /// They are left out.
-    LeftOut,
-}
 
 impl Snapshot {
     /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
@@ -97,7 +85,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Adds a dataset, whose name must not be in use.
     pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
         const INSERT: &str = "

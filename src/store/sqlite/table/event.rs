@@ -3,19 +3,10 @@
 use rusqlite::{Row, named_params};
 
 use super::column::{Id, Micros};
-use super::dataset::DatasetKey;
-use crate::model::{EventKind, GranuleId, Timestamp};
+use crate::model::{EventKind, Timestamp};
 use crate::store::Error;
+use crate::store::rows::{DatasetKey, StoredEvent};
 use crate::store::sqlite::session::Snapshot;
-
-/// The ingest or the deletion of a granule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredEvent {
-    pub at: Timestamp,
-    pub kind: EventKind,
-    pub granule_id: GranuleId,
-    pub producer_granule: Option<GranuleId>,
-}
 
 impl Snapshot {
     /// Calls `show` for every event of a dataset after one time and up to another (inclusive), in

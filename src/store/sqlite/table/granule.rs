@@ -6,11 +6,10 @@ use rusqlite::types::Value;
 use rusqlite::{Row, named_params};
 
 use super::column::{Id, Micros};
-use super::dataset::DatasetKey;
-use super::order::ascending;
-use super::subset::SubsetKey;
 use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::sqlite::session::Snapshot;
 
 impl Snapshot {

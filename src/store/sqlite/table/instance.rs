@@ -3,10 +3,11 @@
 use rusqlite::{OptionalExtension, Params, Row, named_params};
 
 use super::column::{Count, Digest, Micros};
-use super::dataset::{self, DatasetKey};
-use super::order::ascending;
+use super::dataset;
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::DatasetKey;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses.
@@ -265,7 +266,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
     pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
         const INSERT: &str = "

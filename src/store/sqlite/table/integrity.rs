@@ -5,10 +5,10 @@ use std::error::Error as _;
 
 use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
 
-use super::dataset::DatasetKey;
-use super::order::ascending;
 use crate::model::DatasetName;
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::DatasetKey;
 use crate::store::sqlite::schema;
 use crate::store::sqlite::session::Snapshot;
 

@@ -4,24 +4,9 @@ use rusqlite::named_params;
 
 use super::column::{Count, Micros};
 use super::integrity::integrity_check;
-use crate::model::Timestamp;
+use crate::store::rows::WorkerRow;
 use crate::store::sqlite::session::{Snapshot, Transaction};
 use crate::store::{Error, Result};
-
-/// The last id that a worker issued.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WorkerRow {
-    /// The number of the worker.
-    pub worker: u32,
-    /// The name of the layout of its ids.
-    pub layout: String,
-    /// The instant of second 0.
-    pub epoch: Timestamp,
-    /// The last second for which it issued ids, counted from the epoch.
-    pub last_second: u64,
-    /// The next counter in that second.
-    pub next_counter: u32,
-}
 
 impl Snapshot {
     /// The last id that each worker issued, by the worker's number: at most 45 rows.
@@ -65,7 +50,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Stores the last id that a worker issued.
     pub fn save_payment_worker(&self, row: &WorkerRow) -> Result<()> {
         const SAVE: &str = "

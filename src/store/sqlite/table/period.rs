@@ -3,63 +3,11 @@
 use rusqlite::{Row, named_params};
 
 use super::column::{Id, Micros};
-use super::dataset::DatasetKey;
 use super::granule::array;
 use crate::model::{GranuleId, Timestamp};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 use crate::store::{Error, Result};
-
-/// A holding period as it is stored, with values that have not been checked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Period<'row> {
-    /// The bytes of the id.
-    pub granule_id: &'row [u8],
-    /// The time of ingest, in microseconds since 1970-01-01T00:00:00Z.
-    pub ingested: i64,
-    /// The time of deletion, in the same unit. `None` means that the granule is still held.
-    pub deleted: Option<i64>,
-}
-
-/// A holding period of a granule that was looked up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredPeriod {
-    pub granule_id: GranuleId,
-    pub ingested: Timestamp,
-    pub deleted: Option<Timestamp>,
-    pub producer_granule: Option<GranuleId>,
-}
-
-/// A holding period to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewPeriod {
-    pub granule_id: GranuleId,
-    pub ingested: Timestamp,
-    pub deleted: Option<Timestamp>,
-    pub producer_granule: Option<GranuleId>,
-}
-
-/// Where a pass over the granules begins.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Begin<'id> {
-    /// At the first id.
-    Start,
-    /// At this id or, if it does not exist, the next one.
-    At(&'id GranuleId),
-    /// At the id after this one.
-    After(&'id GranuleId),
-}
-
-impl<'id> Begin<'id> {
-    /// Chooses the statement that begins there, and its id.
-    fn choose<'sql>(self, at: &'sql str, after: &'sql str) -> (&'sql str, &'id str) {
-        match self {
-            // No id is empty, so every id is after the empty string.
-            Begin::Start => (after, ""),
-            Begin::At(granule_id) => (at, granule_id.as_str()),
-            Begin::After(granule_id) => (after, granule_id.as_str()),
-        }
-    }
-}
 
 impl Snapshot {
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
@@ -145,7 +93,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Adds periods, which must not overlap existing ones.
     pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()> {
         // Numbered parameters: looking up named ones for each row took a fifth of a large change.

@@ -5,26 +5,12 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, named_params};
 
 use super::column::{Count, Micros};
-use super::dataset::{DatasetKey, name_from};
-use super::order::ascending;
+use super::dataset::name_from;
 use crate::model::{DatasetName, Timestamp, Withdrawal};
 use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::rows::{DatasetKey, StoredVersion};
 use crate::store::sqlite::session::{Snapshot, Transaction};
-
-/// A version of a dataset's record, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredVersion {
-    /// 1, 2, … within the dataset.
-    pub version: u64,
-    /// When it was recorded.
-    pub recorded: Timestamp,
-    /// Who recorded it. `None` means that it is not known.
-    pub recorded_by: Option<String>,
-    /// What was done.
-    pub action: String,
-    /// The whole record afterwards, as JSON.
-    pub record: serde_json::Value,
-}
 
 impl Snapshot {
     /// The present name of the dataset that had a name before it was renamed. `None` means that no
@@ -118,7 +104,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Adds a version of a dataset's record.
     pub fn insert_record_version(
         &self,

@@ -4,14 +4,11 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::{Count, Digest, Micros};
-use super::dataset::{self, DatasetKey};
+use super::dataset;
 use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
 use crate::store::Result;
+use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::sqlite::session::{Snapshot, Transaction};
-
-/// The key of a row of `saved_selection`, valid only in its registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SubsetKey(pub(super) i64);
 
 /// A query of the columns of a [`Subset`], followed by the given clauses.
 macro_rules! select_saved {
@@ -77,7 +74,7 @@ impl Snapshot {
     }
 }
 
-impl Transaction {
+impl Transaction<'_> {
     /// Adds a subset that is not stored yet.
     pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
         const INSERT: &str = "
@@ -96,7 +93,12 @@ impl Transaction {
     }
 
     /// Adds the granules that a new subset names.
-    pub fn insert_named(&self, subset: SubsetKey, granule_ids: &[GranuleId]) -> Result<()> {
+    pub fn insert_named(
+        &self,
+        _dataset: DatasetKey,
+        subset: SubsetKey,
+        granule_ids: &[GranuleId],
+    ) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO named_granule (selection_id, granule_id)
             VALUES (?1, ?2)";

@@ -11,7 +11,7 @@ use crate::store::{Error, Result};
 /// # Errors
 ///
 /// [`Error::Damaged`], with the name of the table.
-pub(super) fn ascending<Row>(
+pub(in crate::store) fn ascending<Row>(
     table: &'static str,
     rows: Vec<Row>,
     leads_on: impl FnOnce(&Row) -> bool,

@@ -1,0 +1,115 @@
+//! The rows and keys that cross the boundary between the registry and its store.
+
+use crate::model::{EventKind, GranuleId, Timestamp};
+
+/// The key of a dataset, valid only in its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DatasetKey(pub(in crate::store) i64);
+
+/// The key of a cited subset, valid only in its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SubsetKey(pub(in crate::store) i64);
+
+/// Whether datasets that were withdrawn are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// They are listed.
+    Listed,
+    /// They are left out.
+    LeftOut,
+}
+
+/// A version of a dataset's record, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredVersion {
+    /// 1, 2, … within the dataset.
+    pub version: u64,
+    /// When it was recorded.
+    pub recorded: Timestamp,
+    /// Who recorded it. `None` means that it is not known.
+    pub recorded_by: Option<String>,
+    /// What was done.
+    pub action: String,
+    /// The whole record afterwards, as JSON.
+    pub record: serde_json::Value,
+}
+
+/// The ingest or the deletion of a granule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredEvent {
+    pub at: Timestamp,
+    pub kind: EventKind,
+    pub granule_id: GranuleId,
+    pub producer_granule: Option<GranuleId>,
+}
+
+/// A holding period as it is stored, with values that have not been checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Period<'row> {
+    /// The bytes of the id.
+    pub granule_id: &'row [u8],
+    /// The time of ingest, in microseconds since 1970-01-01T00:00:00Z.
+    pub ingested: i64,
+    /// The time of deletion, in the same unit. `None` means that the granule is still held.
+    pub deleted: Option<i64>,
+}
+
+/// A holding period of a granule that was looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredPeriod {
+    pub granule_id: GranuleId,
+    pub ingested: Timestamp,
+    pub deleted: Option<Timestamp>,
+    pub producer_granule: Option<GranuleId>,
+}
+
+/// A holding period to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewPeriod {
+    pub granule_id: GranuleId,
+    pub ingested: Timestamp,
+    pub deleted: Option<Timestamp>,
+    pub producer_granule: Option<GranuleId>,
+}
+
+/// Where a pass over the granules begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Begin<'id> {
+    /// At the first id.
+    Start,
+    /// At this id or, if it does not exist, the next one.
+    At(&'id GranuleId),
+    /// At the id after this one.
+    After(&'id GranuleId),
+}
+
+impl<'id> Begin<'id> {
+    /// Chooses the statement that begins there, and its id.
+    pub(in crate::store) fn choose<'sql>(
+        self,
+        at: &'sql str,
+        after: &'sql str,
+    ) -> (&'sql str, &'id str) {
+        match self {
+            // No id is empty, so every id is after the empty string.
+            Begin::Start => (after, ""),
+            Begin::At(granule_id) => (at, granule_id.as_str()),
+            Begin::After(granule_id) => (after, granule_id.as_str()),
+        }
+    }
+}
+
+/// The last payment id that a worker issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkerRow {
+    /// The number of the worker.
+    pub worker: u32,
+    /// The name of the layout of its ids.
+    pub layout: String,
+    /// The instant of second 0.
+    pub epoch: Timestamp,
+    /// The last second for which it issued ids, counted from the epoch.
+    pub last_second: u64,
+    /// The next counter in that second.
+    pub next_counter: u32,
+}

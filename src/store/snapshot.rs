@@ -1,0 +1,285 @@
+//! One consistent state of a registry, in either store.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::rows::{
+    Begin, DatasetKey, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey, Withdrawn,
+    WorkerRow,
+};
+use super::{Error, Result, sqlite};
+use crate::model::{
+    Checkpoint, Criteria, Dataset, DatasetName, Doi, Granule, GranuleId, Identifier, Instance,
+    Subset, Timestamp, Withdrawal,
+};
+
+/// One consistent state of the registry. It should be short-lived (see the documentation of the
+/// module `store`).
+pub(crate) enum Snapshot {
+    Sqlite(sqlite::Snapshot),
+}
+
+/// Defines each query by its signature: it passes its arguments on to the store.
+macro_rules! queries {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
+        impl Snapshot {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, $($argument: $type),*) -> $result {
+                    match self {
+                        Snapshot::Sqlite(read) => read.$name($($argument),*),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+queries! {
+    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
+    /// no dataset has or had it.
+    fn dataset(name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>>;
+
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
+    fn datasets_after(
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<(DatasetKey, Dataset)>>;
+
+    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
+    /// which are small.
+    fn datasets_with_doi(doi: &Doi) -> Result<Vec<DatasetName>>;
+
+    /// How many datasets there are.
+    fn count_datasets() -> Result<u64>;
+
+    /// The former names of a dataset, latest first.
+    fn former_names(dataset: DatasetKey) -> Result<Vec<DatasetName>>;
+
+    /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
+    fn withdrawal(dataset: DatasetKey) -> Result<Option<Withdrawal>>;
+
+    /// The versions of a dataset's record after a version (0 means from the first), at most
+    /// `limit`.
+    fn record_versions(dataset: DatasetKey, after: u64, limit: u32) -> Result<Vec<StoredVersion>>;
+
+    /// The number of the last version of a dataset's record. 0 means that no version is stored.
+    fn last_record_version(dataset: DatasetKey) -> Result<u64>;
+
+    /// The last instance of the history. `None` means that there was no change yet.
+    fn latest_instance(dataset: DatasetKey) -> Result<Option<Instance>>;
+
+    /// The latest instance that was recorded at or before a time. `None` means that none was. Reads
+    /// one row for each change that was recorded later.
+    fn latest_recorded_by(dataset: DatasetKey, recorded: Timestamp) -> Result<Option<Instance>>;
+
+    /// The instances that came into force between two instants (inclusive) according to the
+    /// registry at the time: once the change had taken effect and was recorded. In order of time.
+    /// Costs a pass over the history.
+    fn instances_known_between(
+        dataset: DatasetKey,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<Vec<Instance>>;
+
+    /// The instance in force at an instant according to the registry at that time. `None` means
+    /// that none was known.
+    fn instance_known_at(dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>>;
+
+    /// The first instance of the history. `None` means that there was no change yet.
+    fn first_instance(dataset: DatasetKey) -> Result<Option<Instance>>;
+
+    /// The instance in force at an instant. `None` means that it is before the first change.
+    fn instance_at(dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>>;
+
+    /// The instances whose change took effect after `after` (`None` means from the first) and at or
+    /// before `up_to`, in order of time, at most `limit` of them.
+    fn instances_after(
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Instance>>;
+
+    /// The instances whose change took effect before `before` and at or after `since` (`None` means
+    /// from the first), latest first, at most `limit` of them.
+    fn instances_before(
+        dataset: DatasetKey,
+        before: Timestamp,
+        since: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Instance>>;
+
+    /// The instances with an identifier after a dataset and a time, by dataset and time, at most
+    /// `limit` of them.
+    fn instances_with(
+        identifier: Identifier,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Instance>>;
+
+    /// The instances of one dataset with an identifier, in order of time.
+    fn instances_of_with(dataset: DatasetKey, identifier: Identifier) -> Result<Vec<Instance>>;
+
+    /// The latest instance with an identifier in any dataset. `None` means that no instance ever
+    /// had it.
+    fn latest_with(identifier: Identifier) -> Result<Option<Instance>>;
+
+    /// The number of instances in the registry with an identifier.
+    fn count_instances_with(identifier: Identifier) -> Result<u64>;
+
+    /// The number of instances of a dataset with a timestamp at or before `up_to`.
+    fn count_instances(dataset: DatasetKey, up_to: Timestamp) -> Result<u64>;
+
+    /// The granules held at an instant, after an id (`""` means from the first), in canonical
+    /// order, at most `limit` of them.
+    fn held_after(
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Granule>>;
+
+    /// The granules with some of these ids that were held at an instant, in canonical order.
+    fn held_among(dataset: DatasetKey, at: Timestamp, granule_ids: &[&str]) -> Result<Vec<Granule>>;
+
+    /// The granules that a subset names, as they were held at an instant, after an id, in canonical
+    /// order, at most `limit` of them. The second value is `None` if the granule was not held then.
+    fn named_after(
+        dataset: DatasetKey,
+        subset: SubsetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(GranuleId, Option<Granule>)>>;
+
+    /// The holding periods of the granules with a producer's id, after an id and the start of one
+    /// of its periods, by id and then by time, at most `limit` of them.
+    fn of_producer_after(
+        dataset: DatasetKey,
+        producer_granule: &GranuleId,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Granule>>;
+
+    /// Every period in which a granule was held in one dataset, in order of time.
+    fn periods_of_one(dataset: DatasetKey, granule_id: &GranuleId) -> Result<Vec<Granule>>;
+
+    /// Every period in which a granule was held in any dataset, by dataset and time.
+    ///
+    /// Costs a look-up for each dataset of the registry: the table is in order of dataset.
+    fn periods_everywhere(granule_id: &GranuleId) -> Result<Vec<(DatasetName, Granule)>>;
+
+    /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
+    fn periods_among(dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<StoredPeriod>>;
+
+    /// Whether an id at or after this one is held now.
+    fn holds_from(dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool>;
+
+    /// The last checkpoint before an id. `None` means that there is no checkpoint before it.
+    fn checkpoint_before(dataset: DatasetKey, granule_id: &str) -> Result<Option<Checkpoint>>;
+
+    /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
+    /// most `limit` of them. One granule in 1,024 has one.
+    fn checkpoints_after(dataset: DatasetKey, after: &str, limit: u32) -> Result<Vec<Checkpoint>>;
+
+    /// The subset that the same criteria selected from the same dataset. `None` means that it was
+    /// not cited.
+    fn subset(
+        dataset: DatasetKey,
+        identifier: Identifier,
+        criteria: &Criteria,
+    ) -> Result<Option<(SubsetKey, Subset)>>;
+
+    /// Every subset with an identifier, by dataset and by the time of its first citation.
+    fn subsets_with(identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>>;
+
+    /// Every subset of a dataset, by identifier.
+    fn subsets_of(dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>>;
+
+    /// The last id that each worker issued, by the worker's number: at most 45 rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
+    fn payment_workers() -> Result<Vec<WorkerRow>>;
+
+    /// The ids of the old scheme between two ids (inclusive), ascending.
+    fn payments_taken(first: &str, last: &str) -> Result<Vec<String>>;
+
+    /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
+    /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
+    /// each table. Costs one pass over the whole file.
+    ///
+    /// If others have added tables or indexes to the file, only those of the schema are checked:
+    /// the others may have constraints that take hours to evaluate, or that fail.
+    fn integrity() -> Result<Vec<String>>;
+
+    /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
+    /// of them, as they are stored. They are read from an index, so that a damaged record hides
+    /// neither its own name nor those after it.
+    fn dataset_names_after(after: &str, limit: u32) -> Result<Vec<String>>;
+
+    /// The key of a dataset, whether or not its record can be read. `None` means that there is no
+    /// such dataset.
+    fn dataset_key(name: &DatasetName) -> Result<Option<DatasetKey>>;
+
+    /// Checks, after a read, that the registry is still the one that was opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Replaced`], [`Error::Changed`].
+    fn check_same_file() -> Result<()>;
+}
+
+impl Snapshot {
+    /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
+    /// beginning at an id, by id and then by time.
+    pub fn each_period<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        begin: Begin<'_>,
+        beyond: Option<Timestamp>,
+        show: impl FnMut(Period<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        match self {
+            Snapshot::Sqlite(read) => read.each_period(dataset, begin, beyond, show),
+        }
+    }
+
+    /// Calls `show` for every event of a dataset after one time and up to another (inclusive), in
+    /// order of time; at the same time, ingests before deletions, then by id.
+    ///
+    /// Costs a pass over the dataset's rows, whatever the interval: the table is in order of id, and
+    /// the store sorts the selected rows, on disk if necessary.
+    pub fn each_event<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+        show: impl FnMut(StoredEvent) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        match self {
+            Snapshot::Sqlite(read) => read.each_event(dataset, after, up_to, show),
+        }
+    }
+
+    /// Copies the registry, in the state of this snapshot, into a file beside `target`, where no
+    /// file exists yet. `progress` is called with the number of pages copied and the total number of
+    /// pages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`]; [`Error::Interrupted`]:
+    /// `progress` returned `Break`.
+    pub fn copy_beside(
+        &self,
+        target: &Path,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<sqlite::NewFile> {
+        match self {
+            Snapshot::Sqlite(read) => read.copy_beside(target, progress),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A change of a registry, in either store.
+
+use std::ops::Deref;
+
+use super::rows::{DatasetKey, NewPeriod, StoredVersion, SubsetKey, WorkerRow};
+use super::snapshot::Snapshot;
+use super::{Result, sqlite};
+use crate::model::{
+    Checkpoint, Dataset, DatasetName, GranuleId, Instance, Subset, Timestamp, Withdrawal,
+};
+
+/// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
+/// it has written.
+pub(crate) struct Transaction {
+    snapshot: Snapshot,
+}
+
+impl Transaction {
+    /// The change that is made in a snapshot that was begun for writing.
+    pub(super) fn of(snapshot: Snapshot) -> Self {
+        Transaction { snapshot }
+    }
+
+    /// Commits the change, which is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Replaced`](super::Error::Replaced): the registry was moved or removed. Nothing is
+    /// changed.
+    pub fn commit(self) -> Result<()> {
+        match self.snapshot {
+            Snapshot::Sqlite(snapshot) => snapshot.commit(),
+        }
+    }
+}
+
+impl Deref for Transaction {
+    type Target = Snapshot;
+
+    fn deref(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
+
+/// Defines each statement by its signature: it passes its arguments on to the store.
+macro_rules! statements {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
+        impl Transaction {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, $($argument: $type),*) -> $result {
+                    match &self.snapshot {
+                        Snapshot::Sqlite(snapshot) => {
+                            sqlite::Transaction::of(snapshot).$name($($argument),*)
+                        }
+                    }
+                }
+            )*
+        }
+    };
+}
+
+statements! {
+    /// Adds a dataset, whose name must not be in use.
+    fn insert_dataset(dataset: &Dataset) -> Result<DatasetKey>;
+
+    /// Replaces the record of the dataset with that name.
+    fn update_dataset(dataset: &Dataset) -> Result<()>;
+
+    /// Adds a version of a dataset's record.
+    fn insert_record_version(dataset: DatasetKey, version: &StoredVersion) -> Result<()>;
+
+    /// Gives a dataset a new name, and keeps the former one.
+    fn rename_dataset(
+        dataset: DatasetKey,
+        former: &DatasetName,
+        name: &DatasetName,
+        renamed: Timestamp,
+    ) -> Result<()>;
+
+    /// Withdraws a dataset; `None` reinstates it.
+    fn set_withdrawal(dataset: DatasetKey, withdrawal: Option<&Withdrawal>) -> Result<()>;
+
+    /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
+    fn insert_instances(dataset: DatasetKey, instances: &[Instance]) -> Result<()>;
+
+    /// Adds periods, which must not overlap existing ones.
+    fn insert_periods(dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()>;
+
+    /// Ends the present holding period of each of some granules, each at its own time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
+    fn end_periods(dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()>;
+
+    /// Deletes the checkpoints at and after an id, which a change there has invalidated.
+    fn drop_checkpoints_from(dataset: DatasetKey, granule_id: &str) -> Result<()>;
+
+    /// Adds checkpoints after ids that have none.
+    fn insert_checkpoints(dataset: DatasetKey, checkpoints: &[Checkpoint]) -> Result<()>;
+
+    /// Adds a subset that is not stored yet.
+    fn insert_subset(dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey>;
+
+    /// Adds the granules that a new subset names.
+    fn insert_named(
+        dataset: DatasetKey,
+        subset: SubsetKey,
+        granule_ids: &[GranuleId],
+    ) -> Result<()>;
+
+    /// Stores the last id that a worker issued.
+    fn save_payment_worker(row: &WorkerRow) -> Result<()>;
+
+    /// Stores ids of the old scheme; returns how many are new.
+    fn insert_payments_taken(ids: &[&str]) -> Result<u64>;
+}
