@@ -48,7 +48,7 @@ fn main() {
     ] {
         println!("| {what} | {:.2} times | {:.2} times |", ratio(&small, of), ratio(&large, of));
     }
-    println!("| peak memory of all three | {:.1} MB | {:.1} MB |", small[3], large[3]);
+    println!("| peak memory of all three together | {:.1} MB | {:.1} MB |", small[3], large[3]);
 }
 
 fn granule_id(n: usize) -> String {
@@ -83,7 +83,7 @@ fn median(work: impl FnMut()) -> f64 {
     seconds[2]
 }
 
-/// Runs in a process of its own. Prints the seconds that reading both lists, comparing and pulling
+/// Runs in a separate process. Prints the seconds that reading both lists, comparing and pulling
 /// take, and the peak memory in megabytes.
 fn child(directory: &Path) {
     let mirror = Registry::open(&directory.join("mirror.db"), Access::Write).unwrap();

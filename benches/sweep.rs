@@ -1,4 +1,4 @@
-//! The speed of the chain, the sweep and the import, as ratios measured side by side in one run.
+//! The speed of the chain, the sweep and the import, as ratios measured together in one run.
 //!
 //! `cargo bench --bench sweep` prints the table of `docs/about/performance.md`.
 
@@ -119,10 +119,7 @@ fn lanes() {
     for lanes in Lanes::all().into_iter().skip(1) {
         let gain = median((0..9).map(|_| push(Lanes::plain()) / push(lanes)).collect());
         note(
-            &format!(
-                "256 chains side by side with {}, relative to one after the other",
-                lanes.name()
-            ),
+            &format!("256 chains in parallel with {}, relative to one after another", lanes.name()),
             &format!("{gain:.1} times as fast"),
         );
     }
@@ -186,7 +183,7 @@ fn campaign() {
     let lanes = Lanes::fastest().name();
     let (bound, text) = if lanes == "AVX-512" { (8.0, "8") } else { (5.0, "5") };
     row(
-        "`verify` of a campaign (200,000 granules, each replaced once over 365 changes), relative to \
+        "`verify` of a reprocessing campaign (200,000 granules, each replaced once over 365 changes), relative to \
          replaying it change by change",
         &format!("{:.1} times as fast ({lanes}; {verify:.2} s, {replay:.1} s)", replay / verify),
         text,
@@ -261,13 +258,16 @@ fn import() {
         "import of 1,000,000 rows with 3,650 distinct times, only appends",
         &format!("{import:.1} s"),
     );
-    note("the same from a file in no order", &format!("{shuffled:.1} s"));
-    note("the same grouped by hand first, and then change by change", &format!("{replay:.1} s"));
+    note("the same from an unsorted file", &format!("{shuffled:.1} s"));
+    note(
+        "the same, with the rows grouped beforehand and ingested change by change",
+        &format!("{replay:.1} s"),
+    );
     let memory = format!("{memory:.0} MB, {shuffled_memory:.0} MB");
     note("peak memory of the first two imports", &memory);
 }
 
-/// Runs the import in a process of its own. Prints the seconds and the peak memory in megabytes.
+/// Runs the import in a separate process. Prints the seconds and the peak memory in megabytes.
 fn import_child(directory: &Path, stride: usize) {
     let path = directory.join(format!("import.{stride}.db"));
     drop(Registry::create(&path).unwrap());

@@ -1,8 +1,8 @@
 """Holds real histories and answers against the program: one line a set.
 
-    cargo build --release && python3 tests/real_data.py FOLDER
+    cargo build --release && python3 tests/real_data.py DIRECTORY
 
-FOLDER has, somewhere below it, `changes.tsv` (or `.gz`) files, each beside an `expected_di.tsv`: a
+DIRECTORY has, somewhere below it, `changes.tsv` (or `.gz`) files, each beside an `expected_di.tsv`: a
 line a change with its time, the number of granules, and the identifier (`-`: the empty set), as an
 independent recomputation found them. Each is imported in one command and every identifier compared.
 
@@ -23,8 +23,8 @@ EMPTY = "d41d8cd98f00b204e9800998ecf8427e"
 TELLUS_GRAC = "5f218b85d661993c7d2e7212ceb58209"
 
 
-def accession(folder, *arguments, **options):
-    command = [PROGRAM, "--registry", folder / "accession.db", *arguments]
+def accession(directory, *arguments, **options):
+    command = [PROGRAM, "--registry", directory / "accession.db", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, **options)
     if result.returncode != 0:
         raise SystemExit(f"{arguments}: {result.stderr}")
@@ -32,14 +32,14 @@ def accession(folder, *arguments, **options):
 
 
 def check_history(changes):
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
         begin = time.perf_counter()
-        accession(folder, "import", "SET", changes, "--create")
+        accession(directory, "import", "SET", changes, "--create")
         seconds = time.perf_counter() - begin
-        rows = [json.loads(row) for row in accession(folder, "history", "SET", "--json").splitlines()]
+        rows = [json.loads(row) for row in accession(directory, "history", "SET", "--json").splitlines()]
         begin = time.perf_counter()
-        accession(folder, "verify")
+        accession(directory, "verify")
         verified = time.perf_counter() - begin
     told = [(row["granules"], row["identifier"]) for row in rows]
     lines = (changes.parent / "expected_di.tsv").read_text().splitlines()[1:]
@@ -70,10 +70,10 @@ def check_answers(cassettes):
         for uri, body in bodies(cassette):
             if "TELLUS_GRAC_L3" not in body or '"items":[]' in body or '"entry":[]' in body:
                 continue
-            with tempfile.TemporaryDirectory() as folder:
-                folder = pathlib.Path(folder)
+            with tempfile.TemporaryDirectory() as directory:
+                directory = pathlib.Path(directory)
                 out = accession(
-                    folder, "ingest", "SET", "--create", "--from", "-", "--json", input=body
+                    directory, "ingest", "SET", "--create", "--from", "-", "--json", input=body
                 )
             instance = json.loads(out)
             if instance["granules"] != 163:
@@ -95,12 +95,12 @@ def check_answers(cassettes):
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
-    histories = sorted(path for path in folder.rglob("changes.tsv*"))
+    directory = pathlib.Path(sys.argv[1])
+    histories = sorted(path for path in directory.rglob("changes.tsv*"))
     if not histories:
-        raise SystemExit(f"{folder} has no changes.tsv")
+        raise SystemExit(f"{directory} has no changes.tsv")
     results = [check_history(changes) for changes in histories]
-    results.append(check_answers(sorted(folder.rglob("*.yaml"))))
+    results.append(check_answers(sorted(directory.rglob("*.yaml"))))
     raise SystemExit(0 if all(results) else 1)
 
 

@@ -43,8 +43,8 @@ def by_python(document, all_cases):
 
 
 def by_node(document, all_cases):
-    with tempfile.TemporaryDirectory() as folder:
-        script = pathlib.Path(folder) / "reference.mjs"
+    with tempfile.TemporaryDirectory() as directory:
+        script = pathlib.Path(directory) / "reference.mjs"
         script.write_text(
             re.sub(r"\??: (string|number|boolean)\b", "", block(document, "javascript"))
             + "\nimport fs from 'node:fs';\n"

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::cmr_json(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::cmr_json(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::granule_id(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::granule_id(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::old_payment_ids(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::old_payment_ids(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::pasted(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::pasted(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::pattern(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::pattern(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| laws::pdr(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| properties::pdr(bytes));

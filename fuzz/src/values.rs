@@ -33,7 +33,7 @@ pub fn timestamp(bytes: &[u8]) {
 }
 
 pub fn granule_id(bytes: &[u8]) {
-    // A message shows no line end and nothing that controls a terminal.
+    // A message contains no line end, and no character that controls a terminal.
     let lossy = String::from_utf8_lossy(bytes);
     assert!(!quoted(&lossy).to_string().contains(char::is_control));
     let Ok(granule_id) = GranuleId::from_bytes(bytes) else { return };

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn all_instructions_give_the_result_of_one_link_after_the_other() {
+    fn all_instructions_give_the_result_of_one_link_after_another() {
         let mut message = Message::default();
         for count in (0..100).chain([1_000]) {
             let link = |lane: usize, word: usize| (lane * 4 + word) as u32 ^ 0x9e37_79b9;

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_missing_or_added_is_noticed() {
+    fn a_missing_or_added_token_is_an_error() {
         let text = r#"{"a":{"b":1},"items":[{"c":"d"},2],"e":null}"#;
         for end in 0..text.len() {
             assert!(read(&text[..end], &["items"]).is_err(), "{}", &text[..end]);

@@ -179,7 +179,7 @@ fn a_header_in_any_case_does_not_become_a_granule() {
 }
 
 #[test]
-fn what_looks_like_the_wrong_file_is_reported_after_reading() {
+fn a_file_that_looks_wrong_is_reported_after_reading() {
     let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
     assert_eq!(sums.warnings(), []);
     assert_eq!(sums.by_ref().count(), 2);
@@ -200,7 +200,7 @@ fn an_ndjson_object_with_a_key_twice_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_a_list_of_granules_is_refused_with_what_it_is() {
+fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_is() {
     let utf16 =
         |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     let gzip = {

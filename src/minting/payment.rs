@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn erratum_the_example_decodes_by_each_epoch_to_another_day() {
+    fn erratum_the_example_is_a_different_day_with_each_epoch() {
         // The decision says 2024, the example 2022; 2020 would make it a past date.
         for (epoch, day) in [
             ("2024-01-01T00:00:00Z", "2028-12-06"),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn erratum_six_characters_count_68_98_years_and_not_60() {
+    fn erratum_six_characters_last_68_98_years_and_not_60() {
         let scheme = Scheme::default();
         let last = scheme.instant_of(SECONDS - 1).unwrap();
         assert_eq!(last.to_string(), "2092-12-23T05:45:35Z");

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_time_each_call_makes_another_id() {
+    fn with_a_time_each_call_makes_a_different_id() {
         let producer: GranuleId = "a".parse().unwrap();
         let collection: CollectionId = "MOD09GQ___006".parse().unwrap();
         let at =

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_creator_is_read_and_written_alike() {
+    fn a_creator_is_written_as_it_is_read() {
         let cases = [
             ("Tilmes, Curt", "Tilmes, Curt"),
             ("  Tilmes ,  Curt ", "Tilmes, Curt"),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_creators_say_why() {
+    fn refused_creators_have_a_reason() {
         for text in ["", " ", ",", ", Given", "{}", "{ }"] {
             assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
         }

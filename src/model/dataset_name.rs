@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_older_registries_are_read_and_not_published() {
+    fn names_of_older_registries_are_read_and_not_exported() {
         for text in ["10.5067/ABC:1_2-3", ".a", "-a", "a..b", "..", "/", "../../etc"] {
             let name = DatasetName::from_stored(text).unwrap();
             assert_eq!(name.as_str(), text);

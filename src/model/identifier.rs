@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_32_hexadecimal_characters_is_refused() {
+    fn a_string_other_than_32_hexadecimal_characters_is_refused() {
         let lower = "7fb1e8ba9b0c9888858b66f6a1732d2c";
         for text in [
             "",

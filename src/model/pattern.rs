@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_short_pattern_matches_what_the_rule_says() {
+    fn every_short_pattern_matches_according_to_the_rule() {
         let words = |alphabet: &[char], longest: usize| {
             let mut words = vec![vec![]];
             let mut last = words.clone();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_patterns_say_why() {
+    fn refused_patterns_have_a_reason() {
         assert!("a".repeat(1_024).parse::<Pattern>().is_ok());
         assert_eq!("".parse::<Pattern>(), Err(PatternError::Length { bytes: 0 }));
         assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_400_stars_is_matched_at_once() {
+    fn a_pattern_of_400_stars_is_matched_in_few_steps() {
         let pattern: Pattern = "a*".repeat(400).parse::<Pattern>().unwrap();
         assert!(!pattern.matches(&format!("{}b", "a".repeat(300))));
     }

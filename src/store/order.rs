@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_returned_only_if_it_leads_on() {
+    fn a_page_is_returned_only_if_its_rows_are_in_order() {
         let page = |after: u8, rows: &[u8]| {
             let rows = rows.to_vec();
             ascending("granule", rows, |first| *first > after, |one, next| one < next)

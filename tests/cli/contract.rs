@@ -1,4 +1,4 @@
-//! What scripts rely on: the names and the order of JSON fields, and exit statuses.
+//! The interface for scripts: the names and the order of JSON fields, and exit statuses.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -113,7 +113,7 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
 }
 
 #[test]
-fn an_import_prints_what_it_did_and_then_each_instance() {
+fn an_import_prints_its_result_and_then_each_instance() {
     let sandbox = sandbox();
     let command = "import LOG fixtures/input/changes.tsv --create --json";
     let output = sandbox.command(command).output().unwrap();
@@ -124,7 +124,7 @@ fn an_import_prints_what_it_did_and_then_each_instance() {
     for line in lines {
         assert_eq!(fields(line).join(" "), INSTANCE);
     }
-    // Once more: there is nothing to do, and that is said too.
+    // Again: nothing changes, and that is reported too.
     let again = sandbox.command("import LOG fixtures/input/changes.tsv --json").output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!((&again["changed"], &again["dataset"]), (&Value::from(false), &Value::from("LOG")));

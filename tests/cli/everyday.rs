@@ -1,5 +1,5 @@
-//! What scripts rely on in the commands of every day: fields, exit statuses, and that what is
-//! refused changes nothing.
+//! The interface for scripts of the everyday commands: fields and exit statuses, and that refused
+//! commands change nothing.
 
 use crate::contract::fields;
 use crate::harness::console::Sandbox;
@@ -65,7 +65,7 @@ fn json_of_the_everyday_commands_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing_and_creates_nothing() {
+fn a_refused_command_changes_nothing_and_creates_nothing() {
     let sandbox = sandbox();
     let before = sandbox.run("accession history US --json; accession dataset list --json");
     let cases = [

@@ -314,7 +314,7 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
 }
 
 #[test]
-fn a_registry_that_cannot_be_read_is_an_error_of_its_own_kind() {
+fn a_registry_that_cannot_be_read_has_its_own_error_kind() {
     let sandbox = sandbox();
     set_mode(&sandbox.path().join("accession.db"), 0o000);
     let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
@@ -413,7 +413,7 @@ fn a_path_of_any_characters_names_a_registry() {
 }
 
 #[test]
-fn a_writer_that_has_the_registry_open_stops_when_another_process_restores_a_copy() {
+fn a_writer_that_has_the_registry_open_fails_after_another_process_restores_a_copy() {
     use accession::{Access, Change, GranuleId, Registry, Stamp};
 
     let sandbox = Sandbox::new();

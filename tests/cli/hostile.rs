@@ -1,5 +1,5 @@
-//! Strings that somebody else wrote into a registry, a list or a file name: they are printed so that
-//! no terminal interprets them.
+//! Untrusted strings in a registry, a list or a file name are printed so that no terminal
+//! interprets them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -100,7 +100,8 @@ fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
     }
 }
 
-/// Runs the program with a terminal as its stdout, by script(1) of util-linux; `None` without that.
+/// Runs the program with a terminal as its stdout, by script(1) of util-linux. `None` means that
+/// there is no script(1).
 fn on_a_terminal(sandbox: &Sandbox, arguments: &str) -> Option<String> {
     let mut command = Command::new("script");
     let program = format!("{} {arguments}", program());

@@ -1,5 +1,4 @@
-//! The README is a page, not a book: what its commands print and where its links lead is tested
-//! with all other documents.
+//! The README is one page. Its commands and links are tested with those of all other documents.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The path of a registry: what it names, what it must not name, and when it leads elsewhere.
+//! The path of a registry: what it refers to, what it must not refer to, and what happens if that
+//! changes.
 
 use std::fs::File;
 use std::path::Path;
@@ -31,8 +32,8 @@ fn assert_refused(output: &Output, kind: &str) {
     assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{error}");
 }
 
-/// SQLite took the path for a URI: granules that were acknowledged were in another file than the one
-/// that the program looked at, or only in memory.
+/// SQLite used to interpret the path as a URI: granules that were acknowledged were in another file
+/// than the one that the program checked, or only in memory.
 #[test]
 fn a_path_that_looks_like_a_uri_is_a_path() {
     for name in ["file:reg.db", ":memory:", "file:x?mode=memory", "file::memory:", "file:///x.db"] {
@@ -71,7 +72,7 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     assert_refused(&sandbox.command(&command).output().unwrap(), "path-too-long");
 }
 
-/// The backup was reported as made, and the next command deleted it.
+/// The backup was reported as successful, and the next command deleted it.
 #[test]
 fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     let sandbox = sandbox();
@@ -100,10 +101,10 @@ fn wait_until_open(child: &Child, file: &Path) {
     }
 }
 
-/// The command succeeded, and its change was in a file that nobody could find.
+/// The command succeeded, but its change was in a file that was no longer at the path.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_change_to_a_registry_that_was_moved_or_replaced_meanwhile_is_refused() {
+fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {
     for is_replaced in [false, true] {
         let sandbox = sandbox();
         let path = sandbox.path().canonicalize().unwrap().join("accession.db");
@@ -131,9 +132,10 @@ fn a_change_to_a_registry_that_was_moved_or_replaced_meanwhile_is_refused() {
     }
 }
 
-/// `mirror compare` migrated the primary, and its owner could not read it with an older version.
+/// `mirror compare` used to migrate the primary, so its owner could no longer read it with an older
+/// version.
 #[test]
-fn comparing_with_a_registry_of_an_older_schema_leaves_it_as_it_is() {
+fn comparing_with_a_registry_of_an_older_schema_does_not_change_it() {
     let sandbox = Sandbox::new();
     sandbox.run("gunzip -c fixtures/register/schema-2.db.gz > primary.db");
     let primary = sandbox.path().join("primary.db");
@@ -149,9 +151,9 @@ fn comparing_with_a_registry_of_an_older_schema_leaves_it_as_it_is() {
     assert_eq!(files(sandbox.path()), ["mirror.db", "primary.db"]);
 }
 
-/// A killed command left its temporary file for ever.
+/// A killed command used to leave its temporary file for ever.
 #[test]
-fn what_a_killed_command_left_is_removed_by_the_next_one_that_creates_a_file() {
+fn files_of_a_killed_command_are_removed_by_the_next_one_that_creates_a_file() {
     let sandbox = sandbox();
     let write = |name: &str| std::fs::write(sandbox.path().join(name), "left").unwrap();
     for name in
@@ -159,13 +161,13 @@ fn what_a_killed_command_left_is_removed_by_the_next_one_that_creates_a_file() {
     {
         write(&format!(".accession-{name}"));
     }
-    // The process that uses the third still runs.
+    // The process that uses the third file is still running.
     let lock = File::open(sandbox.path().join(".accession-used.lock")).unwrap();
     lock.lock().unwrap();
     sandbox.run("accession backup copy.db");
     let used = [".accession-used.lock", ".accession-used.new"];
     assert_eq!(files(sandbox.path()), [used[0], used[1], "accession.db", "copy.db"]);
-    // It ends, however it ends.
+    // The process ends, in whatever way.
     drop(lock);
     sandbox.run("accession --registry new.db dataset add NEW");
     assert_eq!(files(sandbox.path()), ["accession.db", "copy.db", "new.db"]);

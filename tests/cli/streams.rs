@@ -1,4 +1,4 @@
-//! The two output streams, the exit status, and what is left when a stream cannot be written.
+//! The two output streams, the exit status, and the state after a stream could not be written.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -52,11 +52,12 @@ fn new_world() -> Sandbox {
     sandbox
 }
 
-/// What scripts could compare: the exit status, the files, and the sets in each registry.
+/// The results that scripts could compare: the exit status, the files, and the sets in each
+/// registry.
 fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
     let sandbox = world();
     let output = sandbox.command(arguments).output().unwrap();
-    // What a restored registry replaced is named after the time.
+    // The file name of a registry that was replaced contains the time.
     let files: Vec<String> = files(&sandbox)
         .into_iter()
         .map(|name| match name.split_once(".replaced-") {
@@ -73,7 +74,8 @@ fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
 
 #[test]
 fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
-    // Those of a new registry ended with 0 as text and with 2 as JSON, and left it behind.
+    // With a new registry, these used to end with 0 as text and with 2 as JSON, and left the
+    // registry behind.
     let cases = [
         ("dataset add OTHER", 0),
         ("--registry new.db dataset add OTHER", 0),
@@ -204,7 +206,7 @@ fn a_command_that_changes_nothing_creates_nothing() {
 
 #[test]
 fn standard_input_named_twice_is_refused() {
-    // The second was silently empty.
+    // The second one used to be silently empty.
     let sandbox = world();
     for arguments in [
         "change US --ingest - --delete -",
@@ -244,7 +246,8 @@ fn shell(sandbox: &Sandbox, script: &str) -> (String, Option<i32>) {
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
-    // A full disk said "no space left" and nothing of the change; a closed stdout said nothing.
+    // On a full disk, the error used to be "no space left" without the change; on a closed stdout,
+    // there was no message.
     let redirections = ["> /dev/full", ">&-", "1> closed.fifo"];
     for redirection in redirections {
         let commands = [
@@ -273,7 +276,7 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
         for (arguments, message) in commands {
             let sandbox = world();
             let script = match redirection {
-                // The reader opens the pipe, and leaves before anything is written.
+                // The reader opens the pipe, and closes it before anything is written.
                 "1> closed.fifo" => format!(
                     "mkfifo closed.fifo gone.fifo; \
                      {{ exec 3< closed.fifo; exec 3<&-; echo > gone.fifo; }} & \
@@ -283,7 +286,7 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
             };
             let (printed, status) = shell(&sandbox, &script);
             assert_eq!(status, Some(2), "{script}: {printed}");
-            // A citation has warnings, which come first.
+            // The warnings about a citation are printed first.
             let last_line = printed.lines().last().unwrap();
             let error: Value = serde_json::from_str(last_line).unwrap();
             assert_eq!(error["error"]["kind"], "output", "{script}: {printed}");
@@ -312,7 +315,7 @@ fn a_closed_standard_output_is_an_error_if_there_is_output() {
     }
     let (printed, status) = shell(&sandbox, "accession export US --output copy.jsonl >&-");
     assert_eq!((printed.as_str(), status), ("", Some(0)), "nothing is written to stdout");
-    // It is opened as the runtime opens it in the place of a closed one.
+    // The runtime of Rust opens this device in place of a closed stdout.
     let (printed, status) = shell(&sandbox, "accession history US 1<>/dev/null");
     assert_eq!((printed.as_str(), status), ("", Some(0)));
 }
@@ -357,7 +360,7 @@ fn a_warning_in_json_has_a_kind() {
 
 #[test]
 fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
-    // A hundred references to a set that 20,000 datasets held were 645 MB.
+    // A hundred references to a set that 20,000 datasets held used to print 645 MB.
     let sandbox = Sandbox::new();
     for number in 0..23 {
         let ingest = format!("accession ingest DATASET.{number:02} --create --at 2001-01-02 A");

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::harness::console::assert_transcript;
 
 fn transcript(name: &str) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
-    assert_transcript(&folder.join(format!("{name}.md")));
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
+    assert_transcript(&directory.join(format!("{name}.md")));
 }
 
 macro_rules! transcripts {
@@ -20,8 +20,8 @@ macro_rules! transcripts {
 
         #[test]
         fn every_transcript_is_run() {
-            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
-            let mut there: Vec<String> = std::fs::read_dir(folder)
+            let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
+            let mut there: Vec<String> = std::fs::read_dir(directory)
                 .unwrap()
                 .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
                 .collect();

@@ -80,18 +80,18 @@ impl History {
         assert_eq!(applied.in_force, applied.instance);
     }
 
-    /// Compares everything that a registry returns for a dataset with the model: each identifier
-    /// and interval, each as-of set, each look-up, each resolve, and `verify`.
-    pub fn assert_told_by(&self, registry: &Registry, dataset: &DatasetName) {
-        self.assert_sets_told_by(registry, dataset);
+    /// Asserts that everything a registry returns for a dataset matches the model: each identifier
+    /// and interval, each set as of a time, each look-up, each resolve, and `verify`.
+    pub fn assert_matches(&self, registry: &Registry, dataset: &DatasetName) {
+        self.assert_sets_match(registry, dataset);
         let verification = registry.verify(dataset).unwrap();
         assert_eq!(verification.mismatches, []);
         assert_eq!(verification.identifiers, self.sets.len() as u64);
     }
 
-    /// As [`History::assert_told_by`] without `verify`, which also counts the subsets that were
-    /// cited.
-    pub fn assert_sets_told_by(&self, registry: &Registry, dataset: &DatasetName) {
+    /// The same as [`History::assert_matches`], but without `verify`, which also counts the subsets
+    /// that were cited.
+    pub fn assert_sets_match(&self, registry: &Registry, dataset: &DatasetName) {
         let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());
         let times: Vec<Timestamp> = self.sets.keys().copied().collect();
@@ -116,7 +116,10 @@ impl History {
                 let selection = Selection::Dataset { name: dataset.clone(), at: Some(at) };
                 let (selected, granule_ids) = self::held(registry, &selection);
                 assert_eq!(selected.set, Set::Instance(row.clone()));
-                assert!(granule_ids.iter().eq(held), "{at}: the as-of set, in canonical order");
+                assert!(
+                    granule_ids.iter().eq(held),
+                    "{at}: the set as of a time, in canonical order"
+                );
             }
             before = held;
         }

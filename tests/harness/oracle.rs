@@ -1,4 +1,4 @@
-//! The identifier computed in the simplest way: sort all ids, and hash them one after the other.
+//! The identifier computed in the simplest way: sort all ids, and hash them one after another.
 
 use accession::Identifier;
 use md5::{Digest, Md5};

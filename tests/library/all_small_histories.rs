@@ -1,4 +1,5 @@
-//! Every history of up to four granules and four changes, and the seed's rewind on each.
+//! Every history of up to four granules and four changes, and the result of the seed's rewind for
+//! each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use accession::{Identifier, Registry};
 use crate::harness::history::{History, name, second};
 use crate::harness::oracle::naive;
 
-/// In canonical order; the second and the third have a checkpoint behind them.
+/// In canonical order. A checkpoint follows the second and the third.
 const GRANULES: [&str; 4] = ["A", "granule.1676", "granule.2927", "z"];
 
 /// The granules of a bit mask.
@@ -18,7 +19,8 @@ fn set(mask: u8) -> BTreeSet<&'static str> {
 
 #[test]
 fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
-    // A change toggles one of the 15 non-empty subsets. Shorter histories are the beginnings.
+    // A change toggles one of the 15 non-empty subsets. Shorter histories are the first changes of
+    // longer ones.
     let firsts: Vec<u8> = (1..16).collect();
     let check = |first: &u8| {
         for second_mask in 1..16 {
@@ -33,7 +35,7 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
                     // Compares the identifier after each change with the naive one.
                     history.change(&registry, &dataset, second(index as i64), &change);
                 }
-                history.assert_told_by(&registry, &dataset);
+                history.assert_matches(&registry, &dataset);
             }
         }
     };
@@ -44,12 +46,13 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
     });
 }
 
-/// The seed's rewind, as seed 001 tells it: find the granule just before the first new one (or the
-/// first one taken), look up its ingest date, take the identifier stored before that date, and hash
-/// forward over the granules that follow. An append is pushed to the identifier in force.
+/// The rewind of seed 001: find the granule just before the first new one (or the first deleted
+/// one), look up its date of ingest, take the identifier that was stored before that date, and hash
+/// the granules after it. If the change only appends, the ids are pushed to the identifier in
+/// force.
 #[derive(Default)]
 struct SeedRewind {
-    /// Since when each granule is held.
+    /// The change since which each granule has been held.
     held: BTreeMap<&'static str, usize>,
     /// The set after each change.
     sets: Vec<BTreeSet<&'static str>>,
@@ -89,7 +92,7 @@ impl SeedRewind {
     }
 }
 
-/// The changes of a history up to the first at which the seed's rewind goes wrong.
+/// The changes of a history up to the first one for which the seed's rewind is wrong.
 fn seed_fails_on(masks: &[u8]) -> Option<Vec<u8>> {
     let mut rewind = SeedRewind::default();
     for (index, mask) in masks.iter().enumerate() {
@@ -101,7 +104,7 @@ fn seed_fails_on(masks: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The changes as the ids that each toggles.
+/// The changes, each as the ids that it toggles.
 fn shown(masks: &[u8]) -> Vec<Vec<&'static str>> {
     masks.iter().map(|mask| set(*mask).into_iter().collect()).collect()
 }
@@ -118,14 +121,16 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
     failures.dedup();
     assert_eq!(failures.len(), 14_128);
 
-    // A comes; A goes and a second granule comes; that goes too. It was ingested on the second day,
-    // so the seed takes the identifier stored before it: the first day's, of A, which is gone.
+    // A is ingested; A is deleted and a second granule is ingested; that one is deleted too. It was
+    // ingested in the second change, so the seed takes the identifier that was stored before: that
+    // of A, which is no longer held.
     let granules = |masks: &[u8]| masks.iter().fold(0, |all, mask| all | mask).count_ones();
     let smallest = failures.iter().min_by_key(|masks| (masks.len(), granules(masks))).unwrap();
     assert_eq!(shown(smallest), [vec!["A"], vec!["A", "granule.1676"], vec!["granule.1676"]]);
 
-    // The smallest in which nothing is deleted: the third comes first, then the first, then the
-    // second. The granule before that came on the second day: the seed resumes from the third.
+    // The smallest history without deletions: the third granule is ingested first, then the first,
+    // then the second. The granule before that one was ingested in the second change, so the seed
+    // resumes from the third granule.
     let mut arrivals = failures.iter().filter(|masks| {
         let all = masks.iter().try_fold(0, |all, mask| (all & mask == 0).then_some(all | mask));
         all.is_some()
@@ -137,7 +142,8 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
 
 #[test]
 fn the_seeds_rewind_by_time_fails_where_identifier_md_says() {
-    // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: resumes from chain(A, D), no prefix of ABCDE.
+    // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: it resumes from chain(A, D), which is not a
+    // prefix of ABCDE.
     let mut rewind = SeedRewind::default();
     let registry = Registry::in_memory().unwrap();
     let (dataset, mut history) = (name("A-E"), History::default());
@@ -150,5 +156,5 @@ fn the_seeds_rewind_by_time_fails_where_identifier_md_says() {
         history.change(&registry, &dataset, second(day as i64), &change);
     }
     assert_ne!(seeds[3], naive(["A", "B", "C", "D", "E"]));
-    history.assert_told_by(&registry, &dataset);
+    history.assert_matches(&registry, &dataset);
 }

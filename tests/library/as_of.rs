@@ -36,7 +36,7 @@ fn a_day_means_its_end_and_lists_the_others_in_force() {
         ("2001-01-02", (3, vec![1, 2])),
         ("2001-01-03", (3, vec![])),
         ("2001-01-04", (3, vec![])),
-        // A change at 00:00:00Z: nothing of the day before was in force on that day.
+        // A change at 00:00:00Z: no instance of the day before was in force on that day.
         ("2001-01-05", (4, vec![])),
         ("2001-01-06", (4, vec![])),
         ("2001-01-02T06:00:00Z", (1, vec![])),
@@ -98,7 +98,7 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
     let instance = applied.instance.unwrap();
     assert_eq!(instance.timestamp.to_string(), "2001-01-05T00:00:00.000001Z");
-    // What is recorded is never older than what it records.
+    // The time of recording is never before the time of the change.
     assert_eq!(instance.recorded, now());
     assert!(registry.verify(&name("dataset")).unwrap().ok);
 }

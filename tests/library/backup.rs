@@ -1,4 +1,4 @@
-//! A backup is the registry as it was at one moment, proved, or it is not there.
+//! A backup is a verified copy of the registry as of one moment, or does not exist.
 
 use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
 
-/// A registry with a change of so many granules.
-fn register(path: &Path, granules: usize) -> Registry {
+/// A registry with a change of this many granules.
+fn registry(path: &Path, granules: usize) -> Registry {
     let registry = Registry::create(path).unwrap();
     let ids: Vec<String> = (0..granules).map(|n| format!("granule.{n:06}")).collect();
     let change = change(ids.iter().map(String::as_str), []);
@@ -17,8 +17,8 @@ fn register(path: &Path, granules: usize) -> Registry {
     registry
 }
 
-fn files(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder)
+fn files(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -27,11 +27,11 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_made_while_others_write_is_one_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
-    drop(register(&path, 50_000));
-    // Dropped at the end, also of a test that fails: then the writer ends too.
+fn a_backup_made_during_writes_is_one_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    drop(registry(&path, 50_000));
+    // Dropped at the end, even if the test fails, so that the writer ends too.
     let (going_on, is_over) = mpsc::channel::<()>();
     let writes = std::thread::scope(|scope| {
         let going_on = going_on;
@@ -49,7 +49,7 @@ fn a_backup_made_while_others_write_is_one_state() {
         });
         let mut before = 0;
         for n in 0..5 {
-            let target = folder.path().join(format!("backup-{n}.db"));
+            let target = directory.path().join(format!("backup-{n}.db"));
             let registry = Registry::open(path, Access::Read).unwrap();
             let backed_up = registry.back_up(&target).unwrap();
             let copy = Registry::open(&target, Access::Read).unwrap();
@@ -64,19 +64,19 @@ fn a_backup_made_while_others_write_is_one_state() {
         writer.join().unwrap()
     });
     assert!(writes > 5, "the writer wrote {writes} times");
-    // The last one to go takes the -wal and -shm files away.
+    // When the last connection is closed, the -wal and -shm files are removed.
     let expected: Vec<String> = std::iter::once("accession.db".to_owned())
         .chain((0..5).map(|n| format!("backup-{n}.db")))
         .collect();
-    assert_eq!(files(folder.path()), expected);
+    assert_eq!(files(directory.path()), expected);
 }
 
 #[test]
-fn a_restored_backup_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
-    let target = folder.path().join("backup.db");
-    register(&path, 10).back_up(&target).unwrap();
+fn a_restored_backup_accepts_further_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    let target = directory.path().join("backup.db");
+    registry(&path, 10).back_up(&target).unwrap();
     std::fs::rename(&target, &path).unwrap();
     let registry = Registry::open(&path, Access::Write).unwrap();
     let stamp = Stamp::at(second(1), now());
@@ -85,31 +85,31 @@ fn a_restored_backup_goes_on() {
 }
 
 #[test]
-fn a_file_that_is_there_is_never_overwritten() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
-    let target = folder.path().join("backup.db");
+fn an_existing_file_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    let target = directory.path().join("backup.db");
     std::fs::write(&target, "precious").unwrap();
-    let registry = register(&path, 10);
+    let registry = registry(&path, 10);
     assert_eq!(registry.back_up(&target).unwrap_err().kind(), "registry-exists");
     assert_eq!(registry.back_up(&path).unwrap_err().kind(), "registry-exists");
     assert_eq!(std::fs::read(&target).unwrap(), b"precious");
     drop(registry);
-    assert_eq!(files(folder.path()), ["accession.db", "backup.db"]);
+    assert_eq!(files(directory.path()), ["accession.db", "backup.db"]);
 }
 
 #[test]
-fn what_does_not_verify_is_no_backup() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
-    drop(register(&path, 10));
+fn a_copy_that_does_not_verify_is_not_a_backup() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    drop(registry(&path, 10));
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
     drop(connection);
     let registry = Registry::open(&path, Access::Read).unwrap();
-    let error = registry.back_up(&folder.path().join("backup.db")).unwrap_err();
+    let error = registry.back_up(&directory.path().join("backup.db")).unwrap_err();
     assert_eq!(error.kind(), "inconsistent");
     assert!(error.to_string().contains("dataset: the identifier is 0000"), "{error}");
     drop(registry);
-    assert_eq!(files(folder.path()), ["accession.db"]);
+    assert_eq!(files(directory.path()), ["accession.db"]);
 }

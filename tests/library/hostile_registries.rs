@@ -1,4 +1,4 @@
-//! A registry file from a stranger: what its mark promises, its schema must hold.
+//! Untrusted registry files: a file that is marked as a registry must have the schema of one.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use crate::harness::history::{change, name, now, second};
 
 /// The SQL of the migrations, in their order.
 fn migrations() -> Vec<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     let version = |path: &PathBuf| -> u32 {
         let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
         stem[1..stem.find('_').unwrap()].parse().unwrap()
@@ -40,16 +40,16 @@ fn registry_of(version: usize, path: &Path) {
     connection.execute_batch(&rows).unwrap();
 }
 
-/// A registry of every schema there is or was, altered as the sqlite3 shell would.
+/// A registry of every schema so far, altered with SQL as the sqlite3 shell could.
 fn altered(sql: &str) -> Vec<(tempfile::TempDir, PathBuf)> {
     let versions = 1..=migrations().len();
     let sandboxes = versions.filter_map(|version| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("accession.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
         registry_of(version, &path);
-        // What a later schema brought cannot be altered in an earlier one.
+        // An object that a later schema adds cannot be altered in an earlier one.
         let is_altered = Connection::open(&path).unwrap().execute_batch(sql).is_ok();
-        is_altered.then_some((folder, path))
+        is_altered.then_some((directory, path))
     });
     sandboxes.collect()
 }
@@ -58,7 +58,7 @@ fn altered(sql: &str) -> Vec<(tempfile::TempDir, PathBuf)> {
 fn a_registry_of_every_schema_opens_and_verifies() {
     let sandboxes = altered("");
     assert_eq!(sandboxes.len(), migrations().len());
-    for (_folder, path) in sandboxes {
+    for (_directory, path) in sandboxes {
         let registry = Registry::open(&path, Access::Read).unwrap();
         assert_eq!(registry.check_file().unwrap(), []);
         assert!(registry.verify(&name("dataset")).unwrap().ok);
@@ -66,7 +66,7 @@ fn a_registry_of_every_schema_opens_and_verifies() {
 }
 
 #[test]
-fn what_others_keep_in_the_file_is_not_worked_out_to_verify_ours() {
+fn other_objects_in_the_file_are_not_evaluated_by_verify() {
     let sandboxes = altered(
         "CREATE TABLE numbers (n CHECK (length(zeroblob(1000000000)) > n));
          PRAGMA ignore_check_constraints = ON;
@@ -75,16 +75,16 @@ fn what_others_keep_in_the_file_is_not_worked_out_to_verify_ours() {
          CREATE INDEX slow ON numbers (length(replace(hex(zeroblob(2000 + n)), '0', '1')))",
     );
     assert_eq!(sandboxes.len(), migrations().len());
-    for (folder, path) in sandboxes {
+    for (directory, path) in sandboxes {
         let registry = Registry::open(&path, Access::Read).unwrap();
         assert_eq!(registry.check_file().unwrap(), []);
         assert!(registry.verify(&name("dataset")).unwrap().ok);
-        registry.back_up(&folder.path().join("copy.db")).unwrap();
+        registry.back_up(&directory.path().join("copy.db")).unwrap();
     }
 }
 
 #[test]
-fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
+fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
     let cases = [
         ("ALTER TABLE granule ADD COLUMN more TEXT", "table granule is missing, or differs"),
         ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or differs"),
@@ -123,7 +123,7 @@ fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
     for (sql, what) in cases {
         let sandboxes = altered(sql);
         assert!(!sandboxes.is_empty(), "{sql}");
-        for (_folder, path) in sandboxes {
+        for (_directory, path) in sandboxes {
             let bytes = std::fs::read(&path).unwrap();
             for access in [Access::Read, Access::Write] {
                 let error = Registry::open(&path, access).err().unwrap();
@@ -137,15 +137,15 @@ fn a_schema_that_the_migrations_do_not_make_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_mark_without_a_schema_is_no_registry() {
-    for (_folder, path) in altered("PRAGMA user_version = 0") {
+fn a_mark_without_a_schema_is_not_a_registry() {
+    for (_directory, path) in altered("PRAGMA user_version = 0") {
         let error = Registry::open(&path, Access::Write).err().unwrap();
         assert_eq!(error.kind(), "not-a-registry");
     }
 }
 
 #[test]
-fn what_others_keep_in_the_file_is_left_alone_and_never_runs() {
+fn other_objects_in_the_file_are_not_changed_and_never_run() {
     let sql = "
         CREATE TABLE theirs (a TEXT UNIQUE, b AS (upper(a)), dataset_id REFERENCES dataset (id));
         CREATE INDEX theirs_by_b ON theirs (b);
@@ -156,7 +156,7 @@ fn what_others_keep_in_the_file_is_left_alone_and_never_runs() {
         BEGIN SELECT raise(ABORT, 'the trigger ran'); END;
         INSERT INTO theirs (a) VALUES ('x');
         ANALYZE";
-    for (_folder, path) in altered(sql) {
+    for (_directory, path) in altered(sql) {
         let registry = Registry::open(&path, Access::Write).unwrap();
         let stamp = Stamp::at(second(1), now());
         registry.change(&name("dataset"), &change(["B"], ["A"]), &stamp).unwrap();
@@ -171,17 +171,17 @@ fn what_others_keep_in_the_file_is_left_alone_and_never_runs() {
 }
 
 #[test]
-fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
+fn a_string_longer_than_a_mebibyte_is_neither_read_nor_written() {
     let long = "UPDATE instance SET note = printf('%.*c', 1048577, 'x')";
-    for (_folder, path) in altered(long) {
-        // An older file cannot be brought up to date with it.
+    for (_directory, path) in altered(long) {
+        // An older file cannot be migrated with it.
         let error = match Registry::open(&path, Access::Write) {
             Ok(registry) => registry.snapshot().unwrap().history(&name("dataset")).err().unwrap(),
             Err(error) => error,
         };
         assert_eq!(error.kind(), "too-long");
     }
-    for (_folder, path) in altered("") {
+    for (_directory, path) in altered("") {
         let registry = Registry::open(&path, Access::Write).unwrap();
         let stamp = Stamp::at(second(1), now());
         let with_note = |bytes| {
@@ -200,10 +200,10 @@ fn a_text_longer_than_a_mebibyte_is_neither_read_nor_written() {
 
 #[test]
 fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
     registry_of(migrations().len(), &path);
-    // The index is hidden while a row is added, and then put back as it was.
+    // The index is hidden while a row is added, and then restored.
     let hidden = |sql: &str| {
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch(&format!("PRAGMA writable_schema = ON; {sql}")).unwrap();

@@ -1,4 +1,4 @@
-//! An import gives what the changes give one by one, and what the naive recomputation gives.
+//! An import gives the same result as the changes one by one, and as the naive recomputation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {
     prop::collection::vec(some, 1..20)
 }
 
-/// The history, and everything that happens in it.
+/// The history, and all of its events.
 fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
     let (mut history, mut events) = (History::default(), Vec::new());
     for (number, indices) in toggles.iter().enumerate() {
@@ -59,7 +59,7 @@ proptest! {
     ) {
         let (history, mut events) = history_of(&toggles);
         let part = second((part % (toggles.len() + 1)) as i64);
-        // A shuffle that a failing case repeats.
+        // A shuffle that is the same when a failing case is repeated.
         events.sort_by_key(|event| {
             use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
@@ -71,20 +71,20 @@ proptest! {
         import(&registry, "parts", &first).unwrap();
         let imported = import(&registry, "parts", &events).unwrap();
         prop_assert_eq!(imported.skipped.held, first.len() as u64);
-        history.assert_told_by(&registry, &name("parts"));
+        history.assert_matches(&registry, &name("parts"));
 
         import(&registry, "whole", &events).unwrap();
-        history.assert_told_by(&registry, &name("whole"));
+        history.assert_matches(&registry, &name("whole"));
 
-        // The next change finds the checkpoints where it needs them.
+        // The next change needs the checkpoints to be correct.
         let mut history = history;
         let next = history.toggle(&BTreeSet::from([POOL[toggles.len() % POOL.len()].as_str()]));
         history.change(&registry, &name("whole"), second(100), &next);
-        history.assert_told_by(&registry, &name("whole"));
+        history.assert_matches(&registry, &name("whole"));
     }
 
     #[test]
-    fn the_sweep_with_and_without_vectors_is_naive(
+    fn the_sweep_with_and_without_vectors_matches_the_naive_result(
         spans in prop::collection::vec((0..90_usize, 1..90_usize), 1..60),
         instances in 1..90_usize,
     ) {
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
+fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
     let registry = Registry::in_memory().unwrap();
     let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
     let all = change(granule_ids.iter().map(String::as_str), []);
@@ -120,7 +120,7 @@ fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
         event(second(2), EventKind::Ingested, "granule.99999"),
     ];
     let imported = import(&registry, "large", &events).unwrap();
-    // The first is held in both new instances, which are one run until the second.
+    // The first granule is held in both new instances, which are one run until the second change.
     assert_eq!(imported.work, Work { steps: 2, rows: 2, checkpoints: 0 });
 
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
@@ -132,7 +132,7 @@ fn an_import_behind_a_large_dataset_hashes_what_follows_and_no_more() {
 }
 
 #[test]
-fn a_refused_import_leaves_the_registry_as_it_was() {
+fn a_refused_import_does_not_change_the_registry() {
     let registry = Registry::in_memory().unwrap();
     let mut history = History::default();
     history.change(&registry, &name("dataset"), second(5), &plan(["A", "C"], []));
@@ -149,7 +149,7 @@ fn a_refused_import_leaves_the_registry_as_it_was() {
     for (events, kind) in refused {
         let error = import(&registry, "dataset", &events).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        history.assert_told_by(&registry, &name("dataset"));
+        history.assert_matches(&registry, &name("dataset"));
     }
     assert!(registry.snapshot().unwrap().dataset(&name("other")).is_err());
 }
@@ -198,7 +198,7 @@ fn an_import_checks_what_is_expected_at_a_time_without_events() {
     };
     let refused = expecting(naive(["B"])).unwrap_err();
     assert_eq!(refused.kind(), "not-as-expected");
-    history.assert_told_by(&registry, &name("dataset"));
-    // Nothing happens at that time, so what is in force is still what the first change led to.
+    history.assert_matches(&registry, &name("dataset"));
+    // There are no events at that time, so the identifier in force is that of the first change.
     assert_eq!(expecting(naive(["A"])).unwrap().instances.len(), 1);
 }

@@ -5,7 +5,7 @@ use accession::{Change, Identifier, Registry, Stamp};
 use crate::harness::history::{id, name, now, second};
 use crate::harness::oracle::naive;
 
-/// Some 37 MB as they are kept, of which 16 MiB are in memory.
+/// About 37 MB in encoded form, of which 16 MiB are in memory.
 const GRANULES: usize = 300_000;
 
 /// An id of 100 bytes.
@@ -13,7 +13,7 @@ fn granule_id(number: usize) -> String {
     format!("granule.{number:06}.{}", "x".repeat(85))
 }
 
-/// Their numbers in no order: each once, since 7,919 is prime.
+/// The numbers in no order, each once, since 7,919 is prime.
 fn shuffled() -> impl Iterator<Item = usize> {
     (0..GRANULES).map(|n| n * 7_919 % GRANULES)
 }
@@ -35,7 +35,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
     assert_eq!((instance.granules, applied.work.steps), (GRANULES as u64, GRANULES as u64));
 
-    // The same change can be made again, in another dataset.
+    // The same change can be applied again, to another dataset.
     let again = registry.change(&name("again"), &change, &Stamp::at(second(1), now())).unwrap();
     assert_eq!(again.instance.unwrap().identifier, instance.identifier);
 

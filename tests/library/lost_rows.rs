@@ -1,4 +1,4 @@
-//! A row that is lost from the file is noticed by whoever reads past where it was.
+//! The loss of a row from the file is detected by every read that passes its position.
 
 use accession::mirror::{self, Primary, PullOptions, UnknownMirror, manifest};
 use accession::{Moment, Registry, Result, Selection, Stamp};
@@ -48,7 +48,7 @@ fn a_list_of_granules_ends_with_an_error() {
         assert_eq!(error.kind(), "inconsistent");
         assert!(error.to_string().contains("accession.db"), "{error}");
     }
-    // Every granule that is there is listed before the error, which is the last item.
+    // Every granule that remains is listed before the error, which is the last item.
     let snapshot = stored.registry.snapshot().unwrap();
     let set = snapshot.select(&latest()).unwrap().set;
     let mut granules = snapshot.granules(&set).unwrap();
@@ -66,7 +66,7 @@ fn a_comparison_of_two_sets_ends_with_an_error() {
 }
 
 #[test]
-fn a_comparison_with_a_mirror_ends_with_an_error_on_whichever_side_the_row_is_lost() {
+fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
     let (damaged, whole) = (damaged(), Stored::with(GRANULES));
     whole.change(1, &plan([granule_id(1).as_str()], []));
     let before = (rows(&damaged), rows(&whole));
@@ -82,7 +82,7 @@ fn a_comparison_with_a_mirror_ends_with_an_error_on_whichever_side_the_row_is_lo
     }
     assert_eq!((rows(&damaged), rows(&whole)), before);
 
-    // Nor is it pulled into a mirror that does not exist yet.
+    // Nor is the set pulled into a mirror that does not exist yet.
     let empty = Registry::in_memory().unwrap();
     let primary = Primary::open(&damaged.path, &name("dataset"), None, now()).unwrap();
     let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
@@ -126,7 +126,7 @@ fn a_change_that_resumes_before_the_lost_row_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_row_that_is_lost_after_a_checkpoint_is_noticed_by_a_change_that_resumes_there() {
+fn a_row_that_is_lost_after_a_checkpoint_is_detected_by_a_change_that_resumes_there() {
     let stored = Stored::with(GRANULES);
     let checkpoint = (0..GRANULES / 2)
         .map(|n| granule_id(2 * n))

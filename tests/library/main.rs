@@ -11,23 +11,23 @@ mod harness {
 }
 
 #[path = "../../fuzz/src/lib.rs"]
-mod laws;
+mod properties;
 
 mod all_small_histories;
 mod as_of;
 mod backup;
 mod check;
 mod citation_formats;
-mod cited_parts;
+mod cited_subsets;
 mod fuzz_corpus;
 mod hostile_registries;
 mod import;
 mod large_change;
 mod lost_rows;
-mod mirror_laws;
+mod mirror_properties;
 mod mirror_pull;
 mod monitor;
-mod old_registers;
+mod old_registries;
 mod pages;
 mod payment;
 mod random_histories;

@@ -1,4 +1,4 @@
-//! Which mirrors a pull changes, and what a mirror that it creates takes over.
+//! Which mirrors a pull changes, and which record a new mirror gets.
 
 use std::io::Cursor;
 
@@ -9,7 +9,7 @@ use accession::{Change, Identifier, MaxDelete, Registry, Stamp};
 
 use crate::harness::history::{change, id, instances, name, now, second};
 
-/// The manifest of a dataset that held these sets in turn.
+/// A manifest of a dataset that held these sets one after another.
 fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
     let us = Registry::in_memory().unwrap();
     let mut held: &[&str] = &[];
@@ -52,7 +52,7 @@ fn identifiers(mirror: &Registry) -> Vec<Identifier> {
 const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 
 #[test]
-fn a_new_mirror_is_behind_and_takes_over_the_record_of_its_primary() {
+fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
     let mirror = Registry::in_memory().unwrap();
     let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
     assert_eq!((pulled.before.status, pulled.before.mirror), (Status::Behind, None));
@@ -117,7 +117,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
 }
 
 #[test]
-fn a_pull_that_follows_a_proven_step_of_the_primary_is_not_limited() {
+fn a_pull_that_follows_the_primary_is_not_limited() {
     let mirror = Registry::in_memory().unwrap();
     let many: Vec<String> = (0..40).map(|n| format!("granule.{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! A monitor is told of long work, and can stop it.
+//! Long work is reported to a monitor, which can stop it.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::stored::{even, granule_id};
 
 const GRANULES: usize = 20_000;
 
-/// Stops the work of one name when so many things of it are done.
+/// Stops the work with one name after this many things.
 struct Limit {
     what: &'static str,
     things: u64,
@@ -50,7 +50,7 @@ impl Monitor for Limit {
     }
 }
 
-/// A registry that holds the even numbers, and the history to compare it with.
+/// A registry that holds the even numbers, and the history with which it is compared.
 fn registry() -> (Registry, History) {
     let registry = Registry::in_memory().unwrap();
     let mut history = History::default();
@@ -96,26 +96,26 @@ fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
     ];
     let (registry, history) = registry();
     for (job, what) in jobs {
-        // At the very first question, and well on the way.
+        // At the first call, and in the middle of the work.
         for things in [0, 12_000] {
             let limit = Limit::of(what, things);
             let error = job(&registry.with_monitor(limit.clone())).unwrap_err();
             assert_eq!(error.kind(), "interrupted", "{what}, {things}: {error:?}");
             let [begun, ended] = [&limit.begun, &limit.ended].map(|it| it.load(Ordering::SeqCst));
             assert!(begun > 0 && begun == ended, "{what}: {begun} begun, {ended} ended");
-            history.assert_told_by(&registry, &name("dataset"));
+            history.assert_matches(&registry, &name("dataset"));
         }
     }
 }
 
 #[test]
-fn a_monitor_that_stops_nothing_is_told_of_each_part_of_the_work() {
+fn each_part_of_the_work_is_reported_to_the_monitor() {
     let (registry, _) = registry();
     let jobs: [(Job, &str, u64); 2] = [(change_all, "entering", 1), (verify_all, "verifying", 2)];
     for (job, what, times) in jobs {
         let limit = Limit::of(what, u64::MAX);
         job(&registry.with_monitor(limit.clone())).unwrap();
-        // All but what is left over when the last 4,096 are full.
+        // All but the remainder after the last multiple of 4,096.
         let done = limit.done.load(Ordering::SeqCst);
         let all = times * GRANULES as u64;
         assert!(done <= all && all - done < 4_096, "{what}: {done} of {all}");

@@ -1,4 +1,4 @@
-//! Granules and histories are read page by page, while others go on changing the registry.
+//! Granules and histories are read page by page, while other threads change the registry.
 
 use accession::{Event, EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
@@ -25,7 +25,8 @@ fn granules_are_those_of_their_instance_while_others_commit_between_two_pages() 
     for granule in granules_of(&stored.registry, &latest()) {
         listed.push(granule.unwrap().granule_id.to_string());
         if listed.len() % 1_000 == 0 {
-            // Before and after what is read next; deleted, ingested for the first time, and again.
+            // Before and after the next page; deleted, ingested for the first time, and ingested
+            // again.
             at += 1;
             let held = [granule_id(2 * (listed.len() - 500)), granule_id(2 * (GRANULES - at))];
             let new = [granule_id(2 * listed.len() + 1), granule_id(20 * at + 1)];
@@ -42,7 +43,7 @@ fn granules_are_those_of_their_instance_while_others_commit_between_two_pages() 
     let first = Selection::Dataset { name: name("dataset"), at: Some(Moment::Instant(second(0))) };
     let selected = stored.registry.snapshot().unwrap().select(&first).unwrap();
     assert_eq!(selected.set.identifier(), naive(listed.iter().map(String::as_str)));
-    // What was read is not what is held by now.
+    // The granules that were read are not those held by now.
     let now_held = granules_of(&stored.registry, &latest()).count();
     assert_eq!(now_held, GRANULES + 10);
     assert!(stored.registry.verify(&name("dataset")).unwrap().ok);
@@ -75,7 +76,7 @@ fn long_history() -> Stored {
 }
 
 #[test]
-fn a_history_ends_with_the_latest_instance_that_was_known_when_it_was_asked_for() {
+fn a_history_ends_with_the_latest_instance_that_was_known_when_it_was_requested() {
     let stored = long_history();
     let other = stored.other_handle();
     let oldest_first = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
@@ -157,7 +158,8 @@ fn threads_that_share_a_registry_read_and_write_at_once() {
     }
 }
 
-/// Whether the log is truncated: nobody reads an older state of the registry.
+/// Whether the log can be truncated, which means that no reader uses an older state of the
+/// registry.
 fn truncates_log(connection: &Connection) -> bool {
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();

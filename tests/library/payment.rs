@@ -10,7 +10,7 @@ use accession::minting::{Clock, PaymentMinter};
 use accession::{Error, Registry, Timestamp};
 use proptest::prelude::*;
 
-/// A clock that a test sets, and that advances when somebody waits.
+/// A clock that a test sets, and that advances when a caller waits.
 struct ScriptedClock(AtomicI64);
 
 impl ScriptedClock {
@@ -141,7 +141,8 @@ fn the_1297th_id_of_a_second_waits_for_the_next() {
             scheme.decode(minter.mint().unwrap(), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap()
         })
         .collect();
-    // No id is of the second in which the minter was made: another process may have used it.
+    // No id is issued for the second in which the minter was created, since another process may
+    // have used it.
     assert_eq!(ids[0].time.to_string(), "2026-01-01T12:00:01Z");
     assert_eq!((ids[1_295].time, ids[1_295].counter), (ids[0].time, 1_295));
     assert_eq!(ids[1_296].time.to_string(), "2026-01-01T12:00:02Z");

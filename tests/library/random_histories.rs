@@ -11,24 +11,25 @@ use proptest::prelude::*;
 use crate::harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
 use crate::harness::oracle::naive;
 
-/// What happens next; ids are indices into the pool, so that they collide and come back.
+/// A step of a history. Ids are indices into the pool, so that they collide and are used again.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Takes those that are held, brings the others.
+    /// Deletes the ids that are held, and ingests the others.
     Toggle(BTreeSet<usize>),
-    /// Takes everything.
+    /// Deletes everything.
     Empty,
-    /// A change that is shown but not made.
+    /// A change that is rolled back.
     DryRun(BTreeSet<usize>),
-    /// A change that is refused half-way: it deletes what is not held, after bringing something.
+    /// A change that is refused in the middle: it deletes an id that is not held, after ingesting
+    /// another.
     Refused(usize),
-    /// Ingests some, skipping those held.
+    /// Ingests some ids, skipping those that are held.
     SkipExisting(BTreeSet<usize>),
-    /// Deletes some, skipping those not held.
+    /// Deletes some ids, skipping those that are not held.
     SkipMissing(BTreeSet<usize>),
-    /// Becomes what a listing says, as far as the limit on deletions permits.
+    /// Synchronises with a listing, if the limit on deletions permits.
     Sync(BTreeSet<usize>, MaxDelete),
-    /// Becomes what it was after an earlier change.
+    /// Reverts to the set after an earlier change.
     Revert(usize),
     /// Closes the file and opens it again.
     Reopen,
@@ -69,8 +70,8 @@ fn texts(indices: &BTreeSet<usize>) -> BTreeSet<&'static str> {
     indices.iter().map(|index| POOL[*index].as_str()).collect()
 }
 
-/// Plays the steps on two datasets at once, the second a step behind, so that they share
-/// identifiers; compares both with the model after every step.
+/// Applies the steps to two datasets at once, the second a step behind, so that they share
+/// identifiers, and compares both with the model after every step.
 fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Registry) {
     let datasets = [name("first"), name("second")];
     let mut histories = [History::default(), History::default()];
@@ -85,7 +86,7 @@ fn play(steps: &[Step], mut registry: Registry, reopen: impl Fn(Registry) -> Reg
             let at = second(seconds as i64);
             take(step, &registry, dataset, history, at);
             if !history.sets.is_empty() {
-                history.assert_told_by(&registry, dataset);
+                history.assert_matches(&registry, dataset);
             }
         }
     }
@@ -171,7 +172,7 @@ fn take(
     }
 }
 
-/// What must change of what is held, so that exactly these ids are.
+/// The change from the set that is held to the wanted set.
 fn plan_to_become(held: &BTreeSet<String>, wanted: &BTreeSet<String>) -> Plan {
     plan(wanted.difference(held).map(String::as_str), held.difference(wanted).map(String::as_str))
 }
@@ -217,7 +218,7 @@ fn sync(
     }
 }
 
-/// Compares what is held with a listing, granule by granule.
+/// Compares the set that is held with a listing, granule by granule.
 fn compare(
     registry: &Registry,
     dataset: &DatasetName,
@@ -267,7 +268,7 @@ fn revert(
 }
 
 proptest! {
-    // More on demand: PROPTEST_CASES=100000 cargo test --test library random
+    // More cases on request: PROPTEST_CASES=100000 cargo test --test library random
     #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
 
     #[test]
@@ -281,8 +282,8 @@ proptest! {
 
     #[test]
     fn histories_in_a_file_that_is_reopened_agree_with_the_oracle(steps in steps()) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("accession.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
         play(&steps, Registry::create(&path).unwrap(), |registry| {
             drop(registry);
             Registry::open(&path, Access::Write).unwrap()
@@ -292,7 +293,7 @@ proptest! {
 
 #[test]
 fn a_long_history_of_20_000_granules_agrees_with_the_oracle() {
-    // Enough ids for several batches of the hashing thread and a score of checkpoints.
+    // Enough ids for several batches of the hashing thread and about twenty checkpoints.
     let granule_ids: Vec<String> =
         (0..20_000).map(|n| format!("granule.{:05}", n * 7_919 % 20_000)).collect();
     let registry = Registry::in_memory().unwrap();
@@ -307,5 +308,5 @@ fn a_long_history_of_20_000_granules_agrees_with_the_oracle() {
         let plan = history.toggle(&ids);
         history.change(&registry, &dataset, second(seconds as i64), &plan);
     }
-    history.assert_told_by(&registry, &dataset);
+    history.assert_matches(&registry, &dataset);
 }

@@ -1,4 +1,5 @@
-//! The record in a manifest is checked as options are, and names of older registries stay readable.
+//! The record in a manifest is checked like the options are, and names of older registries can
+//! still be read.
 
 use accession::chain::Chain;
 use accession::mirror::manifest::Reader;
@@ -42,8 +43,8 @@ fn a_manifest_of_an_older_registry_keeps_its_dataset_name() {
 
 #[test]
 fn a_registry_with_a_name_of_an_older_version_can_be_read_and_changed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accession.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
     let stamp = |seconds| Stamp::at(second(seconds), now());
     registry.change(&name("US"), &change(["A"], []), &stamp(0)).unwrap();

@@ -1,4 +1,4 @@
-//! What a change may not be, and that nothing is changed by trying.
+//! Changes that are refused, and change nothing.
 
 use accession::{Change, Entry, Registry, SourceLocation, Stamp};
 
@@ -17,10 +17,10 @@ fn line(granule_id: &str, line: u64) -> Entry {
     Entry { granule_id: id(granule_id), producer_granule: None, location }
 }
 
-/// What is ingested and what is deleted, each with where it was read.
+/// The granules to ingest and those to delete, each with its source location.
 type Entries<'a> = (&'a [Entry], &'a [Entry]);
 
-/// The change without a dataset to add; what is listed twice close together is refused here.
+/// The change, which does not add a dataset. Repetitions close together are refused here.
 fn listed((ingest, delete): Entries<'_>) -> accession::Result<Change> {
     let mut change = Change::new();
     for entry in ingest {
@@ -33,7 +33,7 @@ fn listed((ingest, delete): Entries<'_>) -> accession::Result<Change> {
 }
 
 #[test]
-fn refused_changes_say_why_and_change_nothing() {
+fn refused_changes_state_the_reason_and_change_nothing() {
     let cases: [(Entries<'_>, &str, &str, &str); 10] = [
         (
             (&[line("C", 1), line("B", 2)], &[]),
@@ -121,13 +121,13 @@ fn a_granule_listed_twice_in_a_row_is_refused_as_soon_as_it_is_seen() {
 }
 
 #[test]
-fn a_dataset_that_is_not_there_is_not_made_unless_asked() {
+fn a_missing_dataset_is_not_created_unless_requested() {
     let registry = registry();
     let stamp = Stamp::now(now());
     let no_create = listed((&[line("C", 1)], &[])).unwrap();
     let error = registry.change(&name("other"), &no_create, &stamp).unwrap_err();
     assert_eq!(error.kind(), "dataset-unknown");
-    // A refused change does not leave the dataset that it would have made.
+    // A refused change does not leave the dataset that it would have added.
     let refused = registry.change(&name("other"), &change(["C"], ["D"]), &stamp).unwrap_err();
     assert_eq!(refused.kind(), "not-held");
     assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 1);
@@ -135,7 +135,7 @@ fn a_dataset_that_is_not_there_is_not_made_unless_asked() {
 
 #[test]
 fn skipping_everything_changes_nothing_whatever_the_time() {
-    // So a nightly job can run twice with one --at.
+    // A nightly job can therefore run twice with the same --at.
     let registry = registry();
     let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
     let mut again = Change::new();
@@ -173,7 +173,7 @@ fn a_name_is_taken_once() {
 }
 
 #[test]
-fn a_change_that_leads_to_another_identifier_than_expected_is_refused() {
+fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let registry = registry();
     let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
     let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());

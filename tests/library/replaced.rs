@@ -10,7 +10,7 @@ use crate::stored::{Stored, latest};
 /// More than a page.
 const GRANULES: usize = 5_000;
 
-/// What somebody does with the file.
+/// What another process does with the file.
 type Deed = fn(&Path, &Path);
 
 const DEEDS: [(&str, Deed); 3] = [
@@ -19,7 +19,7 @@ const DEEDS: [(&str, Deed); 3] = [
     ("replaced", |path, other| std::fs::rename(other, path).unwrap()),
 ];
 
-/// A registry, and another one beside it that nobody has open.
+/// A registry, and another one beside it that no process has open.
 fn stored() -> (Stored, PathBuf) {
     let stored = Stored::with(GRANULES);
     let other = stored.directory().join("other.db");

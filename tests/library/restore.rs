@@ -1,4 +1,4 @@
-//! A restored backup takes the place of a registry whole, and repeats no payment id.
+//! A restored backup replaces a registry completely, and no payment id is issued twice.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn lease(registry: &Registry, scheme: Scheme, worker: Worker, at: Timestamp) -> 
 }
 
 #[test]
-fn a_backup_takes_the_place_of_the_registry_which_is_kept() {
+fn a_backup_replaces_the_registry_which_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let (path, backup) = paths(&directory);
     let registry = create(&path);
@@ -47,7 +47,7 @@ fn a_backup_takes_the_place_of_the_registry_which_is_kept() {
     let restored = restore(&backup, &path, now(), None).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     assert_eq!(restored.bytes, std::fs::metadata(&path).unwrap().len());
-    // Who had it open does not go on writing to the old one.
+    // A process that has the old registry open does not continue to write to it.
     let refused = registry.change(&name("dataset"), &change(["lost"], []), &stamp).unwrap_err();
     assert_eq!(refused.kind(), "replaced");
     drop(registry);
@@ -92,8 +92,8 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
     assert_eq!(files(directory.path()), 1);
 }
 
-/// The clock of the machine was four seconds ahead when ids were issued after the backup. It was
-/// then set right, and the backup restored, which knows nothing of those ids.
+/// The clock of the machine was four seconds ahead when ids were issued after the backup. Then it
+/// was corrected, and the backup was restored, which has no record of those ids.
 #[test]
 fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
     for layout in [Layout::Standard, Layout::Wide] {
@@ -102,7 +102,7 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
         let (path, backup) = paths(&directory);
         let registry = create(&path);
         let known = scheme.worker(3).unwrap();
-        // This one issued its first id after the backup.
+        // This worker issued its first id after the backup.
         let unknown = scheme.worker(layout.workers() - 1).unwrap();
         lease(&registry, scheme, known, at(-60));
         registry.back_up(&backup).unwrap();
@@ -124,13 +124,14 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
                 }
             }
         }
-        // The clock may have been ahead by five seconds; of the next two, all ids are issued.
+        // The clock may have been ahead by five seconds; in the two seconds after that, all ids are
+        // issued.
         assert_eq!(leased, 4 * layout.counters());
     }
 }
 
 #[test]
-fn a_worker_that_is_ahead_of_the_time_of_the_restore_stays_there() {
+fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The example of seed 001: each value it prints, and the two it prints wrong.
+//! The example of seed 001: each value that it prints, including the two that are wrong.
 
 use accession::chain::Chain;
 use accession::{Difference, Identifier, Moment, Registry, Selection, Stamp};
@@ -50,7 +50,7 @@ fn every_instance_has_the_identifier_of_the_rule() {
     }
 }
 
-/// One step as the seed prints it: from the value printed before, with or without the final LF.
+/// One step of the seed, from the value printed before, with or without the final LF.
 fn digest(previous: &str, granule: &str, end: &str) -> String {
     let previous = if previous == "-" { String::new() } else { format!("{previous}\n") };
     hex::encode(Md5::digest(format!("{previous}{granule}{end}")))
@@ -80,7 +80,8 @@ fn dropping_that_one_lf_gives_the_printed_identifiers() {
     let printed = digest("763122197bfb3ffbf0da14adbfb1b13b", &ids("us-2001-02-03.txt")[0], "");
     assert_eq!(printed, "a8e677fcc63016b49be72f202f4ba760");
 
-    // 2001-03-03: the LF after granule 11, carried through 12, 13 and 14 by the rule.
+    // 2001-03-03: the LF after granule 11, and the steps of 12, 13 and 14 computed from that value
+    // by the rule.
     let late = ids("us-2001-03-03.txt");
     let replaced = late.iter().find(|id| id.starts_with("FOOL2.v2.10")).unwrap();
     let first_day = ids("us-2001-01-02.txt");
@@ -97,7 +98,7 @@ fn dropping_that_one_lf_gives_the_printed_identifiers() {
 }
 
 #[test]
-fn the_value_at_its_top_is_one_md5_over_all_ids_an_earlier_scheme() {
+fn the_value_at_the_top_is_one_md5_over_all_ids() {
     let all: String = ids("them-2001-02-01.txt").iter().map(|id| format!("{id}\n")).collect();
     assert_eq!(hex::encode(Md5::digest(all)), "2dd3d82d3926fe552274b452cc5662c4");
 }
@@ -115,7 +116,7 @@ fn alice_and_bob_cite_the_same_granules() {
     assert!(differences.counts().is_identical());
     assert_eq!(differences.finish().unwrap().matched, 12);
 
-    // doi + date is relative to one archive: on Bob's day US held granule 13, THEM did not.
+    // DOI and date refer to one archive: on Bob's day US held granule 13, but THEM did not.
     let us_that_day = at("US.FOOL2.002", "2001-02-03");
     let differences = registry.snapshot().unwrap().compare(&us_that_day, &bob).unwrap();
     let differences: Vec<Difference> = differences.map(Result::unwrap).collect();

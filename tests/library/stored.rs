@@ -14,23 +14,23 @@ pub struct Stored {
     pub registry: Registry,
 }
 
-/// An id of the dataset's; those with odd numbers are not held at first.
+/// An id of the dataset. Ids with odd numbers are not held at first.
 pub fn granule_id(number: usize) -> String {
     format!("granule.{number:06}")
 }
 
-/// The first so many ids with even numbers.
+/// The first ids with even numbers, this many.
 pub fn even(granules: usize) -> Vec<String> {
     (0..granules).map(|n| granule_id(2 * n)).collect()
 }
 
-/// What the dataset holds at its latest change.
+/// The set that the dataset holds after its latest change.
 pub fn latest() -> Selection {
     Selection::Dataset { name: name("dataset"), at: None }
 }
 
 impl Stored {
-    /// A registry whose first change, at second 0, ingests so many granules.
+    /// Creates a registry whose first change, at second 0, ingests this many granules.
     pub fn with(granules: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
@@ -44,7 +44,7 @@ impl Stored {
         self.directory.path()
     }
 
-    /// A handle of its own, as another process has.
+    /// Another handle, as a separate process would have.
     pub fn other_handle(&self) -> Registry {
         Registry::open(&self.path, Access::Write).unwrap()
     }
@@ -53,7 +53,7 @@ impl Stored {
         change(&self.registry, at, plan)
     }
 
-    /// The file as the sqlite3 shell opens it.
+    /// A direct connection to the file.
     pub fn connection(&self) -> Connection {
         Connection::open(&self.path).unwrap()
     }

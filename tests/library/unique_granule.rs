@@ -6,7 +6,7 @@ use accession::{Change, Entry, GranuleId, Registry, SourceLocation, Stamp};
 use crate::harness::history::{id, name, now, second};
 
 #[test]
-fn they_equal_those_of_the_documents_python_and_node_js_code() {
+fn unique_ids_equal_those_of_the_python_and_node_js_code_in_the_document() {
     let table = include_str!("../../fixtures/minting/unique_ids.tsv");
     let mut cases = 0;
     for line in table.lines() {

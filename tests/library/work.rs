@@ -1,4 +1,4 @@
-//! The work, not the time: what a change hashes, reads and sets.
+//! Tests count the work, not the time: the steps, rows and checkpoints of a change.
 
 use accession::chain::is_checkpoint;
 use accession::{Registry, Stamp, Work};
@@ -24,9 +24,9 @@ fn even_numbers() -> Registry {
     registry
 }
 
-/// How many held granules stand behind the last checkpoint before `n`, of those that `is_held`;
-/// and how many of them have a checkpoint behind them.
-fn behind_checkpoint_before(n: usize, is_held: impl Fn(usize) -> bool) -> (u64, u64) {
+/// How many held granules are after the last checkpoint before `n`, of those for which `is_held` is
+/// true; and how many of them are followed by a checkpoint.
+fn after_checkpoint_before(n: usize, is_held: impl Fn(usize) -> bool) -> (u64, u64) {
     let checkpoint = (0..n).rev().find(|&m| is_held(m) && is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
     let held: Vec<usize> = (rest..4 * GRANULES).filter(|&m| is_held(m)).collect();
@@ -53,11 +53,11 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
 }
 
 #[test]
-fn an_id_inside_hashes_what_follows_the_checkpoint_before_it_and_no_more() {
+fn an_id_in_the_middle_hashes_only_the_granules_after_the_checkpoint_before_it() {
     let registry = even_numbers();
     for (day, n) in [199_999, 150_001, 77_777, 3].into_iter().enumerate() {
         let held = |m: usize| is_even(m) || m == n;
-        let (steps, checkpoints) = behind_checkpoint_before(n, held);
+        let (steps, checkpoints) = after_checkpoint_before(n, held);
         let stamp = Stamp::at(second(1 + 2 * day as i64), now());
         let insert = change([granule_id(n).as_str()], []);
         let work = registry.change(&name("even"), &insert, &stamp).unwrap().work;
@@ -67,11 +67,12 @@ fn an_id_inside_hashes_what_follows_the_checkpoint_before_it_and_no_more() {
             assert_eq!(work, Work { steps, rows: steps, checkpoints }, "granule {n} is ingested");
         }
 
-        let (steps, checkpoints) = behind_checkpoint_before(n, is_even);
+        let (steps, checkpoints) = after_checkpoint_before(n, is_even);
         let stamp = Stamp::at(second(2 + 2 * day as i64), now());
         let delete = change([], [granule_id(n).as_str()]);
         let work = registry.change(&name("even"), &delete, &stamp).unwrap().work;
-        // The row of the deleted granule is read too, to count what the history counts.
+        // The row of the deleted granule is read as well, to compare the number of rows with the
+        // history.
         assert_eq!(work, Work { steps, rows: steps + 1, checkpoints }, "granule {n} is deleted");
     }
     assert!(registry.verify(&name("even")).unwrap().ok);
@@ -85,7 +86,7 @@ fn deleting_everything_hashes_nothing() {
     let applied = registry
         .change(&name("even"), &change([], ids.iter().map(String::as_str)), &stamp)
         .unwrap();
-    // The rows are read all the same, to count what the history counts.
+    // The rows are still read, to compare their number with the history.
     assert_eq!(applied.work, Work { rows: GRANULES as u64, ..Work::default() });
     assert_eq!(applied.instance.unwrap().identifier, accession::Identifier::EMPTY);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::circles::circles;
+use crate::cycles::cycles;
 use crate::modules::{Modules, Use};
 use crate::rust_files;
 use crate::tokens::tokens;
@@ -95,17 +95,17 @@ fn every_directory_is_a_layer() {
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn no_files_import_each_other_in_a_cycle() {
     let (uses, _) = Modules::of(&source()).uses();
-    let describe = |circle: BTreeSet<&Use>| {
+    let describe = |cycle: BTreeSet<&Use>| {
         let mut lines: BTreeMap<_, Vec<&str>> = BTreeMap::new();
-        for Use { from, to, path, .. } in circle {
+        for Use { from, to, path, .. } in cycle {
             lines.entry(format!("{from} uses {to}")).or_default().push(path);
         }
         let line = |(files, paths): (String, Vec<&str>)| format!("  {files}: {}", paths.join(", "));
-        format!("a circle:\n{}", lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+        format!("a cycle:\n{}", lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
     };
-    assert_none(&circles(&uses).into_iter().map(describe).collect::<Vec<_>>());
+    assert_none(&cycles(&uses).into_iter().map(describe).collect::<Vec<_>>());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_path_that_cannot_be_resolved_is_reported() {
 }
 
 #[test]
-fn circles_of_two_and_of_three_files_are_found_and_re_exports_make_none() {
+fn cycles_of_two_and_of_three_files_are_found_and_re_exports_make_none() {
     let three = |last: &str| {
         let files = [
             ("src/lib.rs", "mod a;"),
@@ -249,7 +249,7 @@ fn circles_of_two_and_of_three_files_are_found_and_re_exports_make_none() {
             ("src/a/d.rs", last),
         ];
         let uses = uses_in(&files);
-        circles(&uses).iter().map(BTreeSet::len).collect::<Vec<_>>()
+        cycles(&uses).iter().map(BTreeSet::len).collect::<Vec<_>>()
     };
     assert_eq!(three("pub struct D;"), Vec::<usize>::new());
     assert_eq!(three("pub struct D; fn f(c: super::c::C) {}"), [2]);
@@ -259,7 +259,7 @@ fn circles_of_two_and_of_three_files_are_found_and_re_exports_make_none() {
         ("src/a/mod.rs", "mod b; pub use b::B; pub struct A(B);"),
         ("src/a/b.rs", "use super::A; pub struct B;"),
     ]);
-    assert_eq!(circles(&uses).len(), 1, "what a file re-exports and uses itself is an import");
+    assert_eq!(cycles(&uses).len(), 1, "what a file re-exports and uses itself is an import");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
-mod circles;
+mod cycles;
 mod file_sizes;
 mod layering;
 mod modules;

@@ -151,8 +151,8 @@ pub fn granule_ids(
     Ok(granule_ids)
 }
 
-/// Asserts that a registry file is sound and agrees with itself: its pages, each identifier, each
-/// count; and that each identifier is the naive one of the granules listed for it.
+/// Asserts that a registry file is sound and consistent: its pages, each identifier and each count;
+/// and that each identifier is the naive one of the granules that are listed for it.
 pub fn assert_sound(registry: &Registry, context: &str) {
     let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
     assert_eq!(findings, [], "{context}");
@@ -167,7 +167,8 @@ pub fn assert_sound(registry: &Registry, context: &str) {
     }
 }
 
-/// Opens a registry as the next command would, asserts that it is sound, and reads all answers.
+/// Opens a registry as the next command would, asserts that it is sound, and reads everything that
+/// it reports.
 pub fn examine(path: &Path, context: &str) -> Answers {
     let registry = Registry::open(path, Access::Write)
         .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));

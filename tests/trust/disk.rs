@@ -1,11 +1,12 @@
-//! A disk that loses power: what was synced is there, and of the rest anything may be.
+//! A disk that loses power: data that was synced is kept, and of the rest anything may be lost.
 //!
-//! Built from the journal of `interpose.c`. A file's writes since its last sync are each kept,
-//! dropped, or torn at the borders of sectors of 512 bytes; of a torn one, each sector is new, old,
-//! or rubbish. Its length may lag or run ahead. A name that was made or taken away since the
-//! directory's last sync is there or is not, each by itself. What SQLite asks of a disk
-//! (sqlite.org/atomiccommit.html, sqlite.org/psow.html) is kept to: a sync is true, and a write
-//! does not damage bytes outside of it.
+//! It is built from the journal of `interpose.c`. Each write to a file since its last sync is kept,
+//! lost, or torn at the borders of sectors of 512 bytes; each sector of a torn write is new, old,
+//! or random bytes. The length of the file may be shorter or longer than its content. Each name
+//! that was created or removed since the last sync of the directory may or may not exist,
+//! independently of the others. The disk guarantees what SQLite requires
+//! (sqlite.org/atomiccommit.html, sqlite.org/psow.html): a sync is honest, and a write does not
+//! damage bytes outside its range.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +17,7 @@ const SECTOR: usize = 512;
 
 /// A line of the journal.
 pub struct Record {
-    /// Where in the journal it ends.
+    /// The position in the journal at which it ends.
     pub end: usize,
     operation: Operation,
 }
@@ -31,13 +32,14 @@ enum Operation {
     Unlink(String),
 }
 
-/// The files of one directory, with all that is not synced yet.
+/// The files of one directory, with everything that is not synced yet.
 #[derive(Default)]
 pub struct Disk {
     files: Vec<File>,
     names: BTreeMap<String, usize>,
     lasting_names: BTreeMap<String, usize>,
-    /// Names since the last sync of the directory, and what they stood for from then on.
+    /// The names that changed since the last sync of the directory, and the files to which they
+    /// then refer.
     pending_names: Vec<(String, Option<usize>)>,
 }
 
@@ -62,7 +64,7 @@ impl Record {
     }
 }
 
-/// What is on the disk: the files by their names.
+/// The content of the disk: the files by name.
 pub type Content = BTreeMap<String, Vec<u8>>;
 
 /// Reads a journal.
@@ -95,7 +97,7 @@ pub fn records(journal: &[u8]) -> Vec<Record> {
 }
 
 impl Disk {
-    /// Does what a record says, if it is about a file that lies in the directory itself.
+    /// Applies a record, if it concerns a file directly in the directory.
     pub fn apply(&mut self, record: &Record, directory: &Path) {
         let name = |path: &str| {
             let path = Path::new(path);
@@ -144,7 +146,7 @@ impl Disk {
     }
 
     fn file(&mut self, name: &str) -> &mut File {
-        let file = self.names.get(name).unwrap_or_else(|| panic!("{name} was never made"));
+        let file = self.names.get(name).unwrap_or_else(|| panic!("{name} was never created"));
         &mut self.files[*file]
     }
 
@@ -156,7 +158,7 @@ impl Disk {
         self.pending_names.push((name, file));
     }
 
-    /// What the program sees, with the power on.
+    /// The content that the program sees while the power is on.
     pub fn content(&self) -> Content {
         let content = |(name, file): (&String, &usize)| {
             let File { lasting, pending } = &self.files[*file];
@@ -167,7 +169,7 @@ impl Disk {
         self.names.iter().map(content).collect()
     }
 
-    /// What may be there when the power comes back.
+    /// A state in which the disk may be after a power loss.
     pub fn after_power_loss(&self, dice: &mut Dice) -> Content {
         let mut names: BTreeMap<&String, Vec<Option<usize>>> = BTreeMap::new();
         for (name, file) in &self.lasting_names {
@@ -176,7 +178,7 @@ impl Disk {
         for (name, file) in &self.pending_names {
             names.entry(name).or_insert_with(|| vec![None]).push(*file);
         }
-        // Now and then nothing that was not synced is there, or all of it; mostly some.
+        // Sometimes none of the unsynced data is kept, or all of it; usually some.
         let mood = dice.within(0..8);
         let mut content = Content::new();
         for (name, files) in names {
@@ -192,7 +194,7 @@ impl Disk {
         content
     }
 
-    /// How many writes and names are not synced.
+    /// The number of writes and names that are not synced.
     pub fn pending(&self) -> usize {
         let open: BTreeSet<usize> = self.names.values().copied().collect();
         let writes: usize = open.iter().map(|file| self.files[*file].pending.len()).sum();
@@ -213,7 +215,7 @@ impl File {
             match (mood, dice.within(0..4)) {
                 (0, _) | (2.., 0) => {}
                 (2.., 1) => pending.tear(&mut bytes, dice),
-                // Long enough already, but not written yet.
+                // The file already has its new length, but the data is not written yet.
                 (2.., 2) if dice.once_in(4) => {
                     if let Pending::Write(offset, written) = pending {
                         let size = bytes.len().max(offset + written.len());
@@ -238,7 +240,7 @@ impl Pending {
         }
     }
 
-    /// Some sectors of a write.
+    /// Writes only some of the sectors.
     fn tear(&self, bytes: &mut Vec<u8>, dice: &mut Dice) {
         let Pending::Write(offset, written) = self else { return };
         let end = offset + written.len();

@@ -1,12 +1,13 @@
-//! Each call that changes a file fails once, in turn: the command says so honestly or succeeds
-//! nevertheless, and the change is there whole or not at all.
+//! Each call that changes a file fails once, in turn: the command either reports this correctly or
+//! succeeds nevertheless, and the change is made completely or not at all.
 //!
-//! It found this: a creation that could not move its -wal file into the new registry, since the disk
-//! was full just then, published the registry without it, and said that all was well.
+//! This test found a bug: if the disk was full when a new registry's -wal file was merged into it,
+//! the registry was put in place without its first change, and success was reported.
 //!
-//! For the n-th call, n = 1, 2, … until a command ends without having made so many, on six disks:
-//! one that fails once, or is full once; one that breaks then, or is full from then on; one that
-//! writes half, which is no error; and one that writes half and is full from then on.
+//! The n-th call fails, for n = 1, 2, … until a command makes fewer calls than that, on six kinds
+//! of disk: one that fails once, or is full once; one that fails from then on, or is full from then
+//! on; one that writes only half, which is not an error; and one that writes half and is full from
+//! then on.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -27,27 +28,27 @@ const DISKS: [(Mode, Errno); 6] = [
     (Mode::Short, Errno::Eio),
 ];
 
-/// The names of errors that are true of a disk that fails.
-const HONEST: [&str; 5] = ["full", "io", "database", "cannot-open", "read-only"];
+/// The error kinds that are correct for a disk that fails.
+const CORRECT: [&str; 5] = ["full", "io", "database", "cannot-open", "read-only"];
 
-/// How the commands ended, by what they say.
+/// How often the commands ended in each way, according to their output.
 #[derive(Default)]
 struct Counts {
     points: BTreeMap<(&'static str, Mode, Errno), u64>,
     ends: BTreeMap<(Mode, Errno, String), u64>,
-    /// Errors of commands whose change is there nevertheless, by the call that failed.
-    there_without_word: BTreeMap<String, u64>,
+    /// Errors of commands whose change was made nevertheless, by the call that failed.
+    made_despite_error: BTreeMap<String, u64>,
     temporary_files: usize,
 }
 
-/// How a command ended: with success, or with the kind of its error and the whole of it.
+/// How a command ended: with success, or with the kind and the message of its error.
 enum End {
     Done,
     Trouble { kind: String, message: String },
 }
 
 #[test]
-fn whatever_call_fails_the_command_is_honest_and_the_change_whole_or_not_at_all() {
+fn whatever_call_fails_the_error_is_correct_and_the_change_made_completely_or_not_at_all() {
     let start = Instant::now();
     let scene = Scene::new();
     let (counts, next) = (Mutex::new(Counts::default()), AtomicUsize::new(0));
@@ -77,8 +78,8 @@ fn fail_each_call(
     errno: Errno,
     counts: &Mutex<Counts>,
 ) {
-    // The quick run fails every call once, and some of them on the other disks. Of the many calls
-    // of a pull of a manifest most are about a temporary file.
+    // The short run makes every call fail once, and only some of them on the other kinds of disk.
+    // Most calls of a pull of a manifest concern a temporary file.
     let step = match (DISKS[0] == (mode, errno), action.name) {
         _ if is_long() => 1,
         (true, "mirror pull of a manifest") => 3,
@@ -110,7 +111,7 @@ fn fail_each_call(
     }
 }
 
-/// The registry after a fault.
+/// Checks the registry after a fault.
 fn judge(
     action: &Action,
     place: &Place,
@@ -124,20 +125,20 @@ fn judge(
     assert!(temporary_files == 0 || action.creates, "{context}: a temporary file was left");
     let found = place.examine(context);
     let is_there = found.as_ref() == Some(&action.after);
-    assert!(is_there || found == action.before, "{context}: a part of the change");
+    assert!(is_there || found == action.before, "{context}: only a part of the change was made");
     let ids = ids_of(&output.stdout);
     match &end {
         End::Done => {
-            assert!(is_there, "{context}: acknowledged, and not there");
+            assert!(is_there, "{context}: the change was acknowledged, but not made");
             let is_issuing = action.name == "payment-id new";
             assert_eq!(ids.len(), if is_issuing { 20 } else { 0 }, "{context}");
         }
         End::Trouble { kind, message } => {
-            assert!(HONEST.contains(&kind.as_str()), "{context}: no true word");
-            assert_ne!(mode, Mode::Short, "{context}: to write a part at a time is no error");
+            assert!(CORRECT.contains(&kind.as_str()), "{context}: the error kind is not correct");
+            assert_ne!(mode, Mode::Short, "{context}: a short write is not an error");
             let says_nothing_changed = message.contains("nothing was changed");
             let was_changed = is_there && action.before.as_ref() != Some(&action.after);
-            assert!(!(was_changed && says_nothing_changed), "{context}: it was changed");
+            assert!(!(was_changed && says_nothing_changed), "{context}: the registry was changed");
         }
     }
     again(action, place, is_there, &ids, context);
@@ -150,7 +151,7 @@ fn judge(
             let was_changed = is_there && action.before.as_ref() != Some(&action.after);
             if was_changed {
                 let call = format!("{}: {}", action.name, call_of(&hits[0]));
-                *counts.there_without_word.entry(call).or_default() += 1;
+                *counts.made_despite_error.entry(call).or_default() += 1;
             }
             kind
         }
@@ -168,7 +169,7 @@ fn call_of(hit: &str) -> String {
     }
 }
 
-/// The same command again, on a disk that is whole.
+/// Runs the same command again, on a disk that does not fail.
 fn again(action: &Action, place: &Place, was_there: bool, before: &[String], context: &str) {
     let mut command = crate::victim::program_in(&place.temporary());
     let output = place.with_action(&mut command, action).output().unwrap();
@@ -197,7 +198,7 @@ fn end_of(output: &Output, context: &str) -> End {
             assert!(!message.is_empty(), "{context}");
             End::Trouble { kind, message }
         }
-        _ => panic!("{context}: neither done nor trouble"),
+        _ => panic!("{context}: the exit status is neither 0 nor 2"),
     }
 }
 
@@ -215,7 +216,7 @@ impl Counts {
     fn report(&self, start: Instant) {
         for ((action, mode, errno), points) in &self.points {
             println!("faults: {action}: {mode:?} {errno:?}: {points}");
-            assert!(*points > 1, "{action}: so few calls were made to fail");
+            assert!(*points > 1, "{action}: too few calls were made to fail");
         }
         for ((mode, errno, end), count) in &self.ends {
             println!("faults: {mode:?} {errno:?}: {end}: {count}");
@@ -226,8 +227,8 @@ impl Counts {
             start.elapsed(),
             self.temporary_files
         );
-        for (call, count) in &self.there_without_word {
-            println!("faults: an error, though the change is there: {call}: {count}");
+        for (call, count) in &self.made_despite_error {
+            println!("faults: an error although the change was made: {call}: {count}");
         }
     }
 }

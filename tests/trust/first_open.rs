@@ -1,5 +1,5 @@
-//! Eight processes that make one registry at the same moment: none fails, and all that they
-//! brought is there.
+//! Eight processes create one registry at the same moment: none fails, and the registry has the
+//! changes of all of them.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::victim::program_in;
 
 const PROCESSES: usize = 8;
 
-/// How many are making the registry now.
+/// The number of processes that are creating the registry now.
 fn temporary_files(directory: &Path) -> usize {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     files.filter(|file| file.to_string_lossy().ends_with(".new")).count()
 }
 
 #[test]
-fn eight_processes_that_make_one_registry_at_once_all_succeed() {
+fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
     let start = Instant::now();
     let rounds = rounds(25).min(200);
     let mut rivals = 0;
@@ -44,8 +44,8 @@ fn eight_processes_that_make_one_registry_at_once_all_succeed() {
         };
         let mut children: Vec<Child> = (0..PROCESSES).map(spawn).collect();
         for child in &mut children {
-            // The shell takes one line; an import reads what is behind it, of which nothing must be
-            // lost when another process was faster.
+            // The shell reads one line; an import reads the lines after it, none of which may be
+            // lost if another process was faster.
             let changes = b"now\n2001-01-01T00:00:00Z\t+\tA\n2001-01-01T00:00:00Z\t+\tB\n";
             child.stdin.take().unwrap().write_all(changes).unwrap();
         }

@@ -1,8 +1,8 @@
-//! Limits that the system itself sets: a file that may not grow, a disk that is full, a disk that
-//! can only be read.
+//! Limits that the operating system itself imposes: a file that may not grow, a disk that is full,
+//! and a disk that is mounted read-only.
 //!
-//! The last two need a file system of their own, mounted in a namespace of their own
-//! (`unshare --mount`). Where that is not allowed, the test says so on stdout.
+//! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that
+//! is not permitted, the test prints on stdout that it was not run.
 
 use std::process::{Command, Output};
 
@@ -10,8 +10,8 @@ use crate::harness::program::program;
 use crate::rounds::is_long;
 use crate::scene::{Action, Place, Scene};
 
-/// Runs a script of the shell; `$0` is the program, `$1` the registry's directory, and the action's
-/// arguments are the rest.
+/// Runs a shell script. `$0` is the program, `$1` the registry's directory, and the other
+/// parameters are the action's arguments.
 fn run_script(script: &str, wrapper: &[&str], place: &Place, action: &Action) -> Output {
     let words: Vec<&str> = wrapper.iter().copied().chain(["sh", "-c", script, program()]).collect();
     Command::new(words[0])
@@ -24,14 +24,14 @@ fn run_script(script: &str, wrapper: &[&str], place: &Place, action: &Action) ->
         .unwrap()
 }
 
-/// Whether the command was done; if not, it must have said why. The change is there whole or not
-/// at all, and is there if it was done.
+/// Whether the command succeeded; if not, it must have reported the reason. The change must have
+/// been made completely or not at all, and completely if the command succeeded.
 fn is_done(place: &Place, action: &Action, output: &Output, kinds: &[&str], context: &str) -> bool {
     let found = place.examine(context);
     let is_there = found.as_ref() == Some(&action.after);
-    assert!(is_there || found == action.before, "{context}: a part of the change");
+    assert!(is_there || found == action.before, "{context}: only a part of the change was made");
     if output.status.success() {
-        assert!(is_there, "{context}: acknowledged, and not there");
+        assert!(is_there, "{context}: the change was acknowledged, but not made");
         return true;
     }
     assert_eq!(output.status.code(), Some(2), "{context}");
@@ -42,13 +42,13 @@ fn is_done(place: &Place, action: &Action, output: &Output, kinds: &[&str], cont
 }
 
 #[test]
-fn a_command_whose_files_may_not_grow_says_so_and_changes_nothing_or_all() {
-    // The shell counts in blocks of 512 bytes. SIGXFSZ, which ends a process, is ignored.
+fn a_command_whose_files_may_not_grow_reports_it_and_changes_all_or_nothing() {
+    // The shell counts in blocks of 512 bytes. SIGXFSZ, which would end the process, is ignored.
     const LIMITED: &str = r#"
         trap "" XFSZ
         ulimit -f $BLOCKS
-        folder=$1; shift
-        exec "$0" --json --registry "$folder/accession.db" "$@""#;
+        directory=$1; shift
+        exec "$0" --json --registry "$directory/accession.db" "$@""#;
     let scene = Scene::new();
     let (mut done, mut refused) = (0, 0);
     for action in &scene.actions {
@@ -66,13 +66,14 @@ fn a_command_whose_files_may_not_grow_says_so_and_changes_nothing_or_all() {
             assert!(blocks < 4_000, "{context}: never enough");
         }
         done += 1;
-        assert!(blocks > 0, "{}: the limit limits nothing", action.name);
+        assert!(blocks > 0, "{}: the limit had no effect", action.name);
     }
     println!("file-size limit: {refused} refused, and then {done} done");
     assert!(refused > 3 * done);
 }
 
-/// How to get a namespace in which one may mount: as root, or as nobody in particular.
+/// The command that creates a namespace in which the process may mount file systems: as root, or as
+/// an unprivileged user. `None` means that there is none.
 fn may_mount() -> Option<&'static [&'static str]> {
     const WAYS: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "-r", "--mount"]];
     WAYS.into_iter().find(|way| {
@@ -83,22 +84,22 @@ fn may_mount() -> Option<&'static [&'static str]> {
 }
 
 #[test]
-fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
-    // What lies on the small disk is copied back, for it goes with the namespace.
+fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
+    // The content of the small disk is copied back, since the disk disappears with the namespace.
     const ON_A_SMALL_DISK: &str = r#"
-        folder=$1; shift
+        directory=$1; shift
         disk=$(mktemp -d)
         mount -t tmpfs -o size=$KILOBYTESk tmpfs "$disk" || exit 9
-        cp "$folder"/accession.db "$disk" 2>/dev/null
+        cp "$directory"/accession.db "$disk" 2>/dev/null
         if [ -e "$disk/accession.db" ]; then
-            # Not a byte is left: what is there can be read still.
+            # Fill the disk completely. Existing files can still be read.
             cat /dev/zero > "$disk/rest" 2>/dev/null
             "$0" --registry "$disk/accession.db" history OWN > /dev/null || exit 8
             rm "$disk/rest"
         fi
         "$0" --json --registry "$disk/accession.db" "$@"
         status=$?
-        cp "$disk"/accession.db* "$folder" 2>/dev/null
+        cp "$disk"/accession.db* "$directory" 2>/dev/null
         umount "$disk" && rmdir "$disk"
         exit $status"#;
     let Some(wrapper) = may_mount() else {
@@ -110,7 +111,7 @@ fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
     for action in &scene.actions {
         let mut kilobytes = match action.creates {
             true => 4,
-            // Whole, and with its -shm file, which no command does without.
+            // The size of the registry with its -shm file, which every command needs.
             false => std::fs::metadata(scene.place(false).registry()).unwrap().len() / 1_024 + 4,
         };
         loop {
@@ -134,13 +135,13 @@ fn a_command_on_a_full_disk_says_so_and_changes_nothing_or_all() {
 }
 
 #[test]
-fn a_disk_that_can_only_be_read_is_read_and_nothing_else() {
+fn a_read_only_disk_is_read_and_not_written() {
     const ON_A_READ_ONLY_DISK: &str = r#"
-        folder=$1; shift
-        mount --bind "$folder" "$folder" && mount -o remount,ro,bind "$folder" || exit 9
-        "$0" --registry "$folder/accession.db" verify >/dev/null || exit 8
-        "$0" --registry "$folder/accession.db" history OWN >/dev/null || exit 8
-        exec "$0" --json --registry "$folder/accession.db" "$@""#;
+        directory=$1; shift
+        mount --bind "$directory" "$directory" && mount -o remount,ro,bind "$directory" || exit 9
+        "$0" --registry "$directory/accession.db" verify >/dev/null || exit 8
+        "$0" --registry "$directory/accession.db" history OWN >/dev/null || exit 8
+        exec "$0" --json --registry "$directory/accession.db" "$@""#;
     let Some(wrapper) = may_mount() else {
         println!("read-only disk: NOT TESTED: nothing can be mounted here");
         return;
@@ -151,7 +152,7 @@ fn a_disk_that_can_only_be_read_is_read_and_nothing_else() {
         let before = std::fs::read(place.registry()).unwrap();
         let output = run_script(ON_A_READ_ONLY_DISK, wrapper, &place, action);
         let context = format!("{}: {output:?}", action.name);
-        // An import and a pull of a manifest may fail before: they need temporary files.
+        // An import and a pull of a manifest may fail earlier, since they need temporary files.
         assert!(!is_done(&place, action, &output, &["read-only", "io", "cannot-open"], &context));
         assert_eq!(std::fs::read(place.registry()).unwrap(), before, "{context}");
     }

@@ -1,30 +1,30 @@
-/* Stands between the program and the C library, and does to the calls that change files in one
- * folder what a bad disk does.
+/* Is loaded between the program and the C library, and makes the calls that change files in one
+ * directory fail as they would on a bad disk.
  *
- * Loaded by LD_PRELOAD (Linux). In the environment:
+ * Loaded by LD_PRELOAD (Linux). Environment variables:
  *
- *   INTERPOSE_FOLDER   the folder, as a path without links; nothing else is touched or counted
- *   INTERPOSE_NTH      which of the calls fails, counted from 1
- *   INTERPOSE_MODE     once    that call fails, with the error INTERPOSE_ERRNO
- *                      from    that call and every later one
- *                      short   that call, if it writes, writes only half, and says so
- *                      fill    the same, and every later one fails: a disk that is full now
- *   INTERPOSE_REPORT   a file that gets a line for each call that was made to fail: what, where;
- *                      and at the end how many calls there were
- *   INTERPOSE_JOURNAL  a file that gets each call that succeeded, with what it wrote:
- *                        C path              made (or opened, where it was there already)
- *                        W path offset size  wrote; the bytes follow
- *                        T path size         cut, or grew
- *                        S path              was synced (a file, or the folder's names)
- *                        L old new           got a second name
- *                        R old new           got another name
- *                        U path              lost this name
- *                      each on a line of its own; a path holds no space
+ *   INTERPOSE_DIRECTORY  the directory, as a path without links; other files are not affected
+ *   INTERPOSE_NTH        the number of the call that fails, counted from 1
+ *   INTERPOSE_MODE       once    that call fails, with the error INTERPOSE_ERRNO
+ *                        from    that call and every later one fail
+ *                        short   that call, if it writes, writes only half, and reports it
+ *                        fill    the same, and every later one fails: a disk that is full now
+ *   INTERPOSE_REPORT     a file to which a line is written for each call that was made to fail,
+ *                        with its operation and path, and at the end the number of calls
+ *   INTERPOSE_JOURNAL    a file to which each successful call is written, with its data:
+ *                          C path              created (or opened, if it existed)
+ *                          W path offset size  written; the bytes follow
+ *                          T path size         truncated or extended
+ *                          S path              synced (a file, or the names in the directory)
+ *                          L old new           linked
+ *                          R old new           renamed
+ *                          U path              unlinked
+ *                        each on a separate line; a path contains no space
  *
- * The real work is done by syscall(2): no look-up of the C library's own functions is needed.
- * Rust's standard library and SQLite change files by these functions and no others. One call goes
- * to the kernel directly, past the C library: renameat2 of the crate rustix. The kernel is told to
- * send a signal instead (seccomp), and the call is made in its handler.
+ * The calls are made by syscall(2), so the C library's own functions need not be looked up. Rust's
+ * standard library and SQLite change files only by these functions. One call bypasses the C
+ * library: renameat2 of the crate rustix. The kernel is told to send a signal instead (seccomp),
+ * and the call is made in its handler.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +44,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static const char *folder, *mode, *report, *journal;
+static const char *directory, *mode, *report, *journal;
 static long nth, error_number, calls;
 
 static long number_of(const char *variable)
@@ -53,7 +53,7 @@ static long number_of(const char *variable)
     return text ? atol(text) : 0;
 }
 
-/* Appends a line, and perhaps data, in one piece. */
+/* Appends a line, and data if there is any, in one write. */
 static void append(const char *file, const char *line, const void *data, size_t size)
 {
     int fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_CREAT | O_APPEND, 0666);
@@ -63,7 +63,7 @@ static void append(const char *file, const char *line, const void *data, size_t 
     syscall(SYS_close, fd);
 }
 
-/* The path of an open file, if it is in the folder, or of the folder itself. */
+/* The path of an open file in the directory, or of the directory itself. */
 static int is_watched_file(int fd, char *path)
 {
     char link[64];
@@ -73,15 +73,15 @@ static int is_watched_file(int fd, char *path)
     if (length < 0)
         return 0;
     path[length] = '\0';
-    return !strncmp(path, folder, strlen(folder));
+    return !strncmp(path, directory, strlen(directory));
 }
 
 static int is_watched(const char *path)
 {
-    return !strncmp(path, folder, strlen(folder));
+    return !strncmp(path, directory, strlen(directory));
 }
 
-/* Counts a call; whether it is to fail, to be cut short, or to be made. */
+/* Counts a call, and decides whether it fails, writes only half, or is made. */
 enum fate { MADE, SHORT, FAILS };
 
 static enum fate fate_of(const char *what, const char *path)
@@ -197,7 +197,7 @@ int fdatasync(int fd)
     return sync_by(SYS_fdatasync, fd);
 }
 
-/* Opening counts only where it may make a file. */
+/* Opening a file counts only if it can create one. */
 static int open_at(int at, const char *path, int flags, mode_t permissions)
 {
     int fd, is_counted = flags & O_CREAT && is_watched(path);
@@ -260,7 +260,7 @@ int unlink(const char *path)
     return unlink_at(AT_FDCWD, path, 0);
 }
 
-/* The registers of a system call: its number's result, and its arguments. */
+/* The registers of a system call: its result and its arguments. */
 #if defined(__x86_64__)
 #define RESULT(context) (context)->uc_mcontext.gregs[REG_RAX]
 #define ARGUMENT(context, n) (context)->uc_mcontext.gregs[ \
@@ -270,7 +270,7 @@ int unlink(const char *path)
 #define ARGUMENT(context, n) (context)->uc_mcontext.regs[n]
 #endif
 
-/* A sixth argument, which renameat2 does not have: this call is ours. */
+/* A sixth argument, which renameat2 does not have, marks a call that is made by this file. */
 #define OURS 0x0badcafe
 
 static void rename_instead(int number, siginfo_t *info, void *signal_context)
@@ -304,15 +304,15 @@ __attribute__((constructor)) static void begin(void)
     struct sock_fprog filter = { sizeof program / sizeof *program, program };
     struct sigaction action = { .sa_sigaction = rename_instead, .sa_flags = SA_SIGINFO };
 
-    folder = getenv("INTERPOSE_FOLDER");
+    directory = getenv("INTERPOSE_DIRECTORY");
     mode = getenv("INTERPOSE_MODE");
     report = getenv("INTERPOSE_REPORT");
     journal = getenv("INTERPOSE_JOURNAL");
     nth = number_of("INTERPOSE_NTH");
     error_number = number_of("INTERPOSE_ERRNO");
-    if (!folder || sigaction(SIGSYS, &action, NULL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if (!directory || sigaction(SIGSYS, &action, NULL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-        abort(); /* a test that could not test must not pass */
+        abort(); /* A test that cannot inject faults must not pass. */
 }
 
 /* The same functions under their other names. */

@@ -1,4 +1,4 @@
-//! The program with `interpose.c` between it and the C library.
+//! Runs the program with `interpose.c` between it and the C library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +38,7 @@ pub enum Errno {
 }
 
 impl Interposed {
-    /// Makes calls fail as `fault` says; they are listed in a file beside the directory.
+    /// Makes calls fail according to `fault`; they are listed in a file beside the directory.
     pub fn failing(directory: &Path, fault: Fault) -> Self {
         let report = directory.with_extension("report");
         let mode = match fault.mode {
@@ -66,9 +66,9 @@ impl Interposed {
         assert_eq!(
             directory,
             directory.canonicalize().unwrap(),
-            "the directory is named without links"
+            "the path of the directory has no links"
         );
-        variables.push(("INTERPOSE_FOLDER", directory.to_str().unwrap().to_owned()));
+        variables.push(("INTERPOSE_DIRECTORY", directory.to_str().unwrap().to_owned()));
         Interposed { report, library: library(), variables }
     }
 

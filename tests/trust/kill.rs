@@ -1,11 +1,12 @@
-//! `kill -9` at any moment: every change is there whole or not at all, and what was acknowledged
-//! is there.
+//! `kill -9` at any moment: every change is made completely or not at all, and changes that were
+//! acknowledged are kept.
 //!
-//! A command is killed after a random part of the time that it takes. Since that time depends on
-//! what else the machine does, it is learnt: a kill that came too late makes the next ones of the
-//! kind earlier, one that hit makes them a little later. About three in four hit, and they spread
-//! evenly from before the transaction to behind it. One half of the kills is on the disk, where
-//! most of the time is spent in syncs, the other in memory, where it is spent in between.
+//! A command is killed after a random fraction of the time that it takes. Since that time depends
+//! on the load of the machine, it is adapted: a kill that was too late makes later kills of the
+//! same kind earlier, and one that was in time makes them slightly later. About three in four are
+//! in time, spread evenly from before the transaction to after it. Half of the kills are on a disk,
+//! where most of the time is spent in syncs; the other half are in memory, where it is spent
+//! between them.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -20,10 +21,10 @@ use crate::ledger::Found;
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::victim::{KINDS, Kind, Primary, Victim};
 
-/// Kills that one registry suffers before a new one takes its place: its history grows.
+/// The number of kills after which the registry is replaced by a new one, since its history grows.
 const KILLS_A_REGISTRY: usize = 40;
 
-/// What became of the commands of one kind.
+/// The results of the commands of one kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     killed: u64,
@@ -37,11 +38,11 @@ struct Count {
 #[derive(Default)]
 struct Counts(BTreeMap<Kind, Count>);
 
-/// How long the commands of each kind take, as far as is known.
+/// How long the commands of each kind take, according to the runs so far.
 struct Spans(BTreeMap<Kind, Duration>);
 
 impl Spans {
-    /// Measures each kind once, unkilled.
+    /// Measures each kind once, without a kill.
     fn measured(primary: &Primary, place: fn() -> TempDir, dice: &mut Dice) -> Self {
         let mut victim = Victim::new(primary, place(), false);
         let span = |kind: &Kind| {
@@ -71,7 +72,7 @@ fn on_disk() -> TempDir {
 }
 
 #[test]
-fn a_change_that_was_killed_is_there_whole_or_not_at_all() {
+fn a_killed_change_is_made_completely_or_not_at_all() {
     let kills = rounds(500);
     let mut dice = dice("kill");
     let primary = Primary::new();
@@ -117,8 +118,11 @@ fn kill_commands(
         let wal_left = victim.was_wal_left();
         let temporary_files_left = victim.temporary_files_left(kind, &context);
         let found = victim.settle(&plan, &output, &context);
-        assert!(was_killed || found == Found::After, "{context}: acknowledged, and not there");
-        victim.assert_nothing_else_is_left(&context);
+        assert!(
+            was_killed || found == Found::After,
+            "{context}: the change was acknowledged, but not made"
+        );
+        victim.assert_no_other_files(&context);
 
         let mut counts = counts.lock().unwrap();
         counts.0.entry(kind).or_default().add(was_killed, found, wal_left, temporary_files_left);
@@ -152,8 +156,8 @@ impl Counts {
         let mut sum = Count::default();
         for (kind, count) in &self.0 {
             println!("kill: {kind:?}: {count:?}");
-            assert!(count.killed * 3 > count.finished, "{kind:?}: the kills come too late");
-            assert!(count.killed_before > 0, "{kind:?}: no kill came before the change was there");
+            assert!(count.killed * 3 > count.finished, "{kind:?}: the kills are too late");
+            assert!(count.killed_before > 0, "{kind:?}: no kill was before the commit");
             sum.killed += count.killed;
             sum.finished += count.finished;
             sum.killed_before += count.killed_before;
@@ -164,8 +168,8 @@ impl Counts {
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
         let share = |part: u64| part as f64 / sum.killed as f64;
-        assert!(share(sum.killed_after) > 0.01, "hardly a kill came after a commit");
-        assert!(share(sum.wal_left) > 0.02, "hardly a kill came during a transaction");
-        assert!(sum.temporary_files_left > 0, "no kill came while a registry was being created");
+        assert!(share(sum.killed_after) > 0.01, "too few kills were after the commit");
+        assert!(share(sum.wal_left) > 0.02, "too few kills were during a transaction");
+        assert!(sum.temporary_files_left > 0, "no kill was during the creation of a registry");
     }
 }

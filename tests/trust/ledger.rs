@@ -1,4 +1,4 @@
-//! What a dataset must hold, and what an interrupted command may have added.
+//! The history that a dataset must have, and the changes that an interrupted command may have made.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::dice::Dice;
 use crate::harness::oracle::naive;
 use crate::harness::values::{name, second};
 
-/// A change as the history must have it: its time, and the ids that are held from then on.
+/// A change that the history must have: its time, and the ids that are held from then on.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub at: Timestamp,
@@ -25,7 +25,7 @@ pub struct Ledger {
     ids: usize,
 }
 
-/// Whether a change is there.
+/// Whether a change was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Before,
@@ -54,7 +54,7 @@ impl Ledger {
         second(self.seconds)
     }
 
-    /// Ids that were not used before, at random places of the canonical order.
+    /// Ids that were not used before, at random positions in canonical order.
     pub fn new_ids(&mut self, dice: &mut Dice, count: usize) -> BTreeSet<String> {
         let mut id = || {
             self.ids += 1;
@@ -63,7 +63,7 @@ impl Ledger {
         (0..count).map(|_| id()).collect()
     }
 
-    /// Compares the registry with the history, with or without the entries in `more`, and adds `more`
+    /// Compares the registry with the history, with or without the entries in `more`. Adds `more`
     /// to the history if the registry has them.
     pub fn settle(&mut self, registry: &Registry, more: &[Entry], context: &str) -> Found {
         let verification = registry.verify(&self.dataset).unwrap();
@@ -72,7 +72,7 @@ impl Ledger {
         let found = match reported.len() {
             changes if changes == self.entries.len() => Found::Before,
             changes if changes == self.entries.len() + more.len() => Found::After,
-            changes => panic!("{context}: {changes} changes, a part of one"),
+            changes => panic!("{context}: {changes} changes, so one was made only in part"),
         };
         if found == Found::After {
             self.entries.extend_from_slice(more);

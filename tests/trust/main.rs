@@ -1,24 +1,25 @@
-//! Nothing is lost: shown with faults, not with arguments.
+//! Shows by causing faults that no change is lost.
 //!
-//! Every test lets the program itself run in child processes, brings a fault upon it, and then
-//! examines the registry with the library:
+//! Every test runs the program itself in child processes, causes a fault, and then examines the
+//! registry with the library:
 //!
 //! - [`kill`]: `kill -9` at random moments
-//! - [`faults`], [`full_disk`]: each write, sync and name that fails, once or from then on
-//! - [`power_loss`]: what a disk may hold after the power went at any moment
+//! - [`faults`], [`full_disk`]: each write, sync and rename that fails, once or from then on
+//! - [`power_loss`]: the states of a disk after a power failure at any moment
 //! - [`first_open`], [`rivals`]: many processes at once
-//! - [`rot`]: bits that flip, and files that were cut
+//! - [`rot`]: bits that flip, and files that are truncated
 //!
-//! [`faults`], [`full_disk`] and [`power_loss`] need Linux, and the first and the last a C compiler,
-//! as the bundled SQLite does.
+//! [`faults`], [`full_disk`] and [`power_loss`] need Linux; the first and the last also need a C
+//! compiler, as the bundled SQLite does.
 //!
-//! A test that could pass without having tested fails: each counts the faults that really hit, and
-//! prints its counts (`--nocapture`). Random choices come from a seed, which is printed.
+//! A test that could pass without having tested anything fails: each one counts the faults that
+//! took effect, and prints the counts (`--nocapture`). Random choices depend on a seed, which is
+//! printed.
 //!
-//! `cargo test --release --test trust` takes about a minute. The long run is asked for through
-//! the environment, which [`rounds`] reads:
+//! `cargo test --release --test trust` takes about a minute. Environment variables, which
+//! [`rounds`] reads, select a longer run:
 //!
-//! - `TRUST=20`: so many times the rounds: 10,000 kills, 20,000 flipped bits, …
+//! - `TRUST=20`: 20 times as many rounds: 10,000 kills, 20,000 flipped bits, …
 //! - `TRUST_SEED=N`: another seed
 //!
 //! ```sh

@@ -1,10 +1,10 @@
-//! The power goes at any moment: what was acknowledged before is there, and the change under way
-//! is there whole or not at all.
+//! The power fails at any moment: changes that were acknowledged before are kept, and the change in
+//! progress is made completely or not at all.
 //!
-//! A run of commands is journalled, from the creation of the registry on. After each call in the
-//! journal the power is lost, and the registry is opened on what the disk may hold then
-//! ([`crate::disk`]). That the journal is complete is proved: without a power loss, it gives the
-//! files that are there, byte by byte.
+//! A run of commands is recorded in a journal, beginning with the creation of the registry. After
+//! each call in the journal the power fails, and the registry is opened in a state in which the
+//! disk may then be ([`crate::disk`]). The test also checks that the journal is complete: without a
+//! power failure, it gives the existing files byte for byte.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,16 +22,17 @@ use crate::interposed::Interposed;
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::{Place, Scene, granule_id};
 
-/// A run of commands, as the disk saw it.
+/// A run of commands, as the disk sees it.
 struct Run {
     place: Place,
     records: Vec<Record>,
-    /// Where in the journal each command had ended, and what the registry said then.
+    /// The position in the journal at which each command ended, and what the registry reported
+    /// then.
     ends: Vec<(usize, Option<Answers>)>,
     payment: Option<(usize, Vec<String>, Timestamp)>,
 }
 
-/// Whether somebody has the registry open all the time: then the -wal file stays, and grows.
+/// Whether another process keeps the registry open, so that the -wal file remains and grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     None,
@@ -74,7 +75,7 @@ impl Run {
         run
     }
 
-    /// The journal gives the files that are there. (The -shm file is memory, not a file.)
+    /// Asserts that the journal gives the existing files. (The -shm file is memory, not a file.)
     fn assert_complete(&self) {
         let mut disk = Disk::default();
         self.records.iter().for_each(|record| disk.apply(record, &self.place.directory));
@@ -91,11 +92,11 @@ impl Run {
             }
         }
         assert_eq!(content.keys().collect::<Vec<_>>(), there.keys().collect::<Vec<_>>());
-        assert!(content == there, "the journal lacks something");
+        assert!(content == there, "the journal is not complete");
     }
 
-    /// Loses the power after every call, or some of them; returns how often, and with how much
-    /// under way.
+    /// Fails the power after every call, or after some of them. Returns how often, and how often
+    /// there was unsynced data.
     fn lose_power(&self, times: u64, step: usize, dice: &mut Dice) -> (u64, u64) {
         let mut disk = Disk::default();
         let (mut states, mut unsynced) = (0, 0);
@@ -118,9 +119,9 @@ impl Run {
         (states, unsynced)
     }
 
-    /// How many of the states of a disk that syncs nothing, though it says so, lack a change that
-    /// was acknowledged.
-    fn lose_power_of_a_disk_that_lies(&self, dice: &mut Dice) -> (u64, u64) {
+    /// Counts the states of a disk that ignores syncs, and those that lack a change that was
+    /// acknowledged.
+    fn lose_power_of_a_disk_that_ignores_syncs(&self, dice: &mut Dice) -> (u64, u64) {
         let mut disk = Disk::default();
         let (mut states, mut lost) = (0, 0);
         for record in self.records.iter().filter(|record| !record.is_sync()) {
@@ -144,7 +145,7 @@ impl Run {
     fn assert_nothing_lost(&self, end: usize, content: &Content, dice: &mut Dice, context: &str) {
         let directory = directory_in_memory();
         for (name, bytes) in content {
-            // Shared memory is never synced: it is gone, or anything at all.
+            // Shared memory is never synced, so the file is missing or has any content.
             let rubbish: Vec<u8>;
             let bytes = match name.ends_with("-shm") {
                 true if dice.once_in(2) => continue,
@@ -162,7 +163,7 @@ impl Run {
         let may_be = &self.ends[acknowledged..self.ends.len().min(acknowledged + 2)];
         assert!(
             may_be.iter().any(|(_, answers)| *answers == found),
-            "{context}: {acknowledged} commands were acknowledged, and this is something else: {:?}",
+            "{context}: {acknowledged} commands were acknowledged, but the registry differs: {:?}",
             found.map(|found| may_be
                 .iter()
                 .flat_map(|(_, answers)| answers)
@@ -174,7 +175,7 @@ impl Run {
         }
     }
 
-    /// The registry takes changes as ever, and issues no payment id again.
+    /// Asserts that the registry still accepts changes, and issues no payment id again.
     fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, context: &str) {
         let registry = Registry::open(path, Access::Write).unwrap();
         let stamp = Stamp::at(second(10_000), now());
@@ -187,21 +188,21 @@ impl Run {
             let lease = registry.lease_payment_ids(scheme, worker, 3, || *time).unwrap();
             assert!(
                 lease.ids.iter().all(|decoded| !ids.contains(&decoded.id.to_string())),
-                "{context}: a payment id came again"
+                "{context}: a payment id was issued twice"
             );
         }
         assert_sound(&registry, context);
     }
 }
 
-/// What the registry says, asked on a copy: an examination would tidy up.
+/// What the registry reports, read from a copy, since opening the registry would remove files.
 fn examine_copy(place: &Place, context: &str) -> Answers {
     let copy = directory_in_memory();
     copy_files(&place.directory, copy.path());
     examine(&copy.path().join("accession.db"), context)
 }
 
-/// By another process: closing the files in this one would drop the locks of its readers.
+/// Copies files with another process: closing them in this one would drop the locks of its readers.
 fn copy_files(from: &Path, to: &Path) {
     let script = "cp $0/accession.db* $0/.accession-* $1 2>/dev/null; test -e $1/accession.db";
     let status = Command::new("sh").args(["-c", script]).args([from, to]).status().unwrap();
@@ -221,7 +222,7 @@ fn some(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(granule_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// Ten commands, of each kind that changes something.
+/// Ten commands, including every kind that changes something.
 fn commands() -> Vec<String> {
     let at = |n: i64| second(n);
     vec![
@@ -242,7 +243,7 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn no_change_that_was_acknowledged_is_lost_with_the_power() {
+fn no_acknowledged_change_is_lost_by_a_power_failure() {
     let mut dice = dice("power loss");
     for reader in [Reader::None, Reader::Stays] {
         let start = Instant::now();
@@ -255,16 +256,16 @@ fn no_change_that_was_acknowledged_is_lost_with_the_power() {
             start.elapsed()
         );
         assert!(states > 150 && unsynced * 2 > states);
-        let (states, lost) = run.lose_power_of_a_disk_that_lies(&mut dice);
+        let (states, lost) = run.lose_power_of_a_disk_that_ignores_syncs(&mut dice);
         println!("power loss, a disk that lies: {lost} of {states} states lack a change");
-        assert!(lost * 4 > states, "this test could not see a loss");
+        assert!(lost * 4 > states, "this test could not detect a loss");
     }
 }
 
 #[test]
-fn no_change_is_lost_with_the_power_while_a_large_one_is_written_back() {
-    // Ids of 900 characters: over a thousand pages, after which SQLite moves the -wal file into the
-    // registry by itself, and begins it anew.
+fn no_change_is_lost_by_a_power_failure_while_a_large_one_is_moved_into_the_registry() {
+    // Ids of 900 characters: more than a thousand pages, after which SQLite itself moves the
+    // content of the -wal file into the registry, and starts the file again.
     let mut dice = dice("power loss, large");
     let start = Instant::now();
     let directory = directory_in_memory();
@@ -285,5 +286,5 @@ fn no_change_is_lost_with_the_power_while_a_large_one_is_written_back() {
     );
     let registry = run.place.registry();
     let written = run.records.iter().filter(|record| record.is_write_to(&registry)).count();
-    assert!(written > 1_000 && states > 15, "it was written back");
+    assert!(written > 1_000 && states > 15, "the -wal file was not moved into the registry");
 }

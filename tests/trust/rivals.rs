@@ -1,5 +1,5 @@
-//! Writers and readers, each a process of its own, use one registry: no change is lost, no command
-//! reports that the registry is busy, and every read sees the state of one moment.
+//! Several writers and readers, each in a separate process, use one registry: no change is lost, no
+//! command reports that the registry is busy, and every read sees the state of one moment.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Arena {
         Registry::open(&self.directory.path().join("accession.db"), Access::Read).unwrap()
     }
 
-    /// Makes so many changes: ingests ids of its own, and deletes some of them again.
+    /// Makes this many changes: ingests new ids, and deletes some of them again.
     fn write(&self, writer: usize, changes: usize, dice: &mut Dice) {
         let mut own: Vec<String> = Vec::new();
         for n in 0..changes {
@@ -111,7 +111,7 @@ fn rows(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn four_writers_and_four_readers_lose_nothing_and_see_nothing_half_done() {
+fn four_writers_and_four_readers_lose_nothing_and_see_only_complete_changes() {
     const WRITERS: usize = 4;
     let changes = if is_long() { 1_000 } else { 30 };
     let all_changes = 1 + WRITERS * changes;
@@ -162,7 +162,7 @@ fn reads_succeed_while_a_long_import_is_being_written() {
             reads_during_the_write += 1;
         }
         reads += 1;
-        // Either the whole import is there, or nothing of it.
+        // The import is there completely, or not at all.
         let registry = arena.registry();
         if let Ok(verified) = registry.verify(&name("LONG")) {
             assert_eq!((verified.mismatches, verified.identifiers), (vec![], 28));
@@ -208,7 +208,7 @@ fn a_writer_that_waits_too_long_reports_that_the_registry_is_busy() {
         assert!(output.stdout.is_empty());
     }
     assert!(reads > 0, "no read while the writers waited");
-    println!("busy: two writers gave up, and {reads} reads succeeded meanwhile");
+    println!("busy: two writers gave up, and {reads} reads succeeded in the meantime");
     drop(lock);
     drop(connection);
     arena.run("ingest SHARED second");

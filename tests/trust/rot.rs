@@ -1,10 +1,11 @@
-//! Bits that flip on the disk, and files that were cut: nothing panics, nothing hangs, and what
-//! is reported wrong is found by `verify`.
+//! Bits that flip on the disk, and files that are truncated: nothing panics, nothing hangs, and
+//! `verify` finds whatever is reported wrongly.
 //!
-//! A registry with all that one can hold is damaged in one place and asked everything. Either
-//! nothing is different, or some call says an error, or `verify` with `check_file` finds it: by
-//! recomputing what the granules give, and by the second copy of all else. (Before there was one,
-//! 241 of 40,000 flipped bits changed an answer in silence, half of them in notes and dates of entry.)
+//! A registry with every kind of content is damaged in one place, and then everything in it is
+//! read. Either nothing differs, or a call reports an error, or `verify` and `check_file` find the
+//! damage: by recomputing what the granule rows give, and by comparing everything else with its
+//! second copy. (Before there was a second copy, 241 of 40,000 flipped bits silently changed a
+//! result, half of them in notes and dates of recording.)
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,46 +25,46 @@ use crate::harness::values::{change, id, name, now, second};
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
 
-/// How long a check of one damaged copy may take before it counts as hanging. An ordinary check takes
-/// milliseconds, so this does not depend on how fast the machine is.
+/// How long a check of one damaged copy may take before it counts as hanging. An ordinary check
+/// takes milliseconds, so this does not depend on how fast the machine is.
 const HANG: Duration = Duration::from_secs(600);
 
-/// What is seen of a damage.
+/// The observed effect of damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
-    /// Every answer is as before.
+    /// All answers are the same as before.
     Nothing,
-    /// A call said an error of this kind.
+    /// A call reported an error of this kind.
     Said(&'static str),
     /// The pages and indexes are damaged.
     FoundInFile,
     /// `verify` found it.
     FoundInRows,
-    /// Every answer is as it was so many changes ago.
+    /// All answers are the same as this number of changes ago.
     Earlier(usize),
-    /// Answers on these subjects differ, and nothing says why.
+    /// The answers on these subjects differ, and nothing reports why.
     Silent(BTreeSet<&'static str>),
 }
 
-/// A registry file, whole, and what it says.
+/// An undamaged registry file, and what it reports.
 struct Original {
     bytes: Vec<u8>,
-    /// The -wal file beside it with later changes, and what the registry says with it.
+    /// A -wal file with later changes, and what the registry reports with it.
     wal: Vec<u8>,
     with_wal: Vec<Answers>,
     answers: Answers,
     payment_time: Timestamp,
 }
 
-/// The damaged copies, one after the other in one place.
+/// The damaged copies, one at a time, at the same path.
 struct Copies {
     _directory: tempfile::TempDir,
     path: PathBuf,
 }
 
 impl Original {
-    /// Several datasets of a few hundred granules over several pages; deletions, checkpoints, notes,
-    /// producers' ids, records, payment ids.
+    /// Creates several datasets of a few hundred granules on several pages, with deletions,
+    /// checkpoints, notes, producers' ids, records and payment ids.
     fn new() -> Self {
         let copies = Copies::new();
         let registry = Registry::create(&copies.path).unwrap();
@@ -137,7 +138,7 @@ impl Original {
         original
     }
 
-    /// Five changes that stay in the -wal file, since somebody has the registry open.
+    /// Makes five changes that remain in the -wal file, since a reader has the registry open.
     fn add_wal(&mut self, copies: &Copies) {
         copies.write(&self.bytes);
         let reader = Registry::open(&copies.path, Access::Read).unwrap();
@@ -150,11 +151,11 @@ impl Original {
         }
         self.wal = std::fs::read(copies.wal()).unwrap();
         drop((registry, reader));
-        // So much of it each.
+        // Each change takes at least one page.
         assert!(self.wal.len() > 5 * 4_096);
     }
 
-    /// Asks everything: what was found wrong, if anything, and the answers.
+    /// Reads everything. Returns the first finding, if there is one, and the answers.
     fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, Access::Write)?;
         let mut answers = Answers::of(&registry)?;
@@ -181,7 +182,7 @@ impl Original {
         self.with_wal.iter().rev().position(|then| *then == answers)
     }
 
-    /// What is seen of a damage, with nothing but these bytes at hand.
+    /// The observed effect of damage to the registry at this path.
     fn seen(&self, path: &Path) -> Seen {
         match self.ask(path) {
             Err(error) => Seen::Said(error.kind()),
@@ -220,7 +221,7 @@ impl Copies {
     }
 }
 
-/// Damages in one way after the other, and counts what is seen of it.
+/// Damages the registry in one way after another, and counts the observed effects.
 fn count(
     what: &'static str,
     times: u64,
@@ -233,7 +234,7 @@ fn count(
         let (original, copies) = (Original::new(), Copies::new());
         for _ in 0..times {
             let context = damage(&original, &copies, &mut dice);
-            // Before it is asked, too: one that hangs is known by its damage.
+            // Sent before the check begins, so that the damage is known if the check hangs.
             let _ = sender.send((context.clone(), None));
             let seen = catch_unwind(AssertUnwindSafe(|| original.seen(&copies.path)));
             let _ = sender.send((context, Some(seen)));
@@ -265,7 +266,7 @@ fn collect(receiver: &Receiver<Told>) -> BTreeMap<Seen, u64> {
     }
 }
 
-/// The most memory that this process ever took; 0 where the system does not say.
+/// The peak memory of this process. 0 means that the system does not report it.
 fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -273,7 +274,7 @@ fn peak_kilobytes() -> u64 {
 }
 
 #[test]
-fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
+fn a_flipped_bit_never_gives_a_wrong_answer_that_verify_accepts() {
     let counts = count("flipped bits", rounds(1_000), |original, copies, dice| {
         let mut bytes = original.bytes.clone();
         let (byte, bit) = (dice.within(0..bytes.len()), dice.within(0..8));
@@ -282,14 +283,14 @@ fn a_flipped_bit_is_never_a_wrong_answer_that_verify_calls_right() {
         format!("bit {bit} of byte {byte} flipped")
     });
     let silent: Vec<&Seen> = counts.keys().filter(|seen| matches!(seen, Seen::Silent(_))).collect();
-    assert!(silent.is_empty(), "reported wrong, and verify says ok: {silent:?}");
-    assert!(counts.len() > 3, "damage of one kind only");
+    assert!(silent.is_empty(), "wrong answers that verify does not find: {silent:?}");
+    assert!(counts.len() > 3, "there was only one kind of effect");
 }
 
-/// A page of ids that is out of order leads whoever reads on from its last id back to rows that it
-/// has read.
+/// If the ids of a page are out of order, a reader that continues after its last id can return to
+/// rows that it has already read.
 #[test]
-fn an_id_that_is_out_of_order_never_makes_a_reader_go_round_in_circles() {
+fn an_id_that_is_out_of_order_never_makes_a_reader_loop() {
     let counts = count("ids out of order", rounds(500), |original, copies, dice| {
         let mut bytes = original.bytes.clone();
         let ids: Vec<usize> = bytes
@@ -306,7 +307,7 @@ fn an_id_that_is_out_of_order_never_makes_a_reader_go_round_in_circles() {
 }
 
 #[test]
-fn a_file_that_was_cut_says_so() {
+fn a_truncated_file_is_reported() {
     let counts = count("cut files", rounds(200), |original, copies, dice| {
         let mut size = dice.within(0..original.bytes.len());
         if dice.once_in(2) {
@@ -326,7 +327,7 @@ fn a_wal_file_of_random_bytes_is_ignored() {
         let size = dice.within(1..40_000);
         let mut rubbish: Vec<u8> = (0..size).map(|_| dice.number() as u8).collect();
         if dice.once_in(2) && size > 4 {
-            // As a -wal file begins (sqlite.org/fileformat.html § 4.1).
+            // The first bytes of a -wal file (sqlite.org/fileformat.html § 4.1).
             rubbish[..4].copy_from_slice(&[0x37, 0x7f, 0x06, 0x82]);
         }
         std::fs::write(copies.wal(), &rubbish).unwrap();
@@ -338,11 +339,11 @@ fn a_wal_file_of_random_bytes_is_ignored() {
     assert_eq!(counts.keys().collect::<Vec<_>>(), [&Seen::Nothing]);
 }
 
-/// A flaw of SQLite's -wal file, counted here: what follows a damaged place in it is taken for the
-/// rest of an interrupted change, and skipped. The file lasts only while somebody has the
-/// registry open, or after a crash.
+/// Documents a limitation of SQLite's -wal file: everything after a damaged place in it is
+/// interpreted as the rest of an interrupted change, and skipped. The file exists only while a
+/// process has the registry open, or after a crash.
 #[test]
-fn a_flipped_bit_of_a_wal_file_leads_back_to_an_earlier_change_and_to_nothing_else() {
+fn a_flipped_bit_of_a_wal_file_only_returns_to_an_earlier_change() {
     let counts = count("flipped bits of a -wal file", rounds(200), |original, copies, dice| {
         copies.write(&original.bytes);
         let mut wal = original.wal.clone();
@@ -351,7 +352,7 @@ fn a_flipped_bit_of_a_wal_file_leads_back_to_an_earlier_change_and_to_nothing_el
         std::fs::write(copies.wal(), &wal).unwrap();
         format!("bit {bit} of byte {byte} flipped in the -wal file")
     });
-    // Nothing: as it was before all five.
+    // `Nothing` means the state before all five changes.
     let is_whole = |seen: &Seen| matches!(seen, Seen::Earlier(_) | Seen::Nothing | Seen::Said(_));
     assert!(counts.keys().all(is_whole), "{counts:?}");
     assert!(counts.len() > 3, "{counts:?}");

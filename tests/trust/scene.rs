@@ -1,4 +1,4 @@
-//! A registry with a past, and one of each command that changes it.
+//! A registry with a history, and one command of each kind that changes it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::harness::values::{change, name, now, second};
 use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
 
-/// The registry as it is before the command, the files that commands read, and the commands.
+/// The registry before a command, the files that the commands read, and the commands.
 pub struct Scene {
     directory: tempfile::TempDir,
     pub actions: Vec<Action>,
@@ -23,20 +23,20 @@ pub struct Scene {
 pub struct Action {
     pub name: &'static str,
     pub arguments: Vec<String>,
-    /// Whether it makes the registry.
+    /// Whether it creates the registry.
     pub creates: bool,
-    /// What the registry says before it, where there is one, and after it.
+    /// What the registry reports before the command, if it exists then, and after it.
     pub before: Option<Answers>,
     pub after: Answers,
 }
 
-/// A copy of the registry in a directory of its own.
+/// A copy of the registry in a new directory.
 pub struct Place {
     _outside: tempfile::TempDir,
     pub directory: PathBuf,
 }
 
-/// The n-th id in canonical order. Every fortieth has a checkpoint after it, otherwise one in 1,024.
+/// The n-th id in canonical order. A checkpoint follows every fortieth, instead of one in 1,024.
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
@@ -55,7 +55,8 @@ fn lines(numbers: impl Iterator<Item = usize>) -> String {
 }
 
 impl Scene {
-    /// 350 granules, of whose numbers every eighth is free; a mirror that lags; a payment worker.
+    /// Creates 350 granules, with every eighth number unused; a mirror that is behind; and a
+    /// payment worker.
     pub fn new() -> Self {
         let directory = directory_in_memory();
         let mut scene = Scene { directory, actions: Vec::new() };
@@ -159,7 +160,7 @@ impl Scene {
         command.output().unwrap()
     }
 
-    /// What a command does where nothing goes wrong.
+    /// A command, and the result that it has without a fault.
     fn action(&self, name: &'static str, arguments: &str) -> Action {
         let creates = arguments.contains("--create");
         let place = self.place(creates);
@@ -173,7 +174,7 @@ impl Scene {
         Action { name, arguments, creates, before, after }
     }
 
-    /// A copy to work on, or an empty directory.
+    /// A copy of the registry to work on, or an empty directory.
     pub fn place(&self, is_empty: bool) -> Place {
         let outside = directory_in_memory();
         let directory = outside.path().canonicalize().unwrap().join("watched");
@@ -195,18 +196,18 @@ impl Place {
         self.directory.join("tmp")
     }
 
-    /// Gives a action to the program.
+    /// Passes an action to the program.
     pub fn with_action<'a>(&self, command: &'a mut Command, action: &Action) -> &'a mut Command {
         command.arg("--json").arg("--registry").arg(self.registry()).args(&action.arguments)
     }
 
-    /// What the registry says, if there is one; it must be sound.
+    /// What the registry reports, if it exists. Asserts that it is sound.
     pub fn examine(&self, context: &str) -> Option<Answers> {
         self.registry().exists().then(|| examine(&self.registry(), context))
     }
 
-    /// Asserts that nothing lies here but the registry and what SQLite keeps beside it; of a
-    /// creation that failed, the draft may lie here too if it could not be removed.
+    /// Asserts that the directory contains only the registry and SQLite's files beside it. After a
+    /// creation that failed, there may also be a temporary file that could not be removed.
     pub fn assert_tidy(&self, context: &str) -> usize {
         let mut temporary_files = 0;
         for entry in std::fs::read_dir(&self.directory).unwrap() {
@@ -220,7 +221,7 @@ impl Place {
         temporary_files
     }
 
-    /// Opens the registry to read from it, and keeps it open.
+    /// Opens the registry for reading, and keeps it open.
     pub fn reader(&self) -> Registry {
         Registry::open(&self.registry(), Access::Read).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A registry whose commands are killed, and all that it must hold.
+//! A registry whose commands are killed, and the content that it must have.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
@@ -38,7 +38,7 @@ pub const KINDS: [Kind; 9] = [
     Kind::Backup,
 ];
 
-/// A command, and what it adds to a history.
+/// A command, and the changes that it makes.
 #[derive(Debug)]
 pub struct Plan {
     kind: Kind,
@@ -52,11 +52,11 @@ pub struct Primary {
     entries: Vec<Entry>,
 }
 
-/// A registry, and what it must hold.
+/// A registry, and the content that it must have.
 pub struct Victim<'primary> {
     directory: tempfile::TempDir,
     primary: &'primary Primary,
-    /// A reader that has the registry open all the time.
+    /// A reader that keeps the registry open.
     reader: Option<Registry>,
     own: Ledger,
     mirror: Ledger,
@@ -68,7 +68,7 @@ pub struct Victim<'primary> {
 const PAYMENT_IDS: usize = 20;
 
 impl Primary {
-    /// Two dozen changes of 300 granules, as a registry and as a manifest.
+    /// Creates two dozen changes of 300 granules, as a registry and as a manifest.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::create(&directory.path().join("primary.db")).unwrap();
@@ -102,17 +102,17 @@ impl Primary {
 }
 
 impl<'primary> Victim<'primary> {
-    /// A new one in a directory; with a reader that stays, the -wal file lasts from one command to
-    /// the next.
+    /// Creates a registry in a directory. If a reader keeps it open, the -wal file remains between
+    /// commands.
     pub fn new(
         primary: &'primary Primary,
         directory: tempfile::TempDir,
         with_reader: bool,
     ) -> Self {
-        for sub in ["register", "input", "tmp"] {
+        for sub in ["registry", "input", "tmp"] {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
-        let path = directory.path().join("register/accession.db");
+        let path = directory.path().join("registry/accession.db");
         let registry = Registry::create(&path).unwrap();
         let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
         let mut dice = Dice::of(3);
@@ -137,7 +137,7 @@ impl<'primary> Victim<'primary> {
         }
     }
 
-    /// A command of a kind, with arguments by chance.
+    /// Plans a command of a kind, with random arguments.
     pub fn plan(&mut self, kind: Kind, dice: &mut Dice) -> Plan {
         let ids = dice.within(1..60);
         match kind {
@@ -217,19 +217,19 @@ impl<'primary> Victim<'primary> {
         path.to_str().unwrap().to_owned()
     }
 
-    fn register(&self, file: &str) -> PathBuf {
-        self.directory.path().join("register").join(file)
+    fn in_directory(&self, file: &str) -> PathBuf {
+        self.directory.path().join("registry").join(file)
     }
 
     /// The registry or backup that the latest command of such a kind creates.
     fn created(&self) -> PathBuf {
-        self.register(&format!("created-{}.db", self.created))
+        self.in_directory(&format!("created-{}.db", self.created))
     }
 
     fn registry_of(&self, kind: Kind) -> PathBuf {
         match kind {
             Kind::Create => self.created(),
-            _ => self.register("accession.db"),
+            _ => self.in_directory("accession.db"),
         }
     }
 
@@ -239,19 +239,21 @@ impl<'primary> Victim<'primary> {
         command
     }
 
-    /// Whether a -wal file was left by a command that would have removed it at its end.
+    /// Whether there is a -wal file, which the command would have removed at its end.
     pub fn was_wal_left(&self) -> bool {
         self.reader.is_none()
-            && std::fs::metadata(self.register("accession.db-wal")).is_ok_and(|wal| wal.len() > 0)
+            && std::fs::metadata(self.in_directory("accession.db-wal"))
+                .is_ok_and(|wal| wal.len() > 0)
     }
 
-    /// Compares the registry with what it must hold; says whether the plan's change is there.
+    /// Compares the registry with the content that it must have, and returns whether the plan's
+    /// change was made.
     pub fn settle(&mut self, plan: &Plan, output: &Output, context: &str) -> Found {
         if matches!(plan.kind, Kind::Create | Kind::Backup) {
             return self.settle_created(plan, context);
         }
         let open = |path: &Path| Registry::open(path, Access::Write);
-        let registry = open(&self.register("accession.db"))
+        let registry = open(&self.in_directory("accession.db"))
             .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
         let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
         assert_eq!(findings, [], "{context}");
@@ -270,14 +272,14 @@ impl<'primary> Victim<'primary> {
                 assert!(self.payment_ids.insert(id.to_owned()), "{context}: {id} came before");
             }
             let all = printed.lines().count() == PAYMENT_IDS;
-            assert!(all || printed.is_empty(), "{context}: some of the ids");
+            assert!(all || printed.is_empty(), "{context}: only some of the ids were printed");
             return if all { Found::After } else { Found::Before };
         }
         found[usize::from(own.is_empty())]
     }
 
-    /// A new registry or backup is there whole or not at all; if not, the same command makes it now,
-    /// and removes what the killed one left.
+    /// A new registry or backup must exist completely or not at all. If it does not exist, the same
+    /// command creates it now, and removes the files that the killed one left.
     fn settle_created(&mut self, plan: &Plan, context: &str) -> Found {
         let path = self.created();
         let found = if path.exists() { Found::After } else { Found::Before };
@@ -301,8 +303,8 @@ impl<'primary> Victim<'primary> {
         found
     }
 
-    /// Whether the killed command left its temporary file. What an earlier one left may be gone: the
-    /// next command that creates a file there removes it.
+    /// Whether the killed command left its temporary file. Files that earlier commands left may be
+    /// gone, since the next command that creates a file in that directory removes them.
     pub fn temporary_files_left(&mut self, kind: Kind, context: &str) -> bool {
         let temporary_files = self.temporary_files();
         let more = temporary_files.difference(&self.temporary_files).count();
@@ -318,8 +320,8 @@ impl<'primary> Victim<'primary> {
         self.files().iter().filter_map(|file| temporary_stem(file)).map(str::to_owned).collect()
     }
 
-    /// Beside the registry there are only its own files and temporary ones.
-    pub fn assert_nothing_else_is_left(&self, context: &str) {
+    /// Asserts that beside the registry there are only its own files and temporary ones.
+    pub fn assert_no_other_files(&self, context: &str) {
         let own = ["accession.db", "accession.db-wal", "accession.db-shm"];
         for file in self.files() {
             let is_known = own.contains(&file.as_str()) || temporary_stem(&file).is_some();
@@ -328,20 +330,20 @@ impl<'primary> Victim<'primary> {
     }
 
     fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.directory.path().join("register")).unwrap();
+        let entries = std::fs::read_dir(self.directory.path().join("registry")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// What the library finds sound, the program does too.
+    /// Asserts that the program verifies a registry that the library finds sound.
     pub fn assert_program_verifies(&self) {
         let mut command = program_in(&self.directory.path().join("tmp"));
         let output =
-            command.arg("--registry").arg(self.register("accession.db")).arg("verify").output();
+            command.arg("--registry").arg(self.in_directory("accession.db")).arg("verify").output();
         assert!(output.unwrap().status.success());
     }
 }
 
-/// The program, with a place of its own for temporary files.
+/// The program, with a separate directory for temporary files.
 pub fn program_in(temporary: &Path) -> Command {
     let mut command = Command::new(program());
     command.env_clear().env("TMPDIR", temporary).env("SQLITE_TMPDIR", temporary);
@@ -357,7 +359,7 @@ fn lines(ids: &BTreeSet<String>) -> String {
     ids.iter().map(|id| format!("{id}\n")).collect()
 }
 
-/// The stem of a temporary file, its lock, or a file that SQLite keeps beside it.
+/// The stem of a temporary file, of its lock file, or of a file that SQLite keeps beside it.
 fn temporary_stem(file: &str) -> Option<&str> {
     let (stem, ending) = file.strip_prefix(".accession-")?.split_once('.')?;
     matches!(ending, "lock" | "new" | "new-journal" | "new-wal" | "new-shm").then_some(stem)

@@ -48,7 +48,7 @@ fn rows_lost_in_two_intervals_are_found_in_both() {
     let checkpoints = sandbox.checkpoints();
     let number = checkpoints.len();
     assert!(number >= 4);
-    // Before the first checkpoint, after the last, and before the last but one.
+    // Before the first checkpoint, after the last one, and before the last but one.
     let lost = ["granule.00005".to_owned(), granule_id(6_009), {
         let connection = Connection::open(&sandbox.path).unwrap();
         let sql = "SELECT max(granule_id) FROM granule WHERE granule_id < ?1";
@@ -78,7 +78,7 @@ fn checkpoints_of_an_older_version_narrow_down_without_counts() {
     let finding = only(&findings, Code::Checkpoint);
     assert_eq!(finding.granule.as_deref(), Some(checkpoints[0].granule_id.as_str()));
     assert!(finding.text.contains("other granules"), "{finding:?}");
-    // One old checkpoint among new ones: the counts after it are not taken for wrong.
+    // One checkpoint without a count among others: the counts after it are not reported as wrong.
     let sandbox = Sandbox::new();
     sandbox.alter(&format!(
         "UPDATE checkpoint SET granules = NULL WHERE granule_id = '{}'",
@@ -99,7 +99,7 @@ fn a_lost_row_after_the_last_checkpoint_is_after_the_last_checkpoint() {
 }
 
 #[test]
-fn a_lost_row_that_a_checkpoint_was_set_after_is_named() {
+fn a_lost_row_that_a_checkpoint_follows_is_named() {
     let sandbox = Sandbox::new();
     let lost = &sandbox.checkpoints()[1].granule_id;
     let findings = sandbox.after(&format!("DELETE FROM granule WHERE granule_id = '{lost}'"));

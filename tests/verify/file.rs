@@ -1,4 +1,4 @@
-//! The file is checked once, and what can be read of a damaged one is verified.
+//! The file is checked once, and everything that can be read in a damaged file is verified.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::sandbox::{
     with_findings,
 };
 
-/// Counts what the registry reports that it does.
+/// Counts the work that the registry reports.
 #[derive(Default)]
 struct Counting {
     begun: Mutex<Vec<&'static str>>,
@@ -142,7 +142,7 @@ fn with_a_bad_page_every_dataset_that_can_be_read_is_verified() {
     }
     drop(registry);
     let (page_bytes, _) = pages(&sandbox.path, "granule");
-    // The datasets have as many pages each, one after the other: the middle one is B's.
+    // Each dataset has the same number of pages, so the page in the middle is B's.
     let bytes = std::fs::read(&sandbox.path).unwrap();
     let has_granules = |page: &[u8]| {
         page.windows(9).filter(|window| window == b"granule.0").count() > page_bytes / 100
@@ -260,7 +260,7 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
             .map(|(at, _)| at)
             .collect();
         assert!(copies.len() >= 2, "{marker} is stored twice");
-        // The first letter becomes another one.
+        // One letter becomes a different one.
         bytes[copies[0]] ^= 1;
         std::fs::write(&sandbox.path, bytes).unwrap();
         let registry = Registry::open(&sandbox.path, Access::Read).unwrap();

@@ -1,4 +1,4 @@
-//! What was altered in the history or the granule rows is named, in few words.
+//! Alterations of the history or of the granule rows are found, with few findings.
 
 use accession::{Code, Verification};
 
@@ -24,7 +24,7 @@ fn one_byte_of_one_identifier_names_that_instance_and_no_other() {
 
 #[test]
 fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
-    // Held in the first three instances only: no checkpoint counts it now.
+    // It was held only in the first three instances, so no checkpoint counts it now.
     let findings = Sandbox::new().after(
         "UPDATE granule SET granule_id = 'granule.05000x' WHERE granule_id = 'granule.05000'",
     );
@@ -154,7 +154,7 @@ fn a_granule_held_twice_at_once_is_named() {
 }
 
 #[test]
-fn an_id_that_no_granule_can_have_is_named() {
+fn an_invalid_granule_id_is_named() {
     let findings = Sandbox::new().after(
         "UPDATE granule SET granule_id = 'a' || char(10) WHERE granule_id = 'granule.00020'",
     );
@@ -163,7 +163,7 @@ fn an_id_that_no_granule_can_have_is_named() {
 }
 
 #[test]
-fn what_is_wrong_is_found_and_never_repaired() {
+fn damage_is_found_and_never_repaired() {
     let sandbox = Sandbox::new();
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.05999'");
     let bytes = std::fs::read(&sandbox.path).unwrap();

@@ -1,5 +1,5 @@
-//! What was altered by other means than the registry's own, `verify` finds and names, in few words,
-//! and at a cost that does not grow with what it need not look at.
+//! `verify` finds and names everything that was altered by other means than this program, with few
+//! findings, and at a cost that does not depend on rows that it need not read.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 

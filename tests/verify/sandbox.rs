@@ -1,4 +1,4 @@
-//! A registry file to alter as the sqlite3 shell would.
+//! A registry file that a test can alter with SQL.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub fn granule_id(n: usize) -> String {
     format!("granule.{n:05}")
 }
 
-/// So many seconds after an instant of 2001.
+/// The instant this many seconds after the beginning of the history, in 2001.
 pub fn second(seconds: i64) -> Timestamp {
     let start: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
     Timestamp::from_micros(start.as_micros() + seconds * 1_000_000).unwrap()
@@ -74,7 +74,7 @@ impl Sandbox {
         Sandbox { _directory: directory, path }
     }
 
-    /// Cites two subsets of what was held after the third change: by a pattern, and by names.
+    /// Cites two subsets of the set after the third change: one by a pattern, one by names.
     pub fn with_subsets(self) -> Self {
         let registry = Registry::open(&self.path, Access::Write).unwrap();
         let mut named = Named::new();
@@ -95,7 +95,7 @@ impl Sandbox {
         verification.mismatches
     }
 
-    /// Alters the file as the sqlite3 shell would.
+    /// Alters the file with SQL, as the sqlite3 shell could.
     pub fn alter(&self, sql: &str) {
         let connection = Connection::open(&self.path).unwrap();
         assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
@@ -146,7 +146,7 @@ pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
     (verified.unwrap(), shown)
 }
 
-/// The datasets that have findings, in the order in which they were shown. `None`: the file.
+/// The datasets that have findings, in the order in which they were shown. `None` means the file.
 pub fn with_findings(shown: &[Verification]) -> Vec<Option<&str>> {
     let damaged = shown.iter().filter(|verification| !verification.ok);
     damaged.map(|verification| verification.dataset.as_ref().map(DatasetName::as_str)).collect()

@@ -1,4 +1,4 @@
-//! What was altered in cited subsets is named, and many subsets cost no more than a few.
+//! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
 use accession::{Code, Finding, Moment, Named, Registry, Wanted};
 
@@ -23,7 +23,7 @@ fn an_altered_subset_is_named_alone() {
         assert_eq!(found[0].granule.as_deref(), granule, "{sql}: {found:#?}");
     }
     let sql = "UPDATE saved_selection SET patterns = '[\"granule.0000?\"]' WHERE id = 1";
-    assert_eq!(Sandbox::new().with_subsets().after(sql), [], "they select the same");
+    assert_eq!(Sandbox::new().with_subsets().after(sql), [], "they select the same granules");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_lost_row_that_a_subset_names_is_named() {
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00002'");
     let subsets: Vec<&Finding> =
         findings.iter().filter(|finding| finding.code == Code::Subset).collect();
-    assert_eq!(subsets.len(), 2, "of the pattern, and of the names: {findings:#?}");
+    assert_eq!(subsets.len(), 2, "one by a pattern, one by names: {findings:#?}");
     assert!(subsets.iter().any(|finding| finding.granule.as_deref() == Some("granule.00002")));
     assert!(findings.len() <= 5, "{findings:#?}");
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_whole_doi_is_not_joined_to_it() {
+    fn text_after_a_complete_doi_is_not_joined_to_it() {
         let full = "Tilmes, C., FOO Level 2, https://doi.org/10.9999/US/FOOL2.v2";
         let cases = [
             ("doi:10.9999/x", "v2"),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_day_is_not_read() {
+    fn a_string_that_is_not_one_day_is_not_read() {
         let others = [
             "",
             "5/1/2001",

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_identifier_or_several_is_refused() {
+    fn a_string_with_no_identifier_or_several_is_refused() {
         let digits = "763122197bfb3ffbf0da14adbfb1b13b";
         let other = "d41d8cd98f00b204e9800998ecf8427e";
         for text in ["", "US.FOOL2.002", "DI:763122", &format!("DI:{digits}, DI:{other}")] {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_passed_in_order_however_many() {
+    fn ids_are_passed_in_order_whatever_their_number() {
         for count in [0, 1, MAX_IN_MEMORY, MAX_IN_MEMORY + 1, 3 * MAX_IN_MEMORY] {
             let ids: Vec<String> = (0..count).map(|number| format!("id {number} ")).collect();
             let mut spool = Spool::default();

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_everything_as_it_was() {
+    fn a_failed_migration_changes_nothing() {
         let mut connection = old();
         for _ in 0..2 {
             run(&mut connection, &[MIGRATIONS[0], FAILS]).unwrap_err();

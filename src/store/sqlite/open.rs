@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_without_locks_is_refused_if_the_file_changed_meanwhile() {
+    fn a_read_without_locks_is_refused_if_the_file_changed() {
         let (directory, path) = registry();
         let identity = unlocked(&path).identity;
         identity.check().unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_that_was_moved_removed_or_replaced_is_noticed() {
+    fn a_registry_that_was_moved_removed_or_replaced_is_detected() {
         for access in [Access::Read, Access::Write] {
             let (directory, path) = registry();
             let opened = open(&path, access).unwrap();
@@ -270,7 +270,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_was_changed_to_another_file_is_noticed() {
+    fn a_link_that_was_changed_to_another_file_is_detected() {
         let (directory, path) = registry();
         let at = |name: &str| directory.path().join(name);
         create(&at("other.db"));

@@ -1,4 +1,4 @@
-//! Commands in documents are run, or at least exist with the options that they are shown with.
+//! The commands in documents are run, or at least exist with the options that are shown.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub fn helps() -> HashMap<String, String> {
     helps
 }
 
-/// The commands that do something themselves, and only group no others.
+/// The commands that are not merely groups of others.
 pub fn leaf_commands(helps: &HashMap<String, String>) -> Vec<&str> {
     let mut leaves: Vec<&str> = helps
         .iter()
@@ -67,7 +67,7 @@ pub fn leaf_commands(helps: &HashMap<String, String>) -> Vec<&str> {
     leaves
 }
 
-/// The command that a line of words is about, and the words after it.
+/// The command that a line of words calls, and the words after it.
 pub fn command_of<'a>(
     words: &'a [&'a str],
     helps: &HashMap<String, String>,

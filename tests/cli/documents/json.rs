@@ -1,5 +1,5 @@
-//! `docs/reference/json.md` names every field of every row that commands print, and no other; every
-//! kind of error and of warning, and every code of a finding.
+//! `docs/reference/json.md` names exactly the fields of the rows that commands print, and every
+//! kind of error, of warning and of finding.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use super::commands::{command_of, helps, leaf_commands};
 use super::{Document, document, root};
 use crate::harness::console::Sandbox;
 
-/// Kinds that only the command line has: the library does not know of arguments.
+/// Error kinds that exist only in the command line, since the library does not know of arguments.
 const KINDS_OF_THE_COMMAND_LINE: [&str; 2] = ["pages-missing", "usage"];
 
-/// A registry with all that rows can say, and every command with `--json`.
+/// A registry with every kind of row, and every command with `--json`.
 const SCENARIO: &[&str] = &[
     "accession dataset add US --doi 10.9999/US --title FOO --creator 'Tilmes, Curt' --publisher P \
      --dataset-version 2 --year 2001 --url https://example.org --archive US --licence CC-BY-4.0",
@@ -168,7 +168,7 @@ impl Reference {
         Reference { rows, printed, seen: RefCell::default() }
     }
 
-    /// Checks a value against the form that the page gives it.
+    /// Checks a value against the type that the page states.
     fn check(&self, form: &str, value: &Value) -> Result<(), String> {
         let results: Vec<_> = form.split(" or ").map(|one| self.check_one(one, value)).collect();
         if results.iter().any(Result::is_ok) {
@@ -275,7 +275,7 @@ fn the_reference_names_every_field_that_commands_print_and_no_other() {
     for command in SCENARIO.iter().chain(REFUSED) {
         called.insert(run_and_check(command));
     }
-    // A registry that disagrees with itself, so that there are findings.
+    // A damaged registry, so that there are findings.
     let damaged = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     damaged.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
     drop(damaged);

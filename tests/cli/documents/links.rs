@@ -1,10 +1,10 @@
-//! Links lead to files and headings that exist; files that are named exist too.
+//! Links refer to files and headings that exist, and so do paths.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{Document, document, documents, root};
 
-/// What links point to: Markdown's, and those of HTML in Markdown.
+/// The targets of links, in Markdown and in HTML.
 fn targets(document: &Document) -> Vec<String> {
     let prose = document.prose().join("\n");
     let mut targets = Vec::new();
@@ -29,7 +29,7 @@ fn resolved(document: &Document, path: &str) -> PathBuf {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_a_heading_that_exist() {
+fn every_link_refers_to_an_existing_file_and_heading() {
     let mut checked = 0;
     for from in documents() {
         for target in targets(&from) {

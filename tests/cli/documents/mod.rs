@@ -1,5 +1,5 @@
-//! The documents tell the truth: their commands print what they show, their links lead somewhere,
-//! and the reference of the JSON output is complete.
+//! The documents are correct: their commands print what is shown, their links have targets, and the
+//! reference of the JSON output is complete.
 
 mod commands;
 mod json;
@@ -73,7 +73,7 @@ impl Document {
         lines
     }
 
-    /// What is between backticks in the prose.
+    /// The text between backticks in the prose.
     pub fn inline_code(&self) -> Vec<String> {
         let prose = self.prose().join("\n");
         let backticks = prose.matches('`').count();

@@ -1,6 +1,6 @@
-//! The cost of a change compared to the chain alone, as ratios measured side by side in one run.
+//! The cost of a change compared to the chain alone, as ratios measured together in one run.
 //!
-//! `cargo bench --bench register` prints the table of `docs/about/performance.md`. Figures differ
+//! `cargo bench --bench registry` prints the table of `docs/about/performance.md`. Figures differ
 //! between machines, ratios less so. A row with a bound states whether the run met it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
@@ -26,7 +26,7 @@ fn main() {
     println!("| What | Measured | Bound | Met |");
     println!("|---|---|---|---|");
     let directory = tempfile::tempdir().unwrap();
-    rewind_relative_to_the_bare_chain(directory.path());
+    rewind_relative_to_the_chain_alone(directory.path());
     append(directory.path());
     peak_memory(directory.path());
     lookup(directory.path());
@@ -108,7 +108,7 @@ fn naive_chain(granule_ids: &[String]) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-fn rewind_relative_to_the_bare_chain(directory: &Path) {
+fn rewind_relative_to_the_chain_alone(directory: &Path) {
     let registry = registry(directory, MILLION);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     // This id is before all others, so a change there hashes the whole dataset again.
@@ -127,24 +127,27 @@ fn rewind_relative_to_the_bare_chain(directory: &Path) {
     }
     let (bare, naive, change) = (median(bare), median(naive), median(change));
     let speed = |seconds: f64| format!("{:.2} M steps/s", MILLION as f64 / seconds / 1e6);
-    note("the bare chain over 1,000,000 ids of 48 characters in memory", &speed(bare));
-    note("the same with `format!` at each step", &format!("{:.2} of that", bare / naive));
+    note("the chain alone, over 1,000,000 ids of 48 characters in memory", &speed(bare));
+    note(
+        "speed of the same with `format!` at each step, relative to that",
+        &format!("{:.2}", bare / naive),
+    );
     row(
-        "a change that hashes all of 1,000,000 granules again, relative to the bare chain",
+        "speed of a change that hashes 1,000,000 granules again, relative to the chain alone",
         &format!("{:.2}", bare / change),
         "0.9",
         bare / change >= 0.9,
     );
     if let Some(peer) = peer(directory) {
         note(
-            "the same change done in Python with hashlib and sqlite3, relative to this program",
-            &format!("{:.1} times the time", peer / change),
+            "time of the same change in Python with hashlib and sqlite3, relative to this program",
+            &format!("{:.1} times", peer / change),
         );
     }
     let bytes = std::fs::metadata(registry.path().unwrap()).unwrap().len() as f64 / MILLION as f64;
     let more = bytes - LENGTH as f64;
     row(
-        "the file, bytes a granule",
+        "size of the file, in bytes per granule",
         &format!("the length of the id + {more:.1}"),
         "+ 30",
         more <= 30.0,
@@ -163,7 +166,7 @@ fn peer(directory: &Path) -> Option<f64> {
             String::from_utf8(output.stdout).ok()?.trim().parse().ok()
         }
         _ => {
-            note("the same change done in Python", "not measured: python3 cannot run peer.py");
+            note("time of the same change in Python", "not measured: python3 cannot run peer.py");
             None
         }
     }
@@ -187,7 +190,7 @@ fn append(directory: &Path) {
     }
     let (bare, to_large, to_small) = (median(bare), median(to_large), median(to_small));
     row(
-        "288 granules appended to 1,000,000, relative to a full recomputation",
+        "time to append 288 granules to 1,000,000, relative to a full recomputation",
         &format!("{:.2} %", 100.0 * to_large / bare),
         "1 %",
         to_large / bare < 0.01,
@@ -200,7 +203,7 @@ fn append(directory: &Path) {
     );
 }
 
-/// Runs a change at the start, the list of granules, and `verify` in a process of its own.
+/// Runs a change at the start, the list of granules, and `verify` in a separate process.
 fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, Access::Write).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
@@ -226,7 +229,7 @@ fn peak_memory(directory: &Path) {
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     };
     let what =
-        "peak memory of a change, a list and `verify`: 5,000,000 granules relative to 500,000";
+        "peak memory of a change, a list and `verify` with 5,000,000 granules, relative to 500,000";
     match (peak(MILLION / 2), peak(5 * MILLION)) {
         (Some(small), Some(large)) => row(
             what,
@@ -270,7 +273,7 @@ fn lookup(directory: &Path) {
     }
     let taken = median(seconds);
     row(
-        "a look-up in a history of 100,000 instances",
+        "time of a look-up in a history of 100,000 instances",
         &format!("{:.0} µs", taken * 1e6),
         "1,000 µs",
         taken < 1e-3,

@@ -1,5 +1,5 @@
-//! A registry of every earlier schema opens and reports what it reported. A read leaves its file as
-//! it is; a write brings it up to date.
+//! A registry of every earlier schema can be opened, and reports the same as before. A read does
+//! not change its file; a write migrates it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use rusqlite::Connection;
 use crate::harness::history::{change, held, id, instances, name, now};
 use crate::harness::oracle::naive;
 
-fn folder() -> PathBuf {
+fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/register")
 }
 
-/// The schema of this version: what a new registry has.
-fn newest(folder: &Path) -> u32 {
-    let path = folder.join("new.db");
+/// The schema of this version, which a new registry has.
+fn newest(directory: &Path) -> u32 {
+    let path = directory.join("new.db");
     drop(Registry::create(&path).unwrap());
     schema(&path)
 }
@@ -26,17 +26,17 @@ fn schema(path: &Path) -> u32 {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
-/// A copy of a kept registry, in a folder of its own.
-fn unpacked(schema: u32, folder: &Path) -> PathBuf {
-    let file = std::fs::File::open(self::folder().join(format!("schema-{schema}.db.gz"))).unwrap();
+/// A copy of a stored registry in the given directory.
+fn unpacked(schema: u32, directory: &Path) -> PathBuf {
+    let file = std::fs::File::open(fixtures().join(format!("schema-{schema}.db.gz"))).unwrap();
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
-    let path = folder.join(format!("schema-{schema}.db"));
+    let path = directory.join(format!("schema-{schema}.db"));
     std::fs::write(&path, bytes).unwrap();
     path
 }
 
-/// The history of US in the seed, by the rule.
+/// The history of US in the seed, according to the rule.
 const US: [(&str, &str); 5] = [
     ("2001-01-02T00:00:00Z", "7fb1e8ba9b0c9888858b66f6a1732d2c"),
     ("2001-01-03T00:00:00Z", "763122197bfb3ffbf0da14adbfb1b13b"),
@@ -45,7 +45,7 @@ const US: [(&str, &str); 5] = [
     ("2001-03-03T00:00:00Z", "ed3f3e83fc55215ddc381ba3c3e715fa"),
 ];
 
-fn assert_says_what_it_said(registry: &Registry, schema: u32) {
+fn assert_reports_the_same(registry: &Registry, schema: u32) {
     let us = name("US.FOOL2.002");
     let history: Vec<_> = instances(registry, &us)
         .iter()
@@ -69,7 +69,7 @@ fn assert_says_what_it_said(registry: &Registry, schema: u32) {
         assert_eq!(periods.unwrap().count(), 1);
     }
     if schema >= 6 {
-        assert_has_what_schema_6_added(registry);
+        assert_has_the_data_of_schema_6(registry);
     }
     let part = "5d0fb9a2347f7b641aa5b8f28063d827".parse().unwrap();
     let found = registry.snapshot().unwrap().resolve(part, None, None).unwrap();
@@ -84,8 +84,9 @@ fn assert_says_what_it_said(registry: &Registry, schema: u32) {
     }
 }
 
-/// The names of who made each change, a former name, the versions of a record, and a withdrawal.
-fn assert_has_what_schema_6_added(registry: &Registry) {
+/// The names of the people who made the changes, a former name, the versions of a record, and a
+/// withdrawal.
+fn assert_has_the_data_of_schema_6(registry: &Registry) {
     let us = name("US.FOOL2.002");
     let makers = instances(registry, &us).into_iter().map(|instance| instance.recorded_by);
     assert_eq!(makers.collect::<Vec<_>>(), vec![Some("US operations".to_owned()); US.len()]);
@@ -119,8 +120,8 @@ fn assert_has_what_schema_6_added(registry: &Registry) {
 /// Since schema 6, a checkpoint counts the granules up to it.
 #[test]
 fn checkpoints_of_schema_6_count_their_granules() {
-    let folder = tempfile::tempdir().unwrap();
-    let connection = Connection::open(unpacked(6, folder.path())).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let connection = Connection::open(unpacked(6, directory.path())).unwrap();
     let mut statement =
         connection.prepare("SELECT granule_id, granules FROM checkpoint ORDER BY 1").unwrap();
     let checkpoints: Vec<(String, u32)> = statement
@@ -132,15 +133,15 @@ fn checkpoints_of_schema_6_count_their_granules() {
     assert_eq!(checkpoints, expected.map(|(id, granules)| (id.to_owned(), granules)));
 }
 
-/// Schema 1 was never given to anybody: 2 came with it.
+/// Schema 1 was never released; 2 was the first.
 fn kept() -> std::ops::RangeInclusive<u32> {
-    let folder = tempfile::tempdir().unwrap();
-    2..=newest(folder.path())
+    let directory = tempfile::tempdir().unwrap();
+    2..=newest(directory.path())
 }
 
 #[test]
 fn there_is_a_registry_of_every_schema() {
-    let mut there: Vec<String> = std::fs::read_dir(folder())
+    let mut there: Vec<String> = std::fs::read_dir(fixtures())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -150,46 +151,47 @@ fn there_is_a_registry_of_every_schema() {
 }
 
 #[test]
-fn every_old_registry_that_is_opened_for_writing_is_brought_up_to_date() {
+fn every_old_registry_that_is_opened_for_writing_is_migrated() {
     for old in kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = unpacked(old, folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let path = unpacked(old, directory.path());
         assert_eq!(schema(&path), old);
         let registry = Registry::open(&path, Access::Write).unwrap();
-        assert_says_what_it_said(&registry, old);
+        assert_reports_the_same(&registry, old);
         drop(registry);
-        assert_eq!(schema(&path), newest(folder.path()));
+        assert_eq!(schema(&path), newest(directory.path()));
     }
 }
 
-/// `mirror compare` migrated the registry of somebody else, who then could not read it any more.
+/// `mirror compare` used to migrate the registry of another archive, which could then no longer
+/// read it.
 #[test]
-fn every_old_registry_can_be_read_and_a_read_leaves_it_as_it_is() {
+fn every_old_registry_can_be_read_and_a_read_does_not_change_it() {
     for old in kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = unpacked(old, folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let path = unpacked(old, directory.path());
         let before = std::fs::read(&path).unwrap();
         let registry = Registry::open(&path, Access::Read).unwrap();
-        assert_says_what_it_said(&registry, old);
-        let copy = folder.path().join("copy.db");
+        assert_reports_the_same(&registry, old);
+        let copy = directory.path().join("copy.db");
         registry.back_up(&copy).unwrap();
         drop(registry);
         assert_eq!(std::fs::read(&path).unwrap(), before);
-        assert_eq!(schema(&copy), newest(folder.path()));
+        assert_eq!(schema(&copy), newest(directory.path()));
         let copied = Registry::open(&copy, Access::Read).unwrap();
-        assert_says_what_it_said(&copied, old);
+        assert_reports_the_same(&copied, old);
     }
 }
 
 #[test]
-fn every_old_registry_takes_a_change() {
+fn every_old_registry_accepts_a_change() {
     for old in kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = unpacked(old, folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let path = unpacked(old, directory.path());
         let registry = Registry::open(&path, Access::Write).unwrap();
         let stamp = accession::Stamp::now(now());
         registry.change(&name("THEM.FOOL2.002"), &change(["new"], []), &stamp).unwrap();
-        assert_says_what_it_said(&registry, old);
+        assert_reports_the_same(&registry, old);
         drop(registry);
         let workers: u32 = Connection::open(&path)
             .unwrap()
@@ -200,10 +202,10 @@ fn every_old_registry_takes_a_change() {
 }
 
 #[test]
-fn a_newer_registry_is_refused_and_left_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = unpacked(2, folder.path());
-    let newer = newest(folder.path()) + 1;
+fn a_newer_registry_is_refused_and_not_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = unpacked(2, directory.path());
+    let newer = newest(directory.path()) + 1;
     Connection::open(&path).unwrap().pragma_update(None, "user_version", newer).unwrap();
     let before = std::fs::read(&path).unwrap();
     for access in [Access::Read, Access::Write] {
@@ -213,9 +215,9 @@ fn a_newer_registry_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn creators_that_an_older_version_took_are_kept_as_they_are() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = unpacked(3, folder.path());
+fn creators_that_an_older_version_accepted_are_kept_unchanged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = unpacked(3, directory.path());
     let creators = ["Josiah Carberry (0000-0002-1825-0097)", ", X", "Foo, X (0000-0002-1825-0098)"];
     let written = format!("[\"{}\"]", creators.join("\",\""));
     Connection::open(&path)

@@ -1,4 +1,4 @@
-//! A part that was cited has the identifier of its granules, and keeps it.
+//! A subset that was cited has the identifier of its granules, and keeps it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
 use crate::harness::oracle::naive;
 
-/// A pattern as the rule says, by trying everything.
+/// The rule for patterns, implemented by trying every possibility.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
@@ -28,7 +28,7 @@ fn is_selected(patterns: &[&str], text: &str) -> bool {
 const PATTERNS: [&str; 10] =
     ["*", "A*", "*A*", "?", "??*", "*.*", "é*", "granule.*1*", "値*", "zz*"];
 
-/// What was cited: how, and which granules.
+/// A subset that was cited: by which criteria, and which granules.
 struct Cited {
     part: Subset,
     granules: BTreeSet<String>,
@@ -40,7 +40,7 @@ fn granules(registry: &Registry, part: &Subset) -> Vec<String> {
     held(registry, &selection).1
 }
 
-/// The part is what was cited: its granules, its identifier, wherever one asks for it.
+/// Asserts that the subset is unchanged: its granules, and its identifier in every query.
 fn assert_kept(registry: &Registry, cited: &Cited) {
     let Cited { part, granules: expected } = cited;
     assert_eq!(part.identifier, naive(expected.iter().map(String::as_str)));
@@ -53,7 +53,8 @@ fn assert_kept(registry: &Registry, cited: &Cited) {
     assert!(resolution.agreeing > 0);
 }
 
-/// Cites a part of what the dataset held at an instant, and compares it with the naive rule.
+/// Cites a subset of the granules that the dataset held at an instant, and compares it with the
+/// naive rule.
 fn cite(
     registry: &Registry,
     held: &BTreeSet<String>,
@@ -74,7 +75,7 @@ fn cite(
     let later = second(1_000_000);
     let again = registry.cite_subset(&dataset, moment, wanted, later).unwrap().set;
     assert_eq!(again, set, "the same selection of the same set is one record");
-    // What selects everything is the instance itself, and nothing is kept.
+    // If every granule is selected, the citation is that of the instance, and nothing is stored.
     let Some(part) = set.subset().cloned() else {
         assert_eq!(granules.len(), held.len());
         assert_eq!(set.identifier(), naive(held.iter().map(String::as_str)));
@@ -88,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(100), ..ProptestConfig::default() })]
 
     #[test]
-    fn parts_have_the_identifier_of_their_granules_and_outlast_every_change(
+    fn subsets_have_the_identifier_of_their_granules_after_every_change(
         steps in prop::collection::vec(prop::collection::btree_set(0..24_usize, 1..8), 2..10),
         picks in prop::collection::vec(
             (0..10_usize, prop::collection::btree_set(0..PATTERNS.len(), 1..3), any::<bool>()), 1..6
@@ -122,7 +123,7 @@ proptest! {
         }
         let verification = registry.verify(&dataset).unwrap();
         prop_assert_eq!(verification.mismatches, []);
-        history.assert_sets_told_by(&registry, &dataset);
+        history.assert_sets_match(&registry, &dataset);
     }
 }
 
@@ -148,7 +149,7 @@ fn patterns(texts: &[&str]) -> Wanted {
 }
 
 #[test]
-fn selections_that_mean_the_same_are_one() {
+fn selections_with_the_same_meaning_are_one() {
     let (registry, _) = history_of(&[&["A1", "A2", "B1", "C1"]]);
     let cite = |texts: &[&str]| {
         let wanted = patterns(texts);
@@ -167,8 +168,8 @@ fn selections_that_mean_the_same_are_one() {
 }
 
 #[test]
-fn a_part_agrees_with_every_day_on_which_its_criteria_select_its_set() {
-    // B comes and goes beside the A that are cited; then an A comes, and goes again.
+fn a_subset_agrees_with_every_day_on_which_its_criteria_select_its_set() {
+    // B is ingested and deleted beside the cited A; then another A is ingested and deleted.
     let (registry, _) = history_of(&[&["A1", "A2"], &["B1"], &["B1"], &["A3"], &["A3"]]);
     let at = Some(Moment::Instant(second(1)));
     let cited = registry.cite_subset(&name("dataset"), at, &patterns(&["A*"]), now()).unwrap();
@@ -178,12 +179,12 @@ fn a_part_agrees_with_every_day_on_which_its_criteria_select_its_set() {
         let snapshot = registry.snapshot().unwrap();
         snapshot.resolve(part.identifier, None, at).unwrap().agreeing
     };
-    // At 0, 2 and 4 the dataset itself has that identifier.
+    // At 0, 2 and 4, the dataset itself has that identifier.
     assert_eq!([-1, 0, 1, 2, 3, 4].map(agreeing), [0, 2, 1, 2, 0, 2]);
 }
 
 #[test]
-fn a_part_names_only_what_was_held() {
+fn a_subset_names_only_granules_that_were_held() {
     let (registry, _) = history_of(&[&["A", "B"], &["B"]]);
     let kind = |ids: &[&str]| {
         let wanted = named(ids.iter().copied());
@@ -197,7 +198,7 @@ fn a_part_names_only_what_was_held() {
 }
 
 #[test]
-fn a_mirror_is_named_only_where_it_held_the_set() {
+fn a_mirror_is_named_only_if_it_held_the_set() {
     let (registry, _) = history_of(&[&["A"], &["B"]]);
     let stamp = Stamp::at(second(5), now());
     registry.change(&name("mirror"), &change(["A"], []), &stamp).unwrap();

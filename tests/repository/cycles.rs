@@ -8,7 +8,7 @@ use crate::modules::Use;
 ///
 /// A re-export that the file does not use itself is not an import: `mod.rs` re-exports the items of
 /// the files beside it, and these may use the types that `mod.rs` defines.
-pub fn circles(uses: &BTreeSet<Use>) -> Vec<BTreeSet<&Use>> {
+pub fn cycles(uses: &BTreeSet<Use>) -> Vec<BTreeSet<&Use>> {
     let imports: Vec<&Use> = uses.iter().filter(|one| !one.is_reexport).collect();
     let mut imported_by: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for import in &imports {
@@ -17,16 +17,16 @@ pub fn circles(uses: &BTreeSet<Use>) -> Vec<BTreeSet<&Use>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         imported_by.keys().map(|file| (*file, reachable(file, &imported_by))).collect();
     let reaches = |from: &str, to: &str| reached.get(from).is_some_and(|files| files.contains(to));
-    let mut circles = BTreeMap::new();
+    let mut cycles = BTreeMap::new();
     for import in imports {
         if reaches(&import.to, &import.from) {
-            let is_in_circle =
+            let is_in_cycle =
                 |file: &&&str| reaches(&import.from, file) && reaches(file, &import.from);
-            let first = reached.keys().find(is_in_circle);
-            circles.entry(first).or_insert_with(BTreeSet::new).insert(import);
+            let first = reached.keys().find(is_in_cycle);
+            cycles.entry(first).or_insert_with(BTreeSet::new).insert(import);
         }
     }
-    circles.into_values().collect()
+    cycles.into_values().collect()
 }
 
 /// The files that a file imports, directly or indirectly.

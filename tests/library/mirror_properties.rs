@@ -1,4 +1,4 @@
-//! The laws of mirrors, on random histories; and manifests that are not as they were written.
+//! Properties of mirrors, for random histories; and manifests that were altered.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
@@ -51,13 +51,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn status_and_differences_are_naive_and_a_pull_ends_identical(
+    fn status_and_differences_match_the_naive_ones_and_a_pull_ends_identical(
         ours in toggles(),
         theirs in toggles(),
         is_follower in any::<bool>(),
         up_to in 0..8_usize,
     ) {
-        // A follower holds what its primary once held.
+        // A mirror follows its primary if the primary once held its set.
         let ours = if is_follower { theirs[..=up_to % theirs.len()].to_vec() } else { ours };
         let (mirror, us) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
         let here = build(&mirror, "mirror", &ours);
@@ -117,12 +117,12 @@ proptest! {
             let refused = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
             prop_assert_eq!((refused.before, refused.applied), (before, None));
         }
-        here.assert_told_by(&mirror, &name("mirror"));
+        here.assert_matches(&mirror, &name("mirror"));
 
         let policy = PullPolicy::Reset(MaxDelete::Percent(100));
         let options = PullOptions { policy, ..options };
         pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-        here.assert_told_by(&mirror, &name("mirror"));
+        here.assert_matches(&mirror, &name("mirror"));
         let options = PullOptions { run: Run::Commit, ..options };
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(pulled.applied.is_none(), here.held() == there.held());
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_manifest_gives_the_same_history_and_the_same_bytes_again(theirs in toggles()) {
+    fn a_manifest_gives_the_same_history_and_then_the_same_bytes(theirs in toggles()) {
         let us = Registry::in_memory().unwrap();
         let there = build(&us, "us", &theirs);
         let bytes = written(&us, "us");
@@ -143,12 +143,12 @@ proptest! {
         reader.read_into(&mut import, |_| {}).unwrap();
         import.create_dataset();
         copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
-        there.assert_told_by(&copy, &name("us"));
+        there.assert_matches(&copy, &name("us"));
         prop_assert_eq!(written(&copy, "us"), bytes);
     }
 }
 
-/// Three changes, the first of more granules than one line takes.
+/// Three changes, the first with more granules than fit into one line.
 fn large() -> (Registry, Vec<u8>) {
     let us = Registry::in_memory().unwrap();
     let ids: Vec<String> = (0..2_500).map(|n| format!("granule.{n:05}")).collect();
@@ -170,7 +170,7 @@ fn large() -> (Registry, Vec<u8>) {
 }
 
 #[test]
-fn a_large_change_goes_on_in_further_lines() {
+fn a_large_change_continues_on_further_lines() {
     let (_, bytes) = large();
     let text = String::from_utf8(bytes.clone()).unwrap();
     assert_eq!(text.lines().count(), 1 + 3 + 2);
@@ -184,7 +184,7 @@ fn a_large_change_goes_on_in_further_lines() {
 }
 
 #[test]
-fn every_line_that_is_altered_cut_or_out_of_place_is_named() {
+fn every_line_that_is_altered_truncated_or_misplaced_is_named() {
     let (_, bytes) = large();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -220,17 +220,17 @@ fn every_line_that_is_altered_cut_or_out_of_place_is_named() {
 }
 
 #[test]
-fn a_wrong_identifier_with_right_checks_is_found_by_recomputing() {
+fn a_wrong_identifier_with_correct_checks_is_found_by_recomputing() {
     let (_, bytes) = large();
     let text = String::from_utf8(bytes).unwrap();
-    // As somebody would write it who has the format right, and one id wrong.
+    // As somebody could write it who knows the format but has one identifier wrong.
     let forged = rewritten(&text, |body| body.replace("00123", "00123a"));
     let refused = primary(forged).err().unwrap();
     assert_eq!(refused.kind(), "not-as-expected");
     assert!(refused.to_string().starts_with("us.jsonl:4: the change at 2001-01-01T00:00:00Z"));
 }
 
-/// The manifest with its lines altered, and checks that are right again.
+/// The manifest with its lines altered and their checks recomputed.
 fn rewritten(text: &str, alter: impl Fn(&str) -> String) -> Vec<u8> {
     let mut chain = accession::chain::Chain::start();
     let line = |line: &str| {
@@ -242,7 +242,7 @@ fn rewritten(text: &str, alter: impl Fn(&str) -> String) -> Vec<u8> {
 }
 
 #[test]
-fn a_change_that_changes_nothing_is_refused() {
+fn a_change_without_effect_is_refused() {
     let text = String::from_utf8(large().1).unwrap();
     let bytes = rewritten(&text, |body| {
         body.replace(
@@ -255,7 +255,7 @@ fn a_change_that_changes_nothing_is_refused() {
 }
 
 #[test]
-fn what_is_stored_already_must_have_the_identifiers_of_the_manifest_too() {
+fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
     let (us, bytes) = large();
     let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::Result<Imported> {
         let reader = manifest::Reader::open(Cursor::new(bytes), "us.jsonl").unwrap();
@@ -277,7 +277,7 @@ fn what_is_stored_already_must_have_the_identifiers_of_the_manifest_too() {
 }
 
 #[test]
-fn the_sample_of_the_format_is_true() {
+fn the_sample_of_the_format_is_correct() {
     let us = Registry::in_memory().unwrap();
     let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
     us.change(&name("US"), &change(["A"], []), &stamp).unwrap();
@@ -312,8 +312,8 @@ fn the_json_schema_names_every_member() {
 
 #[test]
 fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("primary.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("primary.db");
     let registry = Registry::create(&path).unwrap();
     for n in 10..33 {
         let dataset = accession::Dataset::named(name(&format!("D{n}")));
@@ -328,8 +328,8 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
 
 #[test]
 fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("primary.db");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("primary.db");
     let registry = Registry::create(&path).unwrap();
     let dataset = name("dataset");
     let steps = [
@@ -348,7 +348,7 @@ fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones()
     let (found, _) = compare(&mirror, &dataset, &primary, at).unwrap();
     let standing = found.standing.unwrap();
     assert_eq!(found.status, Status::Behind);
-    // A is in force again from the fourth change on, which had not come then.
+    // A is in force again from the fourth change on, which is after that time.
     assert_eq!((standing.since, standing.until), (second(1), Some(second(2))));
     assert_eq!(standing.changes_ago, 2);
 }
