@@ -4,6 +4,22 @@
 //! gives each such set an identifier that every archive computes in the same way, and keeps both
 //! for ever: an identifier that was published always resolves to its granules.
 //!
+//! # Opening a registry
+//!
+//! [`Registry::create`] creates a new file, and [`Registry::open`] opens an existing one. A registry
+//! is cheap to clone, and can be shared between threads.
+//!
+//! ```
+//! use accession::{Access, Registry};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("accession.db");
+//! drop(Registry::create(&path)?);
+//! let registry = Registry::open(&path, Access::Write)?;
+//! assert_eq!(registry.snapshot()?.count_datasets()?, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # A change
 //!
 //! A dataset changes by ingesting granules and by deleting them, which marks them as deleted:
@@ -20,7 +36,7 @@
 //! let mut change = Change::new();
 //! change.ingest("FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse::<GranuleId>()?)?;
 //! change.create_dataset();
-//! // It took effect on 2001-01-02, and is entered years later.
+//! // It took effect on 2001-01-02, and is recorded years later.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 //! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
 //! let identifier = applied.instance.expect("the granule is new").identifier;
@@ -63,13 +79,13 @@
 //!
 //! - [`mirror`]: manifests, and the comparison of a mirror with its primary
 //! - [`citation`]: writes citations in every format, and checks pasted ones
-//! - [`input`]: reads other people's files as a stream of ids, each with its source location
+//! - [`input`]: reads files of other systems as a stream of ids, each with its source location
 //! - [`registry`]: the operations of an archive: change, look up, resolve, compare, verify
 //! - `store`, which is private: the registry file; all SQL, and nothing but SQL
-//! - [`chain`]: the rule, the sweep; no I/O
+//! - [`chain`]: the rule, and the sweep over a history; no I/O
 //! - [`disk`]: atomic creation of files, and temporary files
 //! - [`minting`]: the two id helpers: unique granule ids, payment ids
-//! - [`model`]: values that are checked when they are made
+//! - [`model`]: values that are checked when they are created
 //!
 //! Times are always arguments: the library reads no clock.
 

@@ -24,7 +24,7 @@
 //! [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or
 //! knows SQL.
 //!
-//! Source: identifier.md, Rule; seed 001 (the scheme, 2010).
+//! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
 
 mod checkpoint;
 mod hashing;

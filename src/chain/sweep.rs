@@ -15,8 +15,6 @@ use crate::model::Identifier;
 /// holds it: at most as much as hashing every instance from its start, and one step per granule for
 /// a history of appends. The memory depends on the number of runs, not on the number of granules.
 ///
-/// Source: design.md, The chain, the rewind, the sweep.
-///
 /// # Examples
 ///
 /// ```

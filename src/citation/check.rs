@@ -38,11 +38,11 @@ pub struct Verdict {
     /// Whether it was in force at its date, in the dataset that the citation names. `None` means
     /// that there is no date, or that the identifier is not known.
     pub agrees: Option<bool>,
-    /// Whether everything that the citation states is true.
+    /// Whether everything in the citation agrees with the registry.
     pub ok: bool,
-    /// What is not true. `None` means that everything is true.
+    /// What disagrees. `None` means that nothing does.
     pub problem: Option<String>,
-    /// What else a reader should know. `None` means that there is nothing.
+    /// Additional information for a reader. `None` means that there is none.
     pub note: Option<String>,
     /// Where and when the identifier was in force. It is shared, since there can be many citations
     /// of one set, and one set can be in many datasets.
@@ -86,7 +86,7 @@ pub struct SetDifference {
 /// Checks citations against one snapshot of a registry, and calls `show` with the verdict on each.
 /// `now` is the present time: a date in the future agrees with nothing.
 ///
-/// A date is relative to one archive (identifier.md, Time). It agrees if the identifier was in
+/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if the identifier was in
 /// force at that date, as known now or as known then, in a dataset that has the DOI or the name in
 /// the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it belongs to a
 /// dataset here that never held the set.
@@ -265,7 +265,7 @@ struct Held {
     then: Option<Agreement>,
 }
 
-/// A statement of a citation that is not true.
+/// A statement of a citation that disagrees with the registry.
 fn problem(
     verdict: &Verdict,
     pasted: &Pasted,
@@ -307,7 +307,7 @@ fn elsewhere<'a>(
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
 }
 
-/// A remark on a true statement that may surprise a reader.
+/// A remark on a correct statement that may surprise a reader.
 fn note(
     verdict: &Verdict,
     pasted: &Pasted,

@@ -8,8 +8,8 @@
 //! - [`recognise`] finds citations in text that somebody pasted
 //! - [`check`] compares recognised citations with a registry
 //!
-//! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; seed 001 for the
-//! tuple.
+//! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
+//! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
 
 pub mod check;
 mod facts;

@@ -1,6 +1,6 @@
 //! The usual names of columns and fields.
 
-/// The usual names of the column with the ids. The first of these that a file has is used (cli.md).
+/// The usual names of the column with the ids. The first of these that a file has is used.
 pub(super) const USUAL_COLUMNS: [&str; 6] =
     ["granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 

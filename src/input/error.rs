@@ -38,7 +38,7 @@ pub enum InputErrorKind {
         text: String,
     },
     /// The requested column does not exist in the file.
-    #[error("there is no column {}; there are {}", quoted(column), listed(columns))]
+    #[error("there is no column {}; the columns are {}", quoted(column), listed(columns))]
     NoColumn {
         /// The requested column.
         column: String,
@@ -46,13 +46,13 @@ pub enum InputErrorKind {
         columns: Vec<String>,
     },
     /// A table without any column that usually has the ids.
-    #[error("no column has a usual name for granule ids; there are {}", listed(columns))]
+    #[error("no column has a usual name for granule ids; the columns are {}", listed(columns))]
     NoUsualColumn {
         /// The first columns of the file.
         columns: Vec<String>,
     },
     /// A header that names the column twice.
-    #[error("there are two columns {}", quoted(column))]
+    #[error("there are two columns named {}", quoted(column))]
     TwoColumns {
         /// The column.
         column: String,
@@ -90,7 +90,7 @@ pub enum InputErrorKind {
     #[error("the file has no dates of ingest")]
     NoDates,
     /// Columns of dates are named, and the format has no columns.
-    #[error("the file is not a table: no column of dates can be named")]
+    #[error("the file is not a table, so it has no column of dates")]
     NotATable,
     /// A granule without a date of ingest.
     #[error("the granule has no date of ingest")]

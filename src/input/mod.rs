@@ -17,7 +17,7 @@
 //!
 //! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
 //! bare CR at the end of the file) are removed, and empty lines are skipped. Nothing else is
-//! trimmed, and `#` does not start a comment (cli.md, Where granule ids come from). The format is
+//! trimmed, and `#` does not start a comment (docs/reference/commands.md, Input formats). The format is
 //! recognised from the content, never from the name of the file ([`InputFormat::detect`]).
 //!
 //! Ids that are valid but suggest that the file is not a list of ids (comments, a header, several

@@ -15,7 +15,7 @@ const MAX_LINE_BYTES: u64 = 256;
 /// The payment ids of a file with one id per line, in its order; nothing follows an error.
 ///
 /// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
-/// case, since those of the old scheme are compared as upper case (ids.md). Any other line is an
+/// case, since those of the old scheme are compared as upper case. Any other line is an
 /// error: an id that was skipped could be issued again.
 ///
 /// Memory: one line, of at most 256 bytes.

@@ -34,19 +34,19 @@ fn a_refused_line_is_named_with_its_reason() {
     let refused = [
         (
             b"A\nB\tC\n".as_slice(),
-            "ids.txt:2: \"B\\tC\" is refused: a granule id has no control characters, this one contains U+0009",
+            "ids.txt:2: \"B\\tC\" is refused: a granule id has no control characters, but this one contains U+0009",
         ),
         (
             b"A\rB\n",
-            "ids.txt:1: \"A\\rB\" is refused: a granule id has no control characters, this one contains U+000D",
+            "ids.txt:1: \"A\\rB\" is refused: a granule id has no control characters, but this one contains U+000D",
         ),
         (
             b"A\n\nB\xff\n",
-            "ids.txt:3: \"B\u{fffd}\" is refused: a granule id is UTF-8, and byte 2 of this one is not",
+            "ids.txt:3: \"B\u{fffd}\" is refused: a granule id is UTF-8, but byte 2 of this one is not",
         ),
         (
             b"A\r\r\n",
-            "ids.txt:1: \"A\\r\" is refused: a granule id has no control characters, this one contains U+000D",
+            "ids.txt:1: \"A\\r\" is refused: a granule id has no control characters, but this one contains U+000D",
         ),
     ];
     for (bytes, message) in refused {
@@ -59,7 +59,7 @@ fn a_line_of_10_mb_is_refused_without_being_kept() {
     let bytes: &'static [u8] = Box::leak(vec![b'a'; 10_000_000].into_boxed_slice());
     let error = read_lines(bytes).unwrap_err();
     assert!(
-        error.ends_with("is refused: a granule id has at most 1,024 bytes, this one has more"),
+        error.ends_with("is refused: a granule id has at most 1,024 bytes, but this one has more"),
         "{error}"
     );
     let longest: &'static [u8] = Box::leak(vec![b'a'; 1_024].into_boxed_slice());
@@ -112,13 +112,13 @@ fn refused_tables_say_why() {
         (
             b"id,x\n\"A\nB\",1\n",
             None,
-            "ids.csv:2: \"A\\nB\" is refused: a granule id has no control characters, this one contains U+000A",
+            "ids.csv:2: \"A\\nB\" is refused: a granule id has no control characters, but this one contains U+000A",
         ),
-        (b"id,x,id\nA,1,B\n", None, "ids.csv:1: there are two columns \"id\""),
+        (b"id,x,id\nA,1,B\n", None, "ids.csv:1: there are two columns named \"id\""),
         (
             b"id,x\nA\xff,1\n",
             None,
-            "ids.csv:2: \"A\u{fffd}\" is refused: a granule id is UTF-8, and byte 2 of this one is not",
+            "ids.csv:2: \"A\u{fffd}\" is refused: a granule id is UTF-8, but byte 2 of this one is not",
         ),
     ];
     for (bytes, column, message) in &cases[1..] {
@@ -133,13 +133,13 @@ fn refused_tables_say_why() {
     let error = open(cases[0].0.to_vec().leak() as &[u8], "ids.csv", &options).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "ids.csv:1: there is no column \"name\"; there are \"id\", \"x\""
+        "ids.csv:1: there is no column \"name\"; the columns are \"id\", \"x\""
     );
     let options = Options { column: None, ..options };
     let error = open(&b"a,b\n1,2\n"[..], "ids.csv", &options).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "ids.csv:1: no column has a usual name for granule ids; there are \"a\", \"b\""
+        "ids.csv:1: no column has a usual name for granule ids; the columns are \"a\", \"b\""
     );
 }
 
@@ -172,7 +172,7 @@ fn a_header_in_any_case_does_not_become_a_granule() {
     assert_eq!(ids("ID,Granule_Id\n1,A\n", "ids.csv").unwrap(), ["A"]);
     assert_eq!(
         ids("Id,ID\n1,A\n", "ids.csv").unwrap_err(),
-        "ids.csv:1: there are two columns \"id\""
+        "ids.csv:1: there are two columns named \"id\""
     );
     // In its own spelling a column is not confused with another that differs in case.
     assert_eq!(ids("ID,id\n1,A\n", "ids.csv").unwrap(), ["A"]);

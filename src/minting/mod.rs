@@ -5,7 +5,7 @@
 //! of one process. Ids that must not repeat after a restart are issued by the registry
 //! ([`crate::Registry::lease_payment_ids`]).
 //!
-//! Source: ids.md, which says where the two source documents contradict themselves.
+//! docs/about/errata.md lists the errors in the two source documents.
 
 mod minter;
 pub mod payment;

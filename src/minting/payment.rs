@@ -16,7 +16,8 @@
 //!
 //! The default epoch is 2024-01-01. (The document's decision says 2024, its example 2022.)
 //!
-//! Source: ids.md, Payment id; seed 002 (ADR 13).
+//! Source: ADR 13, "Time-based alphanumeric id generation". Its errors are listed in
+//! docs/about/errata.md, Payment ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -294,7 +295,10 @@ pub enum PaymentError {
         characters: usize,
     },
     /// Lower case.
-    #[error("a payment id is upper case, {} has lower case: one of the old scheme?", quoted(text))]
+    #[error(
+        "a payment id is upper case, but {} has lower case: is it an id of the old scheme?",
+        quoted(text)
+    )]
     LowerCase {
         /// The string as it was given.
         text: String,
@@ -468,7 +472,7 @@ mod tests {
             ("2KNQ83000Z", "a payment id has nine characters, but \"2KNQ83000Z\" has 10"),
             (
                 "2knq8300z",
-                "a payment id is upper case, \"2knq8300z\" has lower case: one of the old scheme?",
+                "a payment id is upper case, but \"2knq8300z\" has lower case: is it an id of the old scheme?",
             ),
             ("2KNQ-300Z", "a payment id has only 0-9 and A-Z, but \"2KNQ-300Z\" contains '-'"),
             ("2KNQ83Ö0Z", "a payment id has only 0-9 and A-Z, but \"2KNQ83Ö0Z\" contains 'Ö'"),

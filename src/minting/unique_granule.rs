@@ -2,14 +2,15 @@
 //!
 //! The suffix is the beginning of an MD5 in base64url, without padding and **with every `_`
 //! removed**. (The document's step 4 only says "slice"; its three reference implementations, and
-//! what Cumulus ships, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id
+//! the released code of Cumulus, remove `_` first.) So its alphabet has 63 symbols, and the suffix of an id
 //! is everything after its last `_`.
 //!
 //! The hash is that of the collection id (formula C, shipped since 2025), or of the collection id,
 //! `_` and a time in nanoseconds, which gives a new id at each call. Formula B, of 2025-07, hashed
 //! `<granule id>_<collection id>`; such ids are in use, and [`explain`] recognises them.
 //!
-//! Source: ids.md, Unique granule id; seed 000.
+//! Source: "Unique Granule ID Generation Strategy", by NASA Cumulus. Its errors are listed in
+//! docs/about/errata.md, Unique granule ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_vectors_of_ids_md_are_reproduced() {
+    fn the_published_examples_are_reproduced() {
         // A collection, and its hash without `_`.
         for (collection, full) in [
             ("MOD09GQ___006", "wJJ69jjWqRUe9w034C55cA"),

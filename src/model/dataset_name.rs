@@ -89,7 +89,7 @@ fn check(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), DatasetNam
 #[non_exhaustive]
 pub enum DatasetNameError {
     /// No characters, or more than [`DatasetName::MAX_CHARS`].
-    #[error("a dataset name has 1 to 200 characters, this one has {chars}")]
+    #[error("a dataset name has 1 to 200 characters, but this one has {chars}")]
     Length {
         /// The number of characters that it has.
         chars: usize,
@@ -177,8 +177,8 @@ mod tests {
     fn refused_names_say_why() {
         let (long, prefixed) = ("a".repeat(201), "DI:763122197bfb3ffbf0da14adbfb1b13b");
         let cases = [
-            ("", "a dataset name has 1 to 200 characters, this one has 0"),
-            (&long, "a dataset name has 1 to 200 characters, this one has 201"),
+            ("", "a dataset name has 1 to 200 characters, but this one has 0"),
+            (&long, "a dataset name has 1 to 200 characters, but this one has 201"),
             (
                 "A@B",
                 "a dataset name has only letters, digits and . _ - :, but \"A@B\" contains \"@\"",

@@ -1,9 +1,9 @@
-//! A granule that somebody names.
+//! A granule that is named in a change or a list.
 
 use super::granule_id::GranuleId;
 use super::source_location::SourceLocation;
 
-/// A granule that somebody names, in a change or a list, and where it was read.
+/// A granule that is named in a change or a list, and where it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The granule's id.

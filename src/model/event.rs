@@ -15,7 +15,7 @@ pub struct Event {
     pub granule_id: GranuleId,
     /// The producer's id. `None` if it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
-    /// Where the event was read, for messages. `None` if it did not come from a file or an argument.
+    /// Where the event was read, for messages. `None` if it was not read from a file or an argument.
     pub location: Option<SourceLocation>,
 }
 

@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// # Total ordering
 ///
 /// Ascending by their UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
-/// canonical order of identifier.md. No locale, no case folding, no Unicode normalisation.
+/// canonical order (docs/reference/identifier.md, The rule). No locale, no case folding, no Unicode normalisation.
 ///
 /// # Examples
 ///
@@ -78,7 +78,7 @@ impl GranuleId {
         if text.as_bytes().iter().fold(true, |plain, byte| plain & is_plain(byte)) {
             return Ok(());
         }
-        // `char::is_control` is the Unicode category Cc: exactly the ranges of identifier.md.
+        // `char::is_control` is the Unicode category Cc: exactly the ranges that are refused.
         match text.chars().find(|character| character.is_control()) {
             Some(character) => Err(GranuleIdError::Control { character }),
             None => Ok(()),
@@ -96,7 +96,7 @@ impl GranuleId {
     }
 }
 
-/// Why a string is not a granule id (identifier.md, What a granule id may not be).
+/// Why a string is not a granule id (docs/reference/identifier.md, What a granule id is).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GranuleIdError {
@@ -104,7 +104,7 @@ pub enum GranuleIdError {
     #[error("a granule id cannot be empty")]
     Empty,
     /// More than [`GranuleId::MAX_BYTES`] bytes.
-    #[error("a granule id has at most 1,024 bytes, this one has {}", match bytes {
+    #[error("a granule id has at most 1,024 bytes, but this one has {}", match bytes {
         Some(bytes) => bytes.to_string(),
         None => "more".to_owned(),
     })]
@@ -113,13 +113,13 @@ pub enum GranuleIdError {
         bytes: Option<usize>,
     },
     /// Not UTF-8.
-    #[error("a granule id is UTF-8, and byte {byte} of this one is not")]
+    #[error("a granule id is UTF-8, but byte {byte} of this one is not")]
     NotUtf8 {
         /// The first byte that is not part of a character, counted from 1.
         byte: usize,
     },
     /// A control character.
-    #[error("a granule id has no control characters, this one contains U+{:04X}", *character as u32)]
+    #[error("a granule id has no control characters, but this one contains U+{:04X}", *character as u32)]
     Control {
         /// The first control character.
         character: char,
@@ -174,20 +174,20 @@ mod tests {
     fn refused_ids_say_why() {
         let cases: [(&[u8], &str); 9] = [
             (b"", "a granule id cannot be empty"),
-            (b"A\nB", "a granule id has no control characters, this one contains U+000A"),
-            (b"A\r", "a granule id has no control characters, this one contains U+000D"),
-            (b"\0", "a granule id has no control characters, this one contains U+0000"),
-            (b"A\x7f", "a granule id has no control characters, this one contains U+007F"),
+            (b"A\nB", "a granule id has no control characters, but this one contains U+000A"),
+            (b"A\r", "a granule id has no control characters, but this one contains U+000D"),
+            (b"\0", "a granule id has no control characters, but this one contains U+0000"),
+            (b"A\x7f", "a granule id has no control characters, but this one contains U+007F"),
             (
                 "A\u{80}".as_bytes(),
-                "a granule id has no control characters, this one contains U+0080",
+                "a granule id has no control characters, but this one contains U+0080",
             ),
             (
                 "A\u{9f}".as_bytes(),
-                "a granule id has no control characters, this one contains U+009F",
+                "a granule id has no control characters, but this one contains U+009F",
             ),
-            (b"A\xff", "a granule id is UTF-8, and byte 2 of this one is not"),
-            (&[b'a'; 1_025], "a granule id has at most 1,024 bytes, this one has 1025"),
+            (b"A\xff", "a granule id is UTF-8, but byte 2 of this one is not"),
+            (&[b'a'; 1_025], "a granule id has at most 1,024 bytes, but this one has 1025"),
         ];
         for (bytes, message) in cases {
             assert_eq!(GranuleId::from_bytes(bytes).unwrap_err().to_string(), message);

@@ -26,9 +26,9 @@ pub struct Instance {
     pub ingested: u64,
     /// How many granules the change deleted.
     pub deleted: u64,
-    /// When the change was entered in the registry.
+    /// When the change was recorded in this registry.
     pub recorded: Timestamp,
-    /// Who entered it. `None` means that this is not known. Like `recorded`, it is stored in this
+    /// Who recorded it. `None` means that this is not known. Like `recorded`, it is stored in this
     /// registry only and is not exported.
     pub recorded_by: Option<String>,
     /// The archivist's note on the change. `None` means that there is no note.

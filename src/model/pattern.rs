@@ -45,13 +45,16 @@ pub struct Pattern(glob::Pattern);
 #[non_exhaustive]
 pub enum PatternError {
     /// No characters, or more than [`Pattern::MAX_BYTES`] bytes.
-    #[error("a pattern has 1 to {} bytes, this one has {bytes}", Pattern::MAX_BYTES)]
+    #[error("a pattern has 1 to {} bytes, but this one has {bytes}", Pattern::MAX_BYTES)]
     Length {
         /// How many bytes it has.
         bytes: usize,
     },
     /// A control character, which no id contains.
-    #[error("the pattern {} contains a control character, and no id does", quoted(pattern))]
+    #[error(
+        "the pattern {} contains a control character, which no granule id does",
+        quoted(pattern)
+    )]
     Control {
         /// The pattern as it was given.
         pattern: String,

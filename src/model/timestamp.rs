@@ -221,8 +221,9 @@ impl fmt::Debug for Day {
 
 /// A time as a person writes it: an instant or a day.
 ///
-/// A day has two meanings (identifier.md, Time): as the time *of a change* it is its first instant,
-/// as the date *of a citation* it is the whole day. The code that takes a `Moment` chooses one.
+/// A day has two meanings (docs/reference/commands.md, Times): as the time *of a change* it means its
+/// first instant, and as the date *of a citation* it means the whole day. The code that receives a
+/// `Moment` chooses one.
 ///
 /// # Examples
 ///

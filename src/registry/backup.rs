@@ -22,8 +22,8 @@ pub struct BackedUp {
 }
 
 impl Registry {
-    /// Copies the registry in its present state to `target`, where no file exists yet. Others may
-    /// read and write the registry meanwhile. The copy appears at `target` only when it is complete
+    /// Copies the registry in its present state to `target`, where no file exists yet. Other
+    /// processes may read and write the registry at the same time. The copy appears at `target` only when it is complete
     /// and everything in it has been verified.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The stored registry.
     #[error("{}", match path.as_os_str().is_empty() {
-        true => "the registry that is in no file".to_owned(),
+        true => "the registry in memory".to_owned(),
         false => format!("registry {}", quoted(&path.to_string_lossy())),
     })]
     Store {
@@ -126,7 +126,7 @@ pub enum Error {
         epoch: Timestamp,
     },
     /// Parts of the registry contradict each other.
-    #[error("the registry disagrees with itself: {what}")]
+    #[error("the registry is inconsistent: {what}")]
     Inconsistent {
         /// The contradiction.
         what: String,

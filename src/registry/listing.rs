@@ -1,12 +1,12 @@
-//! A list of granules that somebody holds, in any order and of any length.
+//! A list of granules, in any order and of any length.
 
 use super::error::Result;
 use super::staging::{Repeats, Sorted, Staged, Staging};
 use crate::chain::Chain;
 use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
 
-/// A list of granules that somebody holds, in any order and of any length, such as the content of a
-/// disk, a bucket or a catalogue.
+/// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
+/// catalogue.
 ///
 /// A list of more than about 16 MiB is kept in a temporary file. An id that is listed more than
 /// once counts once.
@@ -76,8 +76,8 @@ impl Listing {
         self.staging.count()
     }
 
-    /// Computes the identifier of the listed granules (identifier.md, Rule): that of a dataset that
-    /// holds exactly these granules.
+    /// Computes the identifier of the listed granules, which is that of a dataset that holds exactly
+    /// these granules.
     ///
     /// # Errors
     ///

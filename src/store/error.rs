@@ -31,7 +31,7 @@ pub enum Error {
         known: u32,
     },
     /// Another process is writing, and did not finish within the busy wait.
-    #[error("another process is writing to the registry, and did not finish in time")]
+    #[error("another process was writing to the registry and did not finish in time")]
     Busy,
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
@@ -53,7 +53,7 @@ pub enum Error {
     #[error("cannot open the registry, or the -wal and -shm files beside it")]
     CannotOpen,
     /// The path is too long for SQLite.
-    #[error("the absolute path is {bytes} bytes long, and {most} are allowed")]
+    #[error("the absolute path is {bytes} bytes long, but only {most} are allowed")]
     PathTooLong {
         /// The length of the absolute path in bytes, with links resolved.
         bytes: usize,

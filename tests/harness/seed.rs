@@ -1,4 +1,4 @@
-//! The example of seed 001, which is stored in `fixtures/seed/`.
+//! The worked example of Curt Tilmes' message, called the seed, which is stored in `fixtures/seed/`.
 
 use std::path::PathBuf;
 

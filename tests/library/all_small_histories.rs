@@ -46,7 +46,7 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
     });
 }
 
-/// The rewind of seed 001: find the granule just before the first new one (or the first deleted
+/// The rewind that the seed proposes (docs/about/errata.md): find the granule just before the first new one (or the first deleted
 /// one), look up its date of ingest, take the identifier that was stored before that date, and hash
 /// the granules after it. If the change only appends, the ids are pushed to the identifier in
 /// force.
@@ -141,7 +141,7 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
 }
 
 #[test]
-fn the_seeds_rewind_by_time_fails_where_identifier_md_says() {
+fn the_seeds_rewind_by_time_fails_for_an_insertion_after_four_days() {
     // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: it resumes from chain(A, D), which is not a
     // prefix of ABCDE.
     let mut rewind = SeedRewind::default();

@@ -1,4 +1,4 @@
-//! The example of seed 001: each value that it prints, including the two that are wrong.
+//! The example of the seed: each value that it prints, including the two that are wrong.
 
 use accession::chain::Chain;
 use accession::{Difference, Identifier, Moment, Registry, Selection, Stamp};

@@ -11,7 +11,7 @@ use crate::model::quoted;
 pub enum CitationFormat {
     /// A sentence, in the order that ESIP and NSIDC use.
     Text,
-    /// The tuple of seed 001: `{ doi:…, date, DI:… }`.
+    /// The tuple of DOI, date and identifier: `{ doi:…, date, DI:… }`.
     Tuple,
     /// A `@dataset` entry of biblatex.
     Bibtex,

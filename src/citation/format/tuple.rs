@@ -1,4 +1,4 @@
-//! The tuple of seed 001: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`.
+//! The tuple of Curt Tilmes' message: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`.
 
 use crate::citation::facts::Citation;
 

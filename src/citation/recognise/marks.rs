@@ -76,7 +76,7 @@ fn prefixed_or_bare(text: &str) -> Vec<Mark> {
     if marks.is_empty() { related } else { marks }
 }
 
-/// The identifier whose `DI:` begins at `start`; `None` if what follows is not meant as one.
+/// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.
 fn mark_at(text: &str, start: usize) -> Option<Mark> {
     let after = &text[start + 3..];
     let digits_from = start + 3 + (after.len() - after.trim_start().len());

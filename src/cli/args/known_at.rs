@@ -25,7 +25,7 @@ impl KnownAtArgs {
     pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
         match (self.known_at, selection) {
             (Some(_), Selection::Identifier { .. }) => Err(UsageError::new(
-                "--known-at takes a dataset: the set of an identifier never changes",
+                "--known-at needs a dataset: the set of an identifier never changes",
             )
             .into()),
             _ => Ok(()),

@@ -65,7 +65,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(producer) = &self.producer {
             let Some(dataset) = self.set.dataset_only() else {
-                return Err(UsageError::new("--producer takes a dataset").into());
+                return Err(UsageError::new("--producer needs a dataset").into());
             };
             return list_of_producer(session, dataset, producer);
         }

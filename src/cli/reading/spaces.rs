@@ -1,6 +1,6 @@
 //! Granule ids that begin or end with a space.
 //!
-//! The space is part of the id (identifier.md), but it is probably a mistake.
+//! The space is part of the id, but it is probably a mistake.
 
 use accession::{GranuleId, SourceLocation, quoted};
 

@@ -55,7 +55,7 @@ impl Serialize for Resolved {
     }
 }
 
-/// Why an identifier agrees with a time (identifier.md, Time).
+/// Why an identifier agrees with a time (docs/reference/commands.md, Times).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agreement {
     /// It was in force according to the registry at that time; a change that was recorded later

@@ -34,9 +34,9 @@ pub(super) enum Resume {
 /// Decides where to resume for events whose smallest id is `divergence`, and deletes the
 /// checkpoints that they invalidate. Must be called before any row is changed.
 ///
-/// The point is chosen by sort position, not by time. The rule of the seed document (resume from
-/// the identifier that was stored before the ingest of the preceding granule) is correct only if
-/// granules are ingested in canonical order (identifier.md, The seed's rewind is not sound).
+/// The point is chosen by sort position, not by time. The rule in Curt Tilmes' message (resume
+/// from the identifier that was stored before the ingest of the preceding granule) is correct only
+/// if granules are ingested in canonical order (docs/about/errata.md, Resuming a computation).
 pub(super) fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> Result<Resume> {
     let Addition { transaction, dataset, .. } = *addition;
     if let Some(latest) = &addition.latest

@@ -56,7 +56,7 @@ impl<'clock> Stamp<'clock> {
     /// that causes a warning.
     ///
     /// A change without a time takes effect now. If the clock is not after the last change, it
-    /// takes effect one microsecond after that change (cli.md), so that history is strictly
+    /// takes effect one microsecond after that change, so that history is strictly
     /// increasing.
     pub(super) fn after(
         &self,
