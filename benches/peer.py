@@ -1,4 +1,4 @@
-"""A peer's way: hashlib and sqlite3, the whole chain afresh at every change."""
+"""A change without this program: hashlib and sqlite3, hashing the whole chain again."""
 import hashlib
 import sqlite3
 import sys

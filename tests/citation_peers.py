@@ -1,7 +1,7 @@
 """Reads the citations of fixtures/citation with other software.
 
     pip install rispy pybtex cffconvert datacite citeproc-py rdflib
-    pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it carries
+    pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     python3 tests/citation_peers.py
 
 Each program must accept its file, and find in it what the record contains.

@@ -1,13 +1,14 @@
-"""Holds real histories and answers against the program: one line a set.
+"""Compares the program with real histories and responses; prints one line for each set.
 
     cargo build --release && python3 tests/real_data.py DIRECTORY
 
-DIRECTORY has, somewhere below it, `changes.tsv` (or `.gz`) files, each beside an `expected_di.tsv`: a
-line a change with its time, the number of granules, and the identifier (`-`: the empty set), as an
-independent recomputation found them. Each is imported in one command and every identifier compared.
+DIRECTORY and its subdirectories contain `changes.tsv` (or `.gz`) files, each beside an `expected_di.tsv`
+with a line for each change: its time, the number of granules, and the identifier (`-` for the empty set),
+according to an independent recomputation. Each file is imported in one command, and every identifier is
+compared.
 
-Recorded CMR answers (`*.yaml` cassettes) that hold the granules of TELLUS_GRAC_L3, in two formats
-from two clients months apart, must all give one identifier. Exit status 1: something differs.
+Recorded CMR responses (`*.yaml` cassettes) with the granules of TELLUS_GRAC_L3, in two formats and from
+two clients months apart, must all give one identifier. Exit status 1 means that something differs.
 """
 import collections
 import json

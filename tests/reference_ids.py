@@ -1,10 +1,10 @@
-"""Makes `fixtures/minting/unique_ids.tsv` with the reference code of the Cumulus document itself.
+"""Creates `fixtures/minting/unique_ids.tsv` with the reference code in the Cumulus document.
 
     python3 tests/reference_ids.py DOCUMENT > fixtures/minting/unique_ids.tsv
 
-DOCUMENT is "Unique Granule ID Generation Strategy" in Markdown. Its Python and its Node.js block are
-taken out, the second without its types, and run on 1,000 random cases; where the two disagree, nothing
-is written. A line a case: producer's id, collection, length, unique id.
+DOCUMENT is "Unique Granule ID Generation Strategy" in Markdown. Its Python and Node.js
+blocks are extracted, the second without its types, and run on 1,000 random cases. If the two disagree,
+nothing is written. There is a line for each case: producer's id, collection, length, unique id.
 """
 import json
 import pathlib
@@ -27,7 +27,7 @@ def cases():
 
     def text(alphabet, longest):
         length = numbers.randint(1, longest)
-        # No space at an end, which a table could lose.
+        # No space at either end, since a table could lose it.
         return "x" + "".join(numbers.choice(alphabet) for _ in range(length)) + "x"
 
     for _ in range(CASES):

@@ -5,7 +5,7 @@
 //! invented, and [`Citation::missing_fields`] lists it.
 //!
 //! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
-//! - [`recognise`] finds citations in text that somebody pasted
+//! - [`recognise`] finds citations in pasted text
 //! - [`check`] compares recognised citations with a registry
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the

@@ -2,7 +2,7 @@
 //!
 //! # The protocol
 //!
-//! A temporary file `.accession-STEM.new` belongs to whoever holds the exclusive lock on
+//! A temporary file `.accession-STEM.new` belongs to the process that holds the exclusive lock on
 //! `.accession-STEM.lock`. The operating system drops that lock when the process ends, however it
 //! ends. The lock is on a file of its own because a lock on a database file would
 //! exclude SQLite itself on Windows and on NFS.
@@ -84,7 +84,7 @@ impl Drop for Companions {
 
 /// Removes the temporary files in a directory that no process owns.
 ///
-/// A file that cannot be listed, locked or removed belongs to somebody else and is left alone.
+/// A file that cannot be listed, locked or removed belongs to another user and is not touched.
 pub(super) fn remove(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -46,7 +46,7 @@ impl<R: BufRead> Ndjson<R> {
     }
 }
 
-/// The value of the field that was asked for, or of the first usual one that exists.
+/// The value of the requested field, or of the first usual one that exists.
 fn value_at<'object>(
     object: &'object Value,
     field: Option<&str>,

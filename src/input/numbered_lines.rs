@@ -32,7 +32,7 @@ impl<R: BufRead> NumberedLines<R> {
         }
     }
 
-    /// Whether the line is longer than what was read of it.
+    /// Whether only a part of the line was read.
     pub fn is_cut(&self) -> bool {
         self.bytes.len() as u64 == self.max_bytes && !self.bytes.ends_with(b"\n")
     }

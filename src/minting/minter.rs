@@ -16,7 +16,7 @@ pub trait Clock {
     /// Returns the present time.
     fn now(&self) -> Timestamp;
 
-    /// Waits for this long. No lock is held meanwhile.
+    /// Waits for this long. No lock is held during the wait.
     fn wait(&self, duration: Duration);
 }
 

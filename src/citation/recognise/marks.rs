@@ -105,7 +105,8 @@ fn broken_digits(text: &str, start: usize) -> Option<(String, usize)> {
         let rest = rest.trim_start_matches([' ', '\t', '\r']);
         let next = match rest.strip_prefix('\n') {
             Some(line) => line.trim_start_matches([' ', '\t', '>']),
-            // A PDF reader makes a space of a line break: only before exactly the missing digits.
+            // A PDF reader may replace a line break by a space, which counts only before exactly the
+            // missing digits.
             None if is_word_of(DIGITS - digits.len(), rest) => rest,
             None => break,
         };
@@ -141,7 +142,7 @@ fn grouped_digits(text: &str, start: usize) -> Option<(String, usize)> {
     (!text[at..].starts_with(char::is_alphanumeric)).then_some((digits, at))
 }
 
-/// The length of what follows a `DI:` and is meant as an identifier, although it cannot be read as
+/// The length of the text after a `DI:` that is meant as an identifier, although it cannot be read as
 /// one; `None` if it is other text.
 fn length_of_attempt(text: &str) -> Option<usize> {
     /// Shorter words after `DI:` are ordinary words,

@@ -1,4 +1,4 @@
-//! Recognises citations in text that somebody pasted: the tuple, a sentence, BibTeX, RIS, JSON or
+//! Recognises citations in pasted text: the tuple, a sentence, BibTeX, RIS, JSON or
 //! CITATION.cff.
 //!
 //! # Identifiers
@@ -14,8 +14,8 @@
 //!
 //! A text is read in passages: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of
 //! a list. The DOI and the date of an identifier are taken from its passage, and in running text
-//! between its neighbours. The date is what follows `as held at`; in a tuple, a member of its own; in
-//! running text, what precedes the identifier and a comma. It can be written as `2001-01-05`,
+//! between its neighbours. The date follows `as held at`; in a tuple, it is a member; in running
+//! text, it precedes a comma and the identifier. It can be written as `2001-01-05`,
 //! `20010105`, `2001/1/5`, `5 January 2001` or `January 5, 2001`, and as RFC 3339. The year of
 //! publication and the day of access are not taken for the date.
 //!

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::escape::one_line;
 use super::wording::{count, in_force};
 
-/// What a command did to the history of a dataset, as JSON: the fields of the instance in force
-/// afterwards, which are null, zero or those of the empty set if the dataset has no history, and what
-/// was done.
+/// The result of a command that changes the history of a dataset, as JSON: the fields of the instance
+/// in force afterwards, which are null, zero or those of the empty set if the dataset has no history,
+/// and what was changed.
 #[derive(Serialize)]
 pub struct AppliedJson<'a> {
     #[serde(flatten)]
@@ -52,10 +52,11 @@ struct NoHistory<'a> {
     note: Option<()>,
 }
 
-/// What [`AppliedJson`] is made of.
+/// The values from which [`AppliedJson`] is made.
 pub struct Outcome<'a> {
     pub dataset: &'a DatasetName,
-    /// The instance in force afterwards. `None`: the dataset has no history, or does not exist.
+    /// The instance in force afterwards. `None` means that the dataset has no
+    /// history, or does not exist.
     pub in_force: Option<&'a Instance>,
     /// Whether a change was made, or in a dry run would be.
     pub changed: bool,
@@ -86,7 +87,7 @@ impl<'a> From<Outcome<'a>> for AppliedJson<'a> {
     }
 }
 
-/// Writes an instance, one field a line.
+/// Writes an instance, one field per line.
 pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
     writeln!(out, "identifier  {}", instance.identifier)?;
     writeln!(out, "dataset     {}", instance.dataset)?;
@@ -103,7 +104,7 @@ pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<(
     Ok(())
 }
 
-/// What a change cost.
+/// The work that a change took, as text.
 pub fn work_done(work: &Work) -> String {
     format!(
         "hashed {}, read {}, set {}",
@@ -113,7 +114,7 @@ pub fn work_done(work: &Work) -> String {
     )
 }
 
-/// Writes what a change did.
+/// Writes the result of a change.
 pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
     let Some(instance) = &applied.instance else {
         return match applied.skipped {
@@ -138,7 +139,7 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
     writeln!(out, "identifier {}", instance.identifier)
 }
 
-/// Writes that a change was undone, with the first granules of each side as examples.
+/// Writes that a change was rolled back, with the first granules of each side as examples.
 pub fn write_dry_run(
     out: &mut impl Write,
     first: &FirstIds,

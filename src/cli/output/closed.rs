@@ -1,9 +1,9 @@
 //! Whether stdout was closed when the program was started, as `accession … >&-` does.
 //!
 //! Rust's runtime opens `/dev/null` in place of a standard stream that is closed, before `main`, so
-//! that no other file gets its number. From then on a closed stdout looks like one that somebody
-//! redirected to `/dev/null` on purpose, and what is written to it is lost without an error. So the
-//! question is asked earlier, by a constructor that runs before the runtime.
+//! that no other file gets its number. After that, a closed stdout looks like one that was redirected
+//! to `/dev/null` on purpose, and output to it is lost without an error. The check is therefore made
+//! earlier, by a constructor that runs before the runtime.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! The one place where strings from elsewhere are made safe to print.
+//! Makes untrusted strings safe to print.
 
 use std::fmt;
 

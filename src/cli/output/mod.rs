@@ -1,6 +1,6 @@
 //! Everything that is printed: text tables, JSON, escapes, messages and progress.
 //!
-//! Data goes to stdout and everything else to stderr. A string that somebody else wrote is escaped
+//! Data goes to stdout and everything else to stderr. An untrusted string is escaped
 //! by [`one_line`], by [`json`], or, on its way to a terminal, by [`Output`].
 
 mod change;

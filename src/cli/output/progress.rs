@@ -40,7 +40,7 @@ impl Progress {
     }
 
     fn phase(&self) -> MutexGuard<'_, Option<Phase>> {
-        // What a panic leaves is good enough to show.
+        // The state after a panic is good enough to show.
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of ids that are printed after what is found only at their end.
+//! Lists of ids that are printed after values that are known only at their end.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use accession::GranuleId;
 use accession::disk::{self, scratch};
 
-/// Ids that are kept in memory; more go to a temporary file.
+/// The number of ids that are kept in memory; further ids are written to a temporary file.
 const MAX_IN_MEMORY: usize = 10_000;
 
-/// Ids on their way to the output, in memory while they are few. An id has no line end in it, so the
-/// file has one a line.
+/// Ids to be printed, which are kept in memory while there are few. An id contains no line end, so the
+/// file has one per line.
 #[derive(Default)]
 pub struct Spool {
     ids: Vec<GranuleId>,
@@ -37,7 +37,7 @@ impl Spool {
         writeln!(file, "{}", granule_id.as_str()).map_err(|error| scratch::unusable("write", error))
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -46,7 +46,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What `show` returned; the temporary file cannot be read.
+    /// The error of `show`; the temporary file cannot be read.
     pub fn each<E: From<io::Error> + From<disk::Error>>(
         self,
         mut show: impl FnMut(&str) -> Result<(), E>,

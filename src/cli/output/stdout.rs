@@ -9,8 +9,8 @@ use super::terminal::TerminalSafe;
 
 /// Buffered standard output.
 ///
-/// Whichever way an error of writing takes through the program, [`Output::failure`] tells that the
-/// output is incomplete, and why.
+/// Whatever happens to an error of writing in the program, [`Output::failure`] reports that the output
+/// is incomplete, and why.
 pub struct Output {
     writer: BufWriter<TerminalSafe<Stdout>>,
     is_terminal: bool,
@@ -40,13 +40,13 @@ impl Output {
         }
     }
 
-    /// How many columns the terminal has; `None` if stdout is not a terminal.
+    /// The number of columns of the terminal. `None` means that stdout is not a terminal.
     pub fn columns(&self) -> Option<u16> {
         let size = self.is_terminal.then(terminal_size::terminal_size)?;
         size.map(|(Width(columns), _)| columns)
     }
 
-    /// Why the output is incomplete; `None` if everything was written so far.
+    /// Why the output is incomplete. `None` means that everything was written so far.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

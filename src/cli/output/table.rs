@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Width};
 
-/// Rows that are laid out together. A longer table is written in pages of as many rows, so that its
+/// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
 const PAGE_ROWS: usize = 1_000;
 
@@ -31,7 +31,7 @@ impl Column {
         Column { name, alignment: CellAlignment::Right, wraps: false }
     }
 
-    /// Prose, which is wrapped where the terminal is too narrow for it.
+    /// Prose, which is wrapped if the terminal is too narrow for it.
     pub const fn prose(name: &'static str) -> Self {
         Column { name, alignment: CellAlignment::Left, wraps: true }
     }
@@ -47,14 +47,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table for a terminal with as many columns; `None` if it does not go to a terminal.
+    /// A table for a terminal with this many columns. `None` means that it is not for a terminal.
     pub fn new(columns: impl Into<Vec<Column>>, terminal_columns: Option<u16>) -> Self {
         let columns = columns.into();
         let widths = vec![0; columns.len()];
         Table { columns, terminal_columns, rows: Vec::new(), widths, is_first_page: true }
     }
 
-    /// Adds a row with a cell for each column. Cells are on one line, and escaped already.
+    /// Adds a row with a cell for each column. Cells must be on one line, and already escaped.
     pub fn add_row(
         &mut self,
         out: &mut impl Write,
