@@ -100,9 +100,9 @@ fn child(directory: &Path) {
     let path = directory.join("primary.db");
     let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
-        let (found, differences) = compare(&mirror, &dataset(), &primary, None).unwrap();
-        let counts = differences.finish().unwrap();
-        let differ = (found.status, counts.only_right, counts.only_left);
+        let compared = compare(&mirror, &dataset(), &primary, None).unwrap();
+        let counts = compared.differences().unwrap().finish().unwrap();
+        let differ = (compared.status().status, counts.only_right, counts.only_left);
         assert_eq!(differ, (Status::Diverged, 2, 1));
     });
     let policy = PullPolicy::Reset(MaxDelete::Default);

@@ -6,6 +6,7 @@
 mod citations;
 mod minting;
 mod readers;
+mod seal;
 mod values;
 
 pub use citations::{creator, pasted, pattern, record};
@@ -14,6 +15,7 @@ pub use readers::{
     changes, cmr_json, csv, detected, gzip, lines, manifest, ndjson, old_payment_ids, pdr, stac,
     umm_json,
 };
+pub use seal::resealed;
 pub use values::{dataset_name, doi, granule_id, identifier, licence, timestamp};
 
 /// The bytes as a string, or an empty string if they are not UTF-8.

@@ -2,7 +2,6 @@
 
 use std::io::{Cursor, Write};
 
-use accession::chain::Chain;
 use accession::input::{self, InputFormat, OldPaymentIds, Options};
 use accession::mirror::manifest;
 use accession::{DatasetName, Event, Import, Registry, SourceLocation, Stamp, Timestamp};
@@ -147,28 +146,21 @@ pub fn manifest(bytes: &[u8]) {
     }
 }
 
-/// The lines, each with the check that it must have.
+/// The lines, each with the check that it must have, and the head with what it must announce.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
-    let mut chain = Chain::start();
-    let mut file = String::new();
-    for line in super::text(bytes).lines() {
-        let body = line.rsplit_once(",\"check\":\"").map_or(line, |(body, _)| body);
-        chain.push(body);
-        file += &format!("{body},\"check\":\"{}\"}}\n", chain.identifier());
-    }
-    file.into_bytes()
+    super::resealed(super::text(bytes), |body| body.to_owned())
 }
 
 /// The manifest written by a registry that was rebuilt from one. `None` if it was refused.
 fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = input::unzipped(Cursor::new(bytes.to_vec()), "file").ok()?;
-    let reader = manifest::Reader::open(file, "file").ok()?;
-    let dataset = reader.dataset().clone();
+    let now = "9999-12-31T00:00:00Z".parse().unwrap();
+    let reader = manifest::Reader::open(file, "file", now).ok()?;
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
-    reader.read_into(&mut import, |_| {}).ok()?;
+    let dataset = reader.read_into(&mut import, |_| {}).ok()?;
     import.create_dataset();
-    let stamp = Stamp::now("9999-12-31T00:00:00Z".parse().unwrap());
+    let stamp = Stamp::now(now);
     registry.import(&dataset.name, &import, &stamp).ok()?;
     registry.snapshot().ok()?.dataset(&dataset.name).ok()?;
     assert!(registry.verify(&dataset.name).unwrap().ok);

@@ -67,7 +67,7 @@ fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {
             "name each granule once; --skip-existing and --skip-missing skip repetitions"
         }
         ChangeError::Both { .. } => "make two changes, one after the other",
-        ChangeError::NotAsExpected { .. } => {
+        ChangeError::NotAsExpected { .. } | ChangeError::SubsetNotAsExpected { .. } => {
             "nothing was changed; either another process changed the dataset, or the input is wrong"
         }
         ChangeError::EmptyListing { .. } => {

@@ -149,6 +149,9 @@ impl Report {
 fn location_of(error: &Error) -> Option<(String, u64)> {
     let location = match error {
         Error::NotHeldThen { location, .. } => location,
+        Error::Change(ChangeError::SubsetNotAsExpected { location, .. }) => {
+            return line_of(Some(location));
+        }
         Error::Change(
             ChangeError::Held { location, .. }
             | ChangeError::HeldThen { location, .. }

@@ -51,7 +51,7 @@ impl InputFormat {
 
 fn detect_json(text: &[u8]) -> InputFormat {
     let keys = outer_keys(text);
-    if keys.first().is_some_and(|key| *key == b"accession_manifest") {
+    if keys.first().is_some_and(|key| *key == b"accession_log") {
         return InputFormat::Manifest;
     }
     // One object per line: the first object ends at the end of its line, and another one follows.

@@ -1,132 +1,98 @@
-//! Compares a mirror with its primary.
+//! Comparing a mirror with its primary.
 
-use serde::Serialize;
-
+use super::differences::{Held, MirrorDifferences};
 use super::error::Result;
-use super::primary::Primary;
-use crate::model::{DatasetName, Granule, Identifier, Instance, Moment, Timestamp};
-use crate::registry::{Counts, Granules, Merge, Registry, Selection, Side, Snapshot};
+use super::primary::{Kind, Primary};
+use super::reading::Reading;
+use super::status::{MirrorStatus, Standing, Status};
+use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
+use crate::registry::{Registry, Selection, Snapshot};
 
-/// The result of comparing a mirror with its primary, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// They hold the same granules.
-    Identical,
-    /// The primary once held the mirror's set, or the mirror has no history yet.
-    Behind,
-    /// The mirror once held the primary's set.
-    Ahead,
-    /// Each has a set that the other never held.
-    Diverged,
+/// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
+/// read.
+pub struct Comparison {
+    status: MirrorStatus,
+    mirror: Registry,
+    there: There,
 }
 
-/// When an identifier was in force, and how many changes ago.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// The time of the change that began the interval.
-    pub since: Timestamp,
-    /// The time of the change that ended it. `None` means that it is still in force.
-    pub until: Option<Timestamp>,
-    /// The number of changes since then.
-    pub changes_ago: u64,
+/// The primary's side.
+enum There {
+    Registry { registry: Registry, set: Box<Set>, record: Box<Dataset> },
+    Log(Box<Reading>),
 }
 
-/// A mirror and its primary, compared by their histories only, before any granule is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorStatus {
-    /// The result, in one word.
-    pub status: Status,
-    /// The instance in force in the mirror. `None` means that nothing was ever ingested.
-    pub mirror: Option<Instance>,
-    /// The instance of the primary with which it is compared.
-    pub primary: Instance,
-    /// If the mirror is behind, when its identifier was in force in the primary; if it is ahead,
-    /// when the primary's identifier was in force in the mirror. `None` otherwise, and if the
-    /// mirror has no history and the primary was never empty.
-    pub standing: Option<Standing>,
-}
-
-/// A granule that only the mirror or only the primary has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MirrorDifference {
-    /// Only the primary has it.
-    Missing(Granule),
-    /// Only the mirror has it.
-    Unexpected(Granule),
-}
-
-/// The granules that only a mirror or only its primary has, in canonical order.
+/// Compares what a mirror holds with its primary as of a time (`None`: its latest change). A dataset
+/// that is not here, or has no history, holds nothing.
 ///
-/// The rows themselves are compared, in one pass over both sets with a page of each in memory. If
-/// the result contradicts the two identifiers, or the number of rows of a side is not the number
-/// that its history counts, the last item is the error
-/// [`registry::Error::Inconsistent`](crate::Error::Inconsistent).
-pub struct MirrorDifferences {
-    sides: Merge<Box<dyn Iterator<Item = crate::Result<Granule>>>, Granules>,
-    identifiers: (Identifier, Identifier),
-    counts: Counts,
-    is_over: bool,
-}
-
-/// Compares the set that a mirror holds with that of its primary as of a time (`None` means its
-/// latest change). Returns the status and the differences, which can still be read after both
-/// snapshots were dropped. A mirror that does not exist, or has no history, holds nothing.
+/// A log is read once, in a stream, and verified line by line; what must be sorted is kept in
+/// temporary files. What is reported of it is recomputed when the [differences](Comparison::differences)
+/// are read.
 ///
 /// # Errors
 ///
-/// Those of [`Snapshot::select`] for the primary.
+/// As [`Snapshot::select`] on the primary; [`Error::Input`](super::Error::Input): a line of the log.
 pub fn compare(
     mirror: &Registry,
     dataset: &DatasetName,
     primary: &Primary,
     at: Option<Moment>,
-) -> Result<(MirrorStatus, MirrorDifferences)> {
+) -> Result<Comparison> {
     let here = mirror.snapshot()?;
-    let there = primary.registry().snapshot()?;
-    let selection = Selection::Dataset { name: primary.dataset().clone(), at };
-    let selected = there.select(&selection)?.set;
     let latest = match here.has_dataset(dataset)? {
         true => here.dataset(dataset)?.latest,
         false => None,
     };
-    let status = status(&here, latest, &there, selected.instance().clone())?;
-    let held_here: Box<dyn Iterator<Item = crate::Result<Granule>>> = match &status.mirror {
-        Some(latest) => Box::new(here.granules(&crate::model::Set::Instance(latest.clone()))?),
-        None => Box::new(std::iter::empty()),
-    };
-    let held = status.mirror.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
-    let differences = MirrorDifferences {
-        sides: Merge::of(held_here, there.granules(&selected)?),
-        identifiers: (held, status.primary.identifier),
-        counts: Counts::default(),
-        is_over: false,
-    };
-    Ok((status, differences))
+    drop(here);
+    let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
+    let (status, there) =
+        match &primary.kind {
+            Kind::Registry(registry, name) => {
+                let there = registry.snapshot()?;
+                let selection = Selection::Dataset { name: name.clone(), at };
+                let set = there.select(&selection)?.set;
+                let standing = last_in_force(&there, held, set.instance())?;
+                let status = status(mirror, latest, set.instance().clone(), standing)?;
+                let record = Box::new(there.dataset(name)?.dataset);
+                drop(there);
+                (status, There::Registry { registry: registry.clone(), set: Box::new(set), record })
+            }
+            Kind::Manifest(manifest) => {
+                let mut work = mirror.begin("reading", "granules", None);
+                let reading = Reading::of_manifest(manifest, held, at, |granules| {
+                    Ok(work.advance_by(granules)?)
+                })?;
+                drop(work);
+                let instance = reading.primary().expect("a log without a change then is refused");
+                let status = status(mirror, latest, instance, reading.standing())?;
+                (status, There::Log(Box::new(reading)))
+            }
+        };
+    Ok(Comparison { status, mirror: mirror.clone(), there })
 }
 
 /// Behind takes precedence over ahead: if each once held the other's set, the history of the
 /// primary decides.
 fn status(
-    here: &Snapshot,
+    mirror: &Registry,
     latest: Option<Instance>,
-    there: &Snapshot,
     primary: Instance,
+    behind: Option<Standing>,
 ) -> Result<MirrorStatus> {
     let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
-    let ahead = |latest: &Instance| last_in_force(here, primary.identifier, latest);
     let (status, standing) = if held == primary.identifier {
         (Status::Identical, None)
-    } else if let Some(standing) = last_in_force(there, held, &primary)? {
-        (Status::Behind, Some(standing))
-    } else if latest.is_none() {
-        (Status::Behind, None)
-    } else if let Some(standing) = latest.as_ref().map(ahead).transpose()?.flatten() {
-        (Status::Ahead, Some(standing))
+    } else if behind.is_some() || latest.is_none() {
+        (Status::Behind, behind)
     } else {
-        (Status::Diverged, None)
+        let here = mirror.snapshot()?;
+        let ahead = latest.as_ref().map(|it| last_in_force(&here, primary.identifier, it));
+        match ahead.transpose()?.flatten() {
+            Some(standing) => (Status::Ahead, Some(standing)),
+            None => (Status::Diverged, None),
+        }
     };
-    Ok(MirrorStatus { status, mirror: latest, primary, standing })
+    Ok(MirrorStatus { status, mirror: latest, primary, standing, first_difference: None })
 }
 
 /// The last interval, up to an instance, in which an identifier was in force in its dataset.
@@ -139,53 +105,43 @@ fn last_in_force(
     let Some(last) = found.into_iter().rfind(|it| it.timestamp <= up_to.timestamp) else {
         return Ok(None);
     };
-    let changes = |up_to: Timestamp| snapshot.count_history(&last.dataset, Some(up_to));
+    let changes = |up_to| snapshot.count_history(&last.dataset, Some(up_to));
     let changes_ago = changes(up_to.timestamp)? - changes(last.timestamp)?;
     Ok(Some(Standing { since: last.timestamp, until: last.until, changes_ago }))
 }
 
-impl MirrorDifferences {
-    /// The counts of what was read so far; those of the whole comparison once the iterator has
-    /// ended. The left side is the mirror.
-    pub fn counts(&self) -> Counts {
-        self.counts
+impl Comparison {
+    /// How they compare, as far as their histories say.
+    pub fn status(&self) -> &MirrorStatus {
+        &self.status
     }
 
-    /// Reads the remaining differences, and returns the counts.
+    /// The record of the primary's dataset.
+    pub fn record(&self) -> &Dataset {
+        match &self.there {
+            There::Registry { record, .. } => record,
+            There::Log(reading) => &reading.record,
+        }
+    }
+
+    /// The granules that only one of them has. The status is proved when all of them were read.
     ///
     /// # Errors
     ///
-    /// Those of the iterator.
-    pub fn finish(mut self) -> Result<Counts> {
-        self.by_ref().try_for_each(|difference| difference.map(drop))?;
-        Ok(self.counts)
-    }
-}
-
-impl Iterator for MirrorDifferences {
-    type Item = Result<MirrorDifference>;
-
-    fn next(&mut self) -> Option<Result<MirrorDifference>> {
-        while !self.is_over {
-            let side = match self.sides.next() {
-                Some(Ok(side)) => side,
-                Some(Err(error)) => {
-                    self.is_over = true;
-                    return Some(Err(error.into()));
-                }
-                None => {
-                    self.is_over = true;
-                    let (here, there) = self.identifiers;
-                    return self.counts.check(here, there).err().map(|error| Err(error.into()));
-                }
-            };
-            self.counts.count(&side);
-            match side {
-                Side::Left(granule) => return Some(Ok(MirrorDifference::Unexpected(granule))),
-                Side::Right(granule) => return Some(Ok(MirrorDifference::Missing(granule))),
-                Side::Both(..) => {}
+    /// [`Error::Registry`](super::Error::Registry): a registry or a temporary file cannot be read.
+    pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
+        let held: Held = match &self.status.mirror {
+            Some(latest) => {
+                Box::new(self.mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?)
             }
+            None => Box::new(std::iter::empty()),
+        };
+        match &self.there {
+            There::Registry { registry, set, .. } => {
+                let there = registry.snapshot()?.granules(set)?;
+                Ok(MirrorDifferences::of_rows(&self.status, held, there))
+            }
+            There::Log(reading) => MirrorDifferences::of_log(&self.status, held, reading),
         }
-        None
     }
 }

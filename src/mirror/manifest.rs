@@ -1,69 +1,23 @@
-//! The manifest: a dataset's change log in JSON Lines, all that is needed to rebuild and verify it
-//! elsewhere.
+//! The manifest: the whole history of one dataset in one file.
 //!
-//! # Format, version 1
-//!
-//! UTF-8, a JSON object a line (RFC 8259), lines ended by LF (U+000A), no blank lines.
-//!
-//! The first line is the head:
-//!
-//! - `accession_manifest`: 1, the version. A reader refuses a greater one.
-//! - `rule`: `"md5-chain"`, by which identifiers are computed ([`crate::chain`]).
-//! - `dataset`: its record: `name`, `doi`, `title`, `description`, `creators`, `publisher`, `version`,
-//!   `year`, `url`, `licence`, `archive`; null where the record has no value.
-//! - `instances`: how many changes follow.
-//! - `latest`: the identifier after the last of them; null if there is none.
-//!
-//! Then the changes in order of time, each in one line or, beyond 1,000 granules, in several with
-//! the same `timestamp`, so that a reader needs memory for one line only:
-//!
-//! - `timestamp`: when the change took effect, RFC 3339 in UTC with `Z`; later than that of the
-//!   change before.
-//! - `ingested`: the granules that came: each an id, or `{"granule":…,"producer_granule":…}`.
-//! - `deleted`: the ids of the granules that went.
-//! - `note`, `identifier`: in the last line of a change only: what the archivist noted (or null),
-//!   and the identifier after it, 32 lower-case hexadecimal characters.
-//!
-//! Granules that came stand before those that went, each in ascending order of their UTF-8 bytes.
-//! The last member of every line is
-//!
-//! - `check`: the `md5-chain` of the lines so far, each taken from its `{` to just before
-//!   `,"check":`. So a line that is cut, changed, missing or out of place is found where it is.
-//!
-//! One history gives the same bytes wherever it is written: when changes were recorded, which is
-//! each archive's own, is left out.
-//!
-//! ```json
-//! {"accession_manifest":1,"rule":"md5-chain","dataset":{"name":"US","doi":null,"title":null,"description":null,"creators":[],"publisher":null,"version":null,"year":null,"url":null,"licence":null,"archive":null},"instances":1,"latest":"bf072e9119077b4e76437a93986787ef","check":"c83675cee7469e753c950e3937260ca6"}
-//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"b8e1cba51406f8fb96e5c45c234619e6"}
-//! ```
-//!
-//! `manifest.schema.json` beside this file is a JSON Schema of a line. Members that are not named here may be added by a later version 1, and are passed over.
+//! A manifest is a [`log`](super::log), all its segments one after the other, then the lines of the
+//! cited subsets, then the head as the last line. So a file that is cut is noticed. The specification is
+//! docs/reference/manifest.md.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::error::{Error, Result};
-use crate::chain::Chain;
-use crate::input::{Error as InputError, InputErrorKind, MAX_ROW_BYTES};
+use super::log::{Head, HeadFile, LogReader, LogWriter, MAX_LINE_BYTES, Part, Position};
+use super::log::{SubsetReader, SubsetWriter};
+use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
-    Creator, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, Instance,
-    SourceLocation, Timestamp,
+    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, SourceLocation,
+    Timestamp,
 };
-use crate::registry::{Expected, Exported, Import, Registry};
+use crate::registry::{CitedSubset, Expected, Import, Registry, Snapshot};
 
-/// The version that is written, and the greatest that is read.
-const VERSION: u64 = 1;
-
-/// How every manifest begins.
-pub const BEGINNING: &str = "{\"accession_manifest\":";
-
-/// Granules in one line.
-const LINE_GRANULES: usize = 1_000;
-
-const CHECK: &str = ",\"check\":\"";
+pub use super::log::BEGINNING;
 
 /// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
 /// grows meanwhile.
@@ -73,353 +27,241 @@ const CHECK: &str = ",\"check\":\"";
 /// [`crate::Error::NoDataset`]; [`crate::Error::Inconsistent`]: the rows are not those that the
 /// history counts; [`Error::Output`]: what `out` returned.
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
-    let failed = |source| Error::Output { source };
-    let writer = std::cell::RefCell::new(Writer { out, chain: Chain::start(), part: Vec::new() });
-    registry.snapshot()?.export(
-        dataset,
-        |export| {
-            let head = Head {
-                accession_manifest: VERSION,
-                rule: "md5-chain",
-                dataset: export.dataset,
-                instances: export.instances,
-                latest: export.latest,
-            };
-            writer.borrow_mut().line(&head).map_err(failed)
-        },
-        |exported| {
-            let mut writer = writer.borrow_mut();
-            match exported {
-                Exported::Event { at, kind, granule_id, producer_granule } => {
-                    if writer.part.len() == LINE_GRANULES {
-                        writer.part(None).map_err(failed)?;
-                    }
-                    let location = None;
-                    writer.part.push(Event { at, kind, granule_id, producer_granule, location });
-                    Ok(())
-                }
-                Exported::Change(instance) => writer.part(Some(&instance)).map_err(failed),
-            }
-        },
-    )
+    let failed = |source: io::Error| Error::Output { source };
+    let snapshot = registry.snapshot()?;
+    let listed = snapshot.dataset(dataset)?;
+    let (mut log, first) = LogWriter::begin();
+    out.write_all(first.text.as_bytes()).map_err(failed)?;
+    snapshot.export(dataset, None, |exported| -> Result<()> {
+        if let Some(line) = log.add(exported).map_err(|error| failed(error.into()))? {
+            out.write_all(line.text.as_bytes()).map_err(failed)?;
+        }
+        Ok(())
+    })?;
+    let mut subsets = SubsetWriter::default();
+    write_subsets(&snapshot, dataset, &mut subsets, out)?;
+    let head = Head::of(&listed, &log, subsets.finish());
+    let line = head.to_line().map_err(|error| failed(error.into()))?;
+    out.write_all(line.as_bytes()).map_err(failed)
 }
 
-struct Writer<'out, W> {
-    out: &'out mut W,
-    chain: Chain,
-    /// The events of the next line.
-    part: Vec<Event>,
-}
-
-#[derive(Serialize)]
-struct Head {
-    accession_manifest: u64,
-    rule: &'static str,
-    dataset: Dataset,
-    instances: u64,
-    latest: Option<Identifier>,
-}
-
-#[derive(Serialize)]
-struct Part<'a> {
-    timestamp: Timestamp,
-    ingested: Vec<Came<'a>>,
-    deleted: Vec<&'a GranuleId>,
-    #[serde(flatten)]
-    end: Option<End<'a>>,
-}
-
-#[derive(Serialize)]
-struct End<'a> {
-    note: &'a Option<String>,
-    identifier: Identifier,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Came<'a> {
-    Id(&'a GranuleId),
-    WithProducer { granule: &'a GranuleId, producer_granule: &'a GranuleId },
-}
-
-impl<W: Write> Writer<'_, W> {
-    fn part(&mut self, end: Option<&Instance>) -> io::Result<()> {
-        let part = std::mem::take(&mut self.part);
-        let of = |kind| part.iter().filter(move |event| event.kind == kind);
-        let Some(timestamp) =
-            end.map(|end| end.timestamp).or_else(|| part.first().map(|event| event.at))
-        else {
-            return Ok(());
+/// Writes the lines of the cited subsets of a dataset.
+pub(crate) fn write_subsets(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    subsets: &mut SubsetWriter,
+    out: &mut impl Write,
+) -> Result<()> {
+    for subset in snapshot.subsets(dataset)? {
+        let named: Box<dyn Iterator<Item = crate::Result<GranuleId>> + '_> = match subset.criteria {
+            Criteria::Patterns(_) => Box::new(std::iter::empty()),
+            Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
         };
-        let came = of(EventKind::Ingested).map(|event| match &event.producer_granule {
-            None => Came::Id(&event.granule_id),
-            Some(producer_granule) => {
-                Came::WithProducer { granule: &event.granule_id, producer_granule }
-            }
-        });
-        self.line(&Part {
-            timestamp,
-            ingested: came.collect(),
-            deleted: of(EventKind::Deleted).map(|event| &event.granule_id).collect(),
-            end: end.map(|end| End { note: &end.note, identifier: end.identifier }),
-        })
+        subsets.add(&subset, named, |line| {
+            out.write_all(line.as_bytes()).map_err(|source| Error::Output { source })
+        })?;
     }
-
-    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string(line)?;
-        let body = text.strip_suffix('}').unwrap_or(&text);
-        self.chain.push(body);
-        writeln!(self.out, "{body}{CHECK}{}\"}}", self.chain.identifier())
-    }
+    Ok(())
 }
 
-/// The head of a manifest, as it is read.
-#[derive(Deserialize)]
-struct HeadRead {
-    accession_manifest: u64,
-    #[serde(default)]
-    rule: String,
-    #[serde(default)]
-    dataset: DatasetRead,
-    #[serde(default)]
-    instances: u64,
-    #[serde(default)]
-    latest: Option<String>,
+/// The events of a part of a change.
+pub(super) fn events(
+    part: Part,
+    location: &SourceLocation,
+) -> impl Iterator<Item = Event> + use<'_> {
+    let at = part.timestamp;
+    let event = move |kind, granule_id, producer_granule| {
+        let location = Some(location.clone());
+        Event { at, kind, granule_id, producer_granule, location }
+    };
+    let ingested = part.ingested.into_iter();
+    let ingested = ingested
+        .map(move |(granule_id, producer)| event(EventKind::Ingested, granule_id, producer));
+    let deleted = part.deleted.into_iter();
+    ingested.chain(deleted.map(move |granule_id| event(EventKind::Deleted, granule_id, None)))
 }
 
-#[derive(Deserialize, Default)]
-struct DatasetRead {
-    #[serde(default)]
-    name: String,
-    doi: Option<String>,
-    title: Option<String>,
-    description: Option<String>,
-    #[serde(default)]
-    creators: Vec<String>,
-    publisher: Option<String>,
-    version: Option<String>,
-    year: Option<u16>,
-    url: Option<String>,
-    archive: Option<String>,
-    licence: Option<String>,
+/// Something that a manifest contains.
+pub(super) enum Item {
+    /// A change, or some of its granules; the change with its last line.
+    Part(Part, Option<LogChange>),
+    /// A cited subset.
+    Subset(CitedSubset),
+    /// The head, which is last.
+    Head(Box<Head>),
 }
 
-#[derive(Deserialize)]
-struct PartRead {
-    timestamp: String,
-    ingested: Vec<CameRead>,
-    deleted: Vec<String>,
-    #[serde(default)]
-    note: Option<String>,
-    #[serde(default)]
-    identifier: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CameRead {
-    Id(String),
-    WithProducer { granule: String, producer_granule: String },
-}
-
-/// A manifest that is being read: its head, and then its changes.
+/// A manifest that is being read, line by line. Every line is verified before it is returned.
 pub struct Reader<R> {
     file: R,
-    name: Arc<str>,
+    source: Arc<str>,
+    log: LogReader,
+    last: Option<LogChange>,
+    /// Of the lines after the log.
+    subsets: Option<SubsetReader>,
     line: u64,
-    chain: Chain,
-    dataset: Dataset,
-    instances: u64,
-    latest: Option<Identifier>,
+    head: Option<Dataset>,
+    buffer: Vec<u8>,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Begins to read a manifest; `name` is how messages call it.
+    /// Begins to read a manifest. `name` is what messages call it; a change after `not_after` is
+    /// refused.
     ///
     /// # Errors
     ///
-    /// It is none, or one of a newer version.
-    pub fn open(file: R, name: &str) -> std::result::Result<Self, InputError> {
-        let dataset = Dataset::named("unread".parse().expect("it has letters only"));
-        let mut reader = Reader {
-            file,
-            name: name.into(),
-            line: 0,
-            chain: Chain::start(),
-            dataset,
-            instances: 0,
-            latest: None,
-        };
-        let Some(body) = reader.body()? else { return reader.fail("it is empty") };
-        let head: HeadRead = match serde_json::from_str(&body) {
-            Ok(head) => head,
-            Err(_) => return reader.fail("its first line is no head"),
-        };
-        if head.rule != "md5-chain" {
-            return reader.fail("its identifiers follow another rule than md5-chain");
+    /// The file is not a manifest, or has a newer version.
+    pub fn open(
+        file: R,
+        name: &str,
+        not_after: Timestamp,
+    ) -> std::result::Result<Self, InputError> {
+        let source: Arc<str> = name.into();
+        let log = LogReader::at(Position::default(), Arc::clone(&source), 0, not_after);
+        let buffer = Vec::new();
+        let (last, subsets, head) = (None, None, None);
+        let mut reader = Reader { file, source, log, last, subsets, line: 0, head, buffer };
+        if !reader.next_line()? {
+            return reader.fail("it is empty");
         }
-        reader.dataset = reader.record(head.dataset)?;
-        reader.instances = head.instances;
-        reader.latest = head.latest.map(|text| reader.parse(&text, "identifier")).transpose()?;
+        reader.log.read(&reader.buffer)?;
         Ok(reader)
     }
 
-    /// The record of the dataset.
-    pub fn dataset(&self) -> &Dataset {
-        &self.dataset
-    }
-
-    /// Reads all changes into an import, which then makes each only if it leads to the identifier
-    /// that stands here.
+    /// Reads all changes and cited subsets into an import, which then makes each change only if it
+    /// leads to the identifier that stands here. `read` is called with the number of granules of
+    /// each line. Returns the record of the dataset.
     ///
     /// # Errors
     ///
     /// [`Error::Input`]: what is wrong, and in which line.
-    pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<()> {
-        import.describe(self.dataset.clone());
-        let (mut changes, mut latest) = (0, None);
-        let mut open: Option<Timestamp> = None;
-        let mut last: Option<Timestamp> = None;
-        let mut events = 0;
-        while let Some(body) = self.body()? {
-            let Ok(part) = serde_json::from_str::<PartRead>(&body) else {
-                return Ok(self.fail("this line is no change")?);
-            };
-            let at: Timestamp = self.parse(&part.timestamp, "timestamp")?;
-            if open.is_some_and(|open| open != at) || last.is_some_and(|last| at <= last) {
-                return Ok(self.fail("its time does not come after that of the change before")?);
-            }
-            open = Some(at);
-            events += part.ingested.len() + part.deleted.len();
-            read((part.ingested.len() + part.deleted.len()) as u64);
-            for came in part.ingested {
-                let (granule, producer) = match came {
-                    CameRead::Id(granule) => (granule, None),
-                    CameRead::WithProducer { granule, producer_granule } => {
-                        (granule, Some(producer_granule))
+    pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
+        while let Some(item) = self.item()? {
+            match item {
+                Item::Part(part, change) => {
+                    let location = self.log.location();
+                    read((part.ingested.len() + part.deleted.len()) as u64);
+                    for event in events(part, &location) {
+                        import.add(event)?;
                     }
+                    if let Some(LogChange { timestamp, identifier, note, .. }) = change {
+                        let (identifier, location) = (Some(identifier), Some(location));
+                        import.expect(timestamp, Expected { identifier, note, location });
+                    }
+                }
+                Item::Subset(subset) => import.keep_subset(subset),
+                Item::Head(head) => import.describe(head.record),
+            }
+        }
+        match self.head {
+            Some(record) => Ok(record),
+            None => Ok(self.fail("it is cut short: its head, the last line, is missing")?),
+        }
+    }
+
+    /// What the next line, or the next ones, contain. `None`: the file has ended, after its head.
+    pub(super) fn item(&mut self) -> std::result::Result<Option<Item>, InputError> {
+        loop {
+            if !self.next_line()? {
+                return match self.head {
+                    Some(_) => Ok(None),
+                    None => self.fail("it is cut short: its head, the last line, is missing"),
                 };
-                let producer = producer.map(|text| self.granule_id(text)).transpose()?;
-                import.add(self.event(at, EventKind::Ingested, granule, producer)?)?;
             }
-            for granule in part.deleted {
-                import.add(self.event(at, EventKind::Deleted, granule, None)?)?;
+            if self.head.is_some() {
+                return self.fail("something follows its head");
             }
-            let Some(identifier) = part.identifier else { continue };
-            if std::mem::take(&mut events) == 0 {
-                return Ok(self.fail("its change brings nothing and takes nothing")?);
+            let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
+            if text.starts_with(super::log::HEAD_BEGINNING) {
+                return self.read_head().map(Some);
             }
-            let identifier = self.parse(&identifier, "identifier")?;
-            let location = Some(self.location());
-            import.expect(at, Expected { identifier: Some(identifier), note: part.note, location });
-            (latest, last, open) = (Some(identifier), Some(at), None);
-            changes += 1;
+            if text.starts_with(super::log::SUBSET_BEGINNING) {
+                let subsets = self.subsets.get_or_insert_default();
+                let line = (&self.source, self.line);
+                match subsets.read(text, line) {
+                    Ok(Some(subset)) => return Ok(Some(Item::Subset(subset))),
+                    Ok(None) => continue,
+                    Err(what) => return self.fail(&what),
+                }
+            }
+            if self.subsets.is_some() {
+                return self.fail("a change follows the cited subsets");
+            }
+            if let Some((part, change)) = self.log.read(&self.buffer)? {
+                if change.is_some() {
+                    self.last.clone_from(&change);
+                }
+                return Ok(Some(Item::Part(part, change)));
+            }
         }
-        if open.is_some() || changes != self.instances {
-            let what =
-                format!("it is cut short: {changes} of its {} changes are here", self.instances);
-            return Ok(self.fail(&what)?);
+    }
+
+    fn read_head(&mut self) -> std::result::Result<Item, InputError> {
+        let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
+        let head = match HeadFile::parse(text) {
+            Ok(HeadFile::Head(head)) => head,
+            Ok(HeadFile::MovedTo(_)) => return self.fail("it has the head of another dataset"),
+            Err(what) => return self.fail(&what),
+        };
+        let position = self.log.position();
+        if !self.log.is_between_changes() {
+            return self.fail("the change before its head is cut");
         }
-        if latest != self.latest {
-            return Ok(self.fail("the last identifier is not the one its head names")?);
+        let is_whole =
+            position.bytes == head.segments.bytes() && position.check == Some(head.check);
+        if let Err(what) = head.check_end(position.changes, self.last.as_ref()) {
+            return self.fail(&what);
         }
-        Ok(())
+        if !is_whole {
+            return self.fail("the log before its head is not the one that the head announces");
+        }
+        if let Err(what) = self.subsets.take().unwrap_or_default().check(head.subsets) {
+            return self.fail(&what);
+        }
+        self.head = Some(head.record.clone());
+        Ok(Item::Head(head))
     }
 
-    fn event(
-        &self,
-        at: Timestamp,
-        kind: EventKind,
-        granule: String,
-        producer_granule: Option<GranuleId>,
-    ) -> std::result::Result<Event, InputError> {
-        let granule_id = self.granule_id(granule)?;
-        Ok(Event { at, kind, granule_id, producer_granule, location: Some(self.location()) })
-    }
-
-    fn granule_id(&self, text: String) -> std::result::Result<GranuleId, InputError> {
-        GranuleId::new(text.as_str()).map_err(|cause| {
-            InputError::new(&self.name, self.line, InputErrorKind::GranuleId { text, cause })
-        })
-    }
-
-    fn location(&self) -> SourceLocation {
-        SourceLocation::Line { source: self.name.clone(), line: self.line }
-    }
-
-    fn parse<T: std::str::FromStr>(
-        &self,
-        text: &str,
-        what: &str,
-    ) -> std::result::Result<T, InputError> {
-        text.parse().or_else(|_| self.fail(&format!("{text:?} is not a {what}")))
-    }
-
-    fn record(&self, read: DatasetRead) -> std::result::Result<Dataset, InputError> {
-        let mut dataset = Dataset::named(
-            DatasetName::from_stored(&read.name)
-                .or_else(|_| self.fail(&format!("{:?} is not a dataset name", read.name)))?,
-        );
-        dataset.url = read.url.map(|text| self.parse(&text, "web address")).transpose()?;
-        dataset.doi = read.doi.map(|text| self.parse(&text, "DOI")).transpose()?;
-        let year = read.year.map(|year| self.parse(&year.to_string(), "year"));
-        dataset.year = year.transpose()?;
-        dataset.creators = read
-            .creators
-            .iter()
-            .map(|text| {
-                Creator::organisation(text).map_or_else(
-                    |_| self.parse(text, "creator"),
-                    |whole| Ok(text.parse().unwrap_or(whole)),
-                )
-            })
-            .collect::<std::result::Result<_, InputError>>()?;
-        let DatasetRead { title, description, publisher, version, archive, licence, .. } = read;
-        Ok(Dataset { title, description, publisher, version, archive, licence, ..dataset })
-    }
-
-    /// The next line without its check, closed again; none at the end.
-    fn body(&mut self) -> std::result::Result<Option<String>, InputError> {
+    /// Reads a line into the buffer, with its line end. Returns whether there was one.
+    fn next_line(&mut self) -> std::result::Result<bool, InputError> {
         self.line += 1;
-        let mut bytes = Vec::new();
-        let read = (&mut self.file).take(MAX_ROW_BYTES).read_until(b'\n', &mut bytes);
-        if let Err(cause) = read {
-            return Err(InputError::new(&self.name, self.line, InputErrorKind::of_io(cause)));
+        self.buffer.clear();
+        let read = (&mut self.file).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.buffer);
+        match read {
+            Err(cause) => {
+                Err(InputError::new(&self.source, self.line, InputErrorKind::of_io(cause)))
+            }
+            Ok(read) => Ok(read > 0),
         }
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let Some(line) = bytes.strip_suffix(b"\n") else {
-            return self.fail("the line is cut, or longer than any should be");
-        };
-        let text = std::str::from_utf8(line).ok();
-        if self.line == 1 {
-            self.refuse_newer(text.unwrap_or_default())?;
-        }
-        let parts = text.and_then(|text| text.strip_suffix("\"}")?.rsplit_once(CHECK));
-        let Some((body, check)) = parts else {
-            return self.fail("the line does not end with its check");
-        };
-        self.chain.push(body);
-        if check != self.chain.identifier().to_string() {
-            return self.fail("the line, or one before it, is not as it was written");
-        }
-        Ok(Some(format!("{body}}}")))
     }
 
-    /// A newer version may have other checks, so it is asked for first.
-    fn refuse_newer(&self, head: &str) -> std::result::Result<(), InputError> {
-        match serde_json::from_str::<HeadRead>(head) {
-            Ok(HeadRead { accession_manifest: found, .. }) if found > VERSION => {
-                self.fail(&format!("it has version {found}, this program reads {VERSION}"))
-            }
-            Ok(_) => Ok(()),
-            Err(_) => self.fail("its first line is no head"),
-        }
+    /// The last line of the log that was read.
+    pub(super) fn location(&self) -> SourceLocation {
+        self.log.location()
     }
 
     fn fail<T>(&self, what: &str) -> std::result::Result<T, InputError> {
         let kind = InputErrorKind::Manifest { what: what.to_owned() };
-        Err(InputError::new(&self.name, self.line, kind))
+        Err(InputError::new(&self.source, self.line, kind))
     }
+}
+
+/// The name of the dataset in the last line of a manifest. `None`: the file does not end with a head.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn dataset_of(file: &mut (impl io::Read + io::Seek)) -> io::Result<Option<DatasetName>> {
+    let length = file.seek(io::SeekFrom::End(0))?;
+    let begin = length.saturating_sub(MAX_LINE_BYTES);
+    file.seek(io::SeekFrom::Start(begin))?;
+    let mut end = Vec::new();
+    file.take(MAX_LINE_BYTES).read_to_end(&mut end)?;
+    let body = end.strip_suffix(b"\n").unwrap_or(&end);
+    let from = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let line = std::str::from_utf8(&end[from..]).unwrap_or_default();
+    Ok(match HeadFile::parse(line) {
+        Ok(HeadFile::Head(head)) => Some(head.record.name),
+        _ => None,
+    })
 }

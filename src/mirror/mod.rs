@@ -1,20 +1,25 @@
 //! Compares a mirror with its primary, and pulls the primary's set into the mirror.
 //!
-//! A *primary* is the archive that a mirror follows: a registry, or a [`manifest`], the change log
-//! of one dataset in a form that other programs can write. In both cases its identifiers are
-//! recomputed or verified before any result is reported.
+//! A *primary* is the archive that a mirror follows: a registry, or a [`manifest`], the history of
+//! one dataset in a form that others can write. What is reported of it is recomputed or verified.
 //!
 //! The guarantees: [`Status::Identical`] means equal identifiers *and* equal rows. Every difference
 //! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
 mod compare;
+mod differences;
 mod error;
+pub mod log;
 pub mod manifest;
 mod primary;
 mod pull;
+mod reading;
+mod status;
 
-pub use compare::{MirrorDifference, MirrorDifferences, MirrorStatus, Standing, Status, compare};
+pub use compare::{Comparison, compare};
+pub use differences::{MirrorDifference, MirrorDifferences};
 pub use error::{Error, Result};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};
+pub use status::{FirstDifference, MirrorStatus, Standing, Status};

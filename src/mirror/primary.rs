@@ -1,32 +1,54 @@
-//! The primary of a mirror: a registry, or a manifest from which one is rebuilt.
+//! The primary of a mirror: a registry, or a manifest.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
 
 use super::error::{Error, Result};
 use super::manifest::Reader;
+use crate::disk::scratch;
 use crate::input;
 use crate::model::{DatasetName, Timestamp};
-use crate::registry::{self, Access, Import, Registry, Stamp, Withdrawn};
+use crate::registry::{self, Access, Registry, Withdrawn};
+
+/// By how much a clock may be behind that of the primary, in microseconds.
+const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
-    registry: Registry,
-    dataset: DatasetName,
+    pub(super) kind: Kind,
+}
+
+/// What the primary is.
+pub(super) enum Kind {
+    /// A registry, and its dataset.
+    Registry(Registry, DatasetName),
+    /// The log of one dataset.
+    Manifest(Manifest),
+}
+
+/// A manifest that can be read again and again.
+pub(super) struct Manifest {
+    file: File,
+    /// What messages call it.
+    pub name: String,
+    /// Its absolute path. `None`: it is read from a stream.
+    #[expect(dead_code, reason = "read by the memory of mirrors")]
+    pub source: Option<String>,
+    /// The dataset that it must be of. `None`: whatever it has.
+    pub named: Option<DatasetName>,
+    not_after: Timestamp,
 }
 
 impl Primary {
-    /// Opens a registry file to read from it, even while its owner writes; or reads a manifest,
-    /// compressed with gzip or not, and checks every identifier in it by rebuilding it in a temporary
-    /// registry.
+    /// Opens a registry file to read from it, even while its owner writes; or a manifest, compressed
+    /// with gzip or not, which is read when it is compared.
     ///
     /// The dataset is `named`; `None` means the one with the name of the mirror, or the only one.
     ///
     /// # Errors
     ///
-    /// [`Error::File`]: the file cannot be read; [`Error::Registry`]: the registry cannot be opened,
-    /// or the manifest contradicts itself; [`Error::Input`]: a line of the manifest cannot be read;
+    /// [`Error::File`]: the file cannot be read; [`Error::Registry`]: the registry cannot be opened;
     /// [`Error::NoPrimaryDataset`].
     pub fn open(
         path: &Path,
@@ -34,47 +56,71 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let mut file =
-            File::open(path).map_err(|source| Error::File { path: path.into(), source })?;
+        let failed = |source| Error::File { path: path.into(), source };
+        let name = path.to_string_lossy();
+        let mut file = File::open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Primary::from_manifest(file, &name, named, now);
+        }
         let mut beginning = Vec::new();
         let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
-        read.map_err(|source| Error::File { path: path.into(), source })?;
-        if !registry::is_registry(&beginning) {
-            let whole = io::Cursor::new(beginning).chain(file);
-            return Primary::from_manifest(whole, &path.to_string_lossy(), mirror, named, now);
+        read.map_err(failed)?;
+        if registry::is_registry(&beginning) {
+            // Closing any handle on a file drops the locks of this process on it, so this one is
+            // closed before the registry is opened.
+            drop(file);
+            return Primary::of_registry(Registry::open(path, Access::Read)?, mirror, named);
         }
-        // Closing any handle on a file drops the locks of this process on it, so this one is closed
-        // before the registry is opened.
-        drop(file);
-        Primary::of(Registry::open(path, Access::Read)?, mirror, named)
+        let source = path.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
+        Ok(Primary::of_manifest(file, &name, Some(source), named, now))
     }
 
-    /// Reads a manifest, as [`Primary::open`] does. Messages call it `name`.
+    /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call
+    /// it.
     ///
     /// # Errors
     ///
-    /// Those of [`Primary::open`].
+    /// [`Error::Registry`]: the temporary file cannot be written; [`Error::Input`]: the manifest
+    /// cannot be read.
     pub fn from_manifest(
-        file: impl Read + 'static,
+        mut manifest: impl Read,
         name: &str,
-        mirror: &DatasetName,
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let reader = Reader::open(input::unzipped(file, name)?, name)?;
-        let dataset = reader.dataset().name.clone();
-        let registry = Registry::temporary()?;
-        let mut import = Import::new();
-        reader.read_into(&mut import, |_| {})?;
-        import.create_dataset();
-        let imported = registry.import(&dataset, &import, &Stamp::now(now))?;
-        if imported.instances.is_empty() {
-            return Err(registry::Error::NoHistory { name: dataset }.into());
+        let mut file = scratch::file().map_err(registry::Error::from)?;
+        let mut buffer = vec![0; COPIED_BYTES];
+        loop {
+            let read = match manifest.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(Error::File { path: name.into(), source }),
+            };
+            io::Write::write_all(&mut file, &buffer[..read])
+                .map_err(|source| registry::Error::from(scratch::unusable("write", source)))?;
         }
-        Primary::of(registry, mirror, named)
+        Ok(Primary::of_manifest(file, name, None, named, now))
     }
 
-    fn of(registry: Registry, mirror: &DatasetName, named: Option<&DatasetName>) -> Result<Self> {
+    fn of_manifest(
+        file: File,
+        name: &str,
+        source: Option<String>,
+        named: Option<&DatasetName>,
+        now: Timestamp,
+    ) -> Self {
+        let not_after = now.as_micros().saturating_add(CLOCK_SKEW_MICROS);
+        let not_after = Timestamp::from_micros(not_after).unwrap_or(Timestamp::MAX);
+        let (name, named) = (name.to_owned(), named.cloned());
+        Primary { kind: Kind::Manifest(Manifest { file, name, source, named, not_after }) }
+    }
+
+    fn of_registry(
+        registry: Registry,
+        mirror: &DatasetName,
+        named: Option<&DatasetName>,
+    ) -> Result<Self> {
         let snapshot = registry.snapshot()?;
         let wanted = named.unwrap_or(mirror);
         let dataset = if snapshot.has_dataset(wanted)? {
@@ -88,19 +134,23 @@ impl Primary {
             }
         };
         drop(snapshot);
-        Ok(Primary { registry, dataset })
-    }
-
-    /// The registry.
-    pub(super) fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// The dataset.
-    pub fn dataset(&self) -> &DatasetName {
-        &self.dataset
+        Ok(Primary { kind: Kind::Registry(registry, dataset) })
     }
 }
 
-/// The number of datasets that an error can list.
+impl Manifest {
+    /// Begins to read it.
+    pub fn reader(&self) -> Result<Reader<Box<dyn BufRead>>> {
+        let failed = |source| Error::File { path: self.name.as_str().into(), source };
+        let mut file = self.file.try_clone().map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        let unzipped = input::unzipped(file, &self.name)?;
+        Ok(Reader::open(unzipped, &self.name, self.not_after)?)
+    }
+}
+
+/// How much of a manifest is copied at once, in bytes.
+const COPIED_BYTES: usize = 64 * 1_024;
+
+/// Datasets of a primary that an error can list.
 const LISTED_DATASETS: u32 = 21;

@@ -1,8 +1,10 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
-use super::compare::{MirrorDifference, MirrorStatus, Status, compare};
+use super::compare::compare;
+use super::differences::MirrorDifference;
 use super::error::Result;
 use super::primary::Primary;
+use super::status::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};
 
@@ -35,7 +37,10 @@ impl PullPolicy {
     fn allows(self, before: &MirrorStatus) -> bool {
         match (self, before.status) {
             (PullPolicy::Reset(_), _) | (_, Status::Identical | Status::Behind) => true,
-            (PullPolicy::Follow, Status::Ahead | Status::Diverged) => false,
+            (
+                PullPolicy::Follow,
+                Status::Ahead | Status::Diverged | Status::Stale | Status::Rewritten,
+            ) => false,
         }
     }
 }
@@ -101,13 +106,14 @@ pub fn pull(
     if options.unknown == UnknownMirror::Refuse && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
     }
-    let (before, differences) = compare(mirror, dataset, primary, options.primary_at)?;
+    let comparison = compare(mirror, dataset, primary, options.primary_at)?;
+    let before = comparison.status().clone();
     if !options.policy.allows(&before) {
         return Ok(Pulled { before, applied: None });
     }
     let mut change = Change::new();
     let (mut ingested, mut deleted) = (0, 0);
-    for difference in differences {
+    for difference in comparison.differences()? {
         match difference? {
             MirrorDifference::Missing(granule) => {
                 ingested += 1;
@@ -128,8 +134,7 @@ pub fn pull(
     }
     change.expect(before.primary.identifier);
     if options.unknown == UnknownMirror::Create {
-        let record = primary.registry().snapshot()?.dataset(primary.dataset())?.dataset;
-        change.create_dataset_with(record);
+        change.create_dataset_with(comparison.record().clone());
     }
     if options.run == Run::Rehearse {
         change.dry_run();

@@ -195,7 +195,7 @@ impl Registry {
     }
 
     /// Reports that work begins; the guard reports that it ends.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         what: &'static str,
         things: &'static str,
@@ -216,7 +216,7 @@ impl Registry {
 }
 
 /// Work that is reported to a monitor.
-pub(super) struct Work<'monitor> {
+pub(crate) struct Work<'monitor> {
     monitor: Option<&'monitor dyn Monitor>,
     unreported: u64,
 }

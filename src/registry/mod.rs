@@ -17,6 +17,7 @@ mod handle;
 mod listing;
 mod monitor;
 mod refusal;
+mod replay;
 mod restore;
 mod snapshot;
 mod staging;
@@ -29,17 +30,18 @@ pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub use monitor::Monitor;
 pub use refusal::ChangeError;
+pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Restored, restore};
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Exported, FoundPeriod,
     Granules, History, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
     Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub use write::{
-    Applied, Change, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported, Kept, Lease,
-    MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
+    Applied, Change, CitedSubset, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported,
+    Kept, Lease, MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
 pub use crate::store::{Access, BUSY_WAIT, Error as StoreError, Withdrawn};

@@ -86,6 +86,20 @@ pub enum ChangeError {
         /// The identifier that results.
         identifier: Identifier,
     },
+    /// A cited subset of a log cannot be selected with the identifier that the log gives it.
+    #[error(
+        "{location}: the subset {expected} of the change at {at} is not what this history selects: {identifier}"
+    )]
+    SubsetNotAsExpected {
+        /// Where it was read.
+        location: SourceLocation,
+        /// The change from whose granules it was selected.
+        at: Timestamp,
+        /// The identifier that it is to have.
+        expected: Identifier,
+        /// The identifier that results; that of the empty set if there is no such change.
+        identifier: Identifier,
+    },
     /// The change neither ingests nor deletes a granule.
     #[error("the change is empty: no granule to ingest and none to delete")]
     Empty,
@@ -151,7 +165,9 @@ impl ChangeError {
             ChangeError::NotHeld { .. } | ChangeError::NotHeldThen { .. } => "not-held",
             ChangeError::Twice { .. } => "twice",
             ChangeError::Both { .. } => "both",
-            ChangeError::NotAsExpected { .. } => "not-as-expected",
+            ChangeError::NotAsExpected { .. } | ChangeError::SubsetNotAsExpected { .. } => {
+                "not-as-expected"
+            }
             ChangeError::Empty => "empty",
             ChangeError::EmptyListing { .. } => "empty-listing",
             ChangeError::TooManyDeletions { .. } => "too-many-deletions",

@@ -138,11 +138,8 @@ fn a_message_quotes_and_escapes_what_it_names() {
     let (ids, table) = (sandbox.path().join("ids.txt"), sandbox.path().join("table.csv"));
     std::fs::write(ids, format!("D{EVIL}\n")).unwrap();
     std::fs::write(table, format!("\"a{EVIL}\",\"b\"\nx,y\n")).unwrap();
-    std::fs::write(
-        sandbox.path().join("evil.jsonl"),
-        format!("{{\"accession_manifest\":\"{EVIL}\n"),
-    )
-    .unwrap();
+    std::fs::write(sandbox.path().join("evil.jsonl"), format!("{{\"accession_log\":\"{EVIL}\n"))
+        .unwrap();
     let name = &format!("file{EVIL}.txt");
     std::fs::write(sandbox.path().join(name), "A\u{202e}\tB\n").unwrap();
     let cases: [&[&str]; 14] = [

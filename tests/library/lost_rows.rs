@@ -72,9 +72,9 @@ fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
     let before = (rows(&damaged), rows(&whole));
     for (here, there) in [(&damaged, &whole), (&whole, &damaged)] {
         let primary = Primary::open(&there.path, &name("dataset"), None, now()).unwrap();
-        let (status, differences) =
-            mirror::compare(&here.registry, &name("dataset"), &primary, None).unwrap();
-        assert_eq!(status.status, mirror::Status::Identical, "by their identifiers");
+        let compared = mirror::compare(&here.registry, &name("dataset"), &primary, None).unwrap();
+        let differences = compared.differences().unwrap();
+        assert_eq!(compared.status().status, mirror::Status::Identical, "by their identifiers");
         assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
         let (options, stamp) = (PullOptions::default(), Stamp::at(second(2), now()));
         let pulled = mirror::pull(&here.registry, &name("dataset"), &primary, options, &stamp);
@@ -97,7 +97,7 @@ fn an_export_fails() {
     let stored = damaged();
     let exported = stored.registry.snapshot().unwrap().export::<accession::Error>(
         &name("dataset"),
-        |_| Ok(()),
+        None,
         |_| Ok(()),
     );
     assert_eq!(exported.unwrap_err().kind(), "inconsistent");

@@ -23,6 +23,7 @@ mod fuzz_corpus;
 mod hostile_registries;
 mod import;
 mod large_change;
+mod log_format;
 mod lost_rows;
 mod mirror_properties;
 mod mirror_pull;

@@ -27,7 +27,7 @@ fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
     us.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
     let mut bytes = Vec::new();
     manifest::write(&us, &name(dataset), &mut bytes).unwrap();
-    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", &name("mirror"), None, now()).unwrap()
+    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).unwrap()
 }
 
 fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> Pulled {

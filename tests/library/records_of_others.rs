@@ -1,44 +1,46 @@
 //! The record in a manifest is checked like the options are, and names of older registries can
 //! still be read.
 
-use accession::chain::Chain;
-use accession::mirror::manifest::Reader;
-use accession::{Access, DatasetName, Registry, Selection, Stamp};
+use accession::mirror::{self, manifest::Reader};
+use accession::{Access, Dataset, DatasetName, Import, Registry, Selection, Stamp};
 
 use crate::harness::history::{change, name, now, second};
+use crate::properties::resealed;
 
-/// A manifest without changes, whose header has this record, with the checks of its lines.
+/// A manifest without changes, whose head has this record, with the checks of its lines.
 fn manifest(record: &str) -> Vec<u8> {
-    let body = format!(
-        r#"{{"accession_manifest":1,"rule":"md5-chain","dataset":{record},"instances":0,"latest":null"#
+    let text = format!(
+        r#"{{"accession_log":1,"rule":"md5-chain"
+{{"accession_head":1,"rule":"md5-chain","dataset":{record},"former_names":[],"withdrawn":null,"changes":0,"timestamp":null,"identifier":null,"granules":0,"check":"","segments":[{{"bytes":0,"timestamp":null,"check":""}}],"subsets":{{}}"#
     );
-    let mut chain = Chain::start();
-    chain.push(&body);
-    format!("{body},\"check\":\"{}\"}}\n", chain.identifier()).into_bytes()
+    resealed(&text, str::to_owned)
+}
+
+fn record(manifest: &[u8]) -> mirror::Result<Dataset> {
+    let reader = Reader::open(manifest, "us.jsonl", now())?;
+    reader.read_into(&mut Import::new(), |_| {})
 }
 
 #[test]
 fn a_manifest_whose_url_is_not_a_web_address_is_refused() {
     for url in ["javascript:alert(1)", "file:///etc/passwd", "see the wiki", ""] {
         let file = manifest(&format!(r#"{{"name":"US","url":"{url}"}}"#));
-        let Err(error) = Reader::open(file.as_slice(), "us.jsonl") else { panic!("{url}") };
+        let error = record(&file).expect_err(url);
         assert_eq!(
             error.to_string(),
-            format!("us.jsonl:1: not a manifest: \"{url}\" is not a web address")
+            format!("us.jsonl:2: not a manifest: \"{url}\" is not a valid web address")
         );
     }
     let file = manifest(r#"{"name":"US","url":"https://example.org/data"}"#);
-    let reader = Reader::open(file.as_slice(), "us.jsonl").unwrap();
-    assert_eq!(reader.dataset().url.as_ref().unwrap().as_str(), "https://example.org/data");
+    assert_eq!(record(&file).unwrap().url.as_ref().unwrap().as_str(), "https://example.org/data");
 }
 
 #[test]
 fn a_manifest_of_an_older_registry_keeps_its_dataset_name() {
     let file = manifest(r#"{"name":"10.5067/ABC"}"#);
-    let reader = Reader::open(file.as_slice(), "us.jsonl").unwrap();
-    assert_eq!(reader.dataset().name.as_str(), "10.5067/ABC");
+    assert_eq!(record(&file).unwrap().name.as_str(), "10.5067/ABC");
     let file = manifest(r#"{"name":"A@B"}"#);
-    assert!(Reader::open(file.as_slice(), "us.jsonl").is_err());
+    assert!(record(&file).is_err());
 }
 
 #[test]

@@ -26,10 +26,11 @@ const ROWS: [&[&str]; 11] = [
 ];
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 10] = [
+const OUTSIDE: [(&[&str], &[&str]); 11] = [
     (&["clap", "clap_complete", "indicatif", "anyhow"], &["cli"]),
     (&["csv", "flate2"], &["input"]),
     (&["serde_saphyr"], &["citation"]),
+    (&["sha2"], &["mirror"]),
     (&["rusqlite"], &["store"]),
     (&["crc32fast"], &["chain"]),
     (&["base64", "loom"], &["minting"]),

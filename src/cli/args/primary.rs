@@ -42,7 +42,7 @@ impl PrimaryArgs {
             InputFile::Path(path) => Primary::open(path, &self.dataset, named, now)?,
             InputFile::StandardInput => {
                 let (manifest, name) = open(&self.primary)?;
-                Primary::from_manifest(manifest, &name, &self.dataset, named, now)?
+                Primary::from_manifest(manifest, &name, named, now)?
             }
         })
     }

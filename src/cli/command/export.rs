@@ -14,7 +14,8 @@ use crate::cli::usage::UsageError;
 
 /// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
 ///
-/// A manifest is JSON Lines; the same history gives the same bytes. The file that --output names
+/// A manifest is JSON Lines: the log of the dataset, its cited subsets and its record. The same
+/// history gives the same bytes. The file that --output names
 /// appears only when it is complete. It may replace a manifest of the same dataset, but no other file.
 ///
 /// Examples:
@@ -98,9 +99,7 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
 /// The dataset of the manifest in a file. `None` means that the file does not exist, or is not a
 /// readable manifest.
 fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
-    let name = path.to_string_lossy();
-    let file = io::BufReader::new(File::open(path).ok()?);
-    Some(manifest::Reader::open(file, &name).ok()?.dataset().name.clone())
+    manifest::dataset_of(&mut File::open(path).ok()?).ok()?
 }
 
 /// What exists at the path of the output.

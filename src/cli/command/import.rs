@@ -182,6 +182,9 @@ impl Args {
 fn write_imported(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
     let instances = &imported.instances;
     let skipped = imported.skipped.held;
+    if imported.subsets > 0 {
+        writeln!(out, "kept {}", count(imported.subsets, "cited subset"))?;
+    }
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
         return match skipped {
             0 => writeln!(out, "no changes: the file contains no events"),

@@ -1,8 +1,8 @@
 use std::io::{self, Write};
 
 use accession::mirror::{
-    MirrorDifference, MirrorStatus, PullOptions, PullPolicy, Pulled, Run, Standing, Status,
-    UnknownMirror, compare, pull,
+    FirstDifference, MirrorDifference, MirrorStatus, PullOptions, PullPolicy, Pulled, Run,
+    Standing, Status, UnknownMirror, compare, pull,
 };
 use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Moment, Skipped};
 use anyhow::Result;
@@ -97,9 +97,9 @@ impl Compare {
         let primary = self.primary.open(session)?;
         let registry = session.open(Access::Read)?;
         let dataset = registry.snapshot()?.dataset(&self.primary.dataset)?.dataset.name;
-        let (status, mut differences) =
-            compare(&registry, &dataset, &primary, self.primary.primary_at)?;
-        // The counts are printed before the granules, which are kept in temporary files until then.
+        let comparison = compare(&registry, &dataset, &primary, self.primary.primary_at)?;
+        let (status, mut differences) = (comparison.status(), comparison.differences()?);
+        // The counts are printed before the granules, which are kept until they are known.
         let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
         let mut listed = Vec::new();
         for difference in differences.by_ref() {
@@ -118,11 +118,11 @@ impl Compare {
         }
         let counts = differences.counts();
         if session.is_json() {
-            write_json(session, &status, counts, missing, unexpected)?;
+            write_json(session, status, counts, missing, unexpected)?;
         } else {
             let table = session.table(COLUMNS);
             let out = session.out();
-            write_found(out, table, &dataset, primary.dataset(), &status, counts)?;
+            write_found(out, table, &dataset, status, counts)?;
             if let Some((_, first)) = listed.first() {
                 writeln!(out, "first difference at {}", first.as_str())?;
             }
@@ -167,7 +167,7 @@ fn write_json(
     missing: Spool,
     unexpected: Spool,
 ) -> Result<()> {
-    let MirrorStatus { status, mirror, primary, standing } = status;
+    let MirrorStatus { status, mirror, primary, standing, .. } = status;
     let out = session.out();
     write!(out, "{{\"status\":{}", json::to_string(status))?;
     write!(out, ",\"mirror\":{}", json::to_string(mirror))?;
@@ -195,7 +195,6 @@ fn write_found(
     out: &mut impl Write,
     mut table: Table,
     mirror_dataset: &DatasetName,
-    primary_dataset: &DatasetName,
     found: &MirrorStatus,
     counts: Counts,
 ) -> io::Result<()> {
@@ -208,12 +207,16 @@ fn write_found(
         }
         Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         Status::Diverged => writeln!(out, "diverged")?,
+        Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
+        Status::Rewritten => {
+            writeln!(out, "rewritten{}", from_change(found.first_difference))?;
+        }
     }
     if found.status != Status::Identical {
         writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")?;
     }
     table.add_row(out, side("mirror", mirror_dataset, found.mirror.as_ref()))?;
-    table.add_row(out, side("primary", primary_dataset, Some(&found.primary)))?;
+    table.add_row(out, side("primary", &found.primary.dataset, Some(&found.primary)))?;
     table.finish(out)
 }
 
@@ -223,6 +226,14 @@ fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [Stri
         None => ("no history yet".to_owned(), String::new()),
     };
     [name.to_owned(), identifier, dataset.to_string(), timestamp]
+}
+
+/// From where on a log contradicts the one that was read before.
+fn from_change(first_difference: Option<FirstDifference>) -> String {
+    let Some(FirstDifference { change, timestamp }) = first_difference else {
+        return String::new();
+    };
+    format!(": change {change}, at {timestamp}, is not the one that was read before")
 }
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.
@@ -296,6 +307,15 @@ fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
             "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
             primary.dataset, primary.timestamp
         ),
+        Status::Stale => format!(
+            "would follow an older state of {}: changes after {} were read before",
+            primary.dataset, primary.timestamp
+        ),
+        Status::Rewritten => format!(
+            "would follow a history of {} that was rewritten{}",
+            primary.dataset,
+            from_change(before.first_difference)
+        ),
         _ => format!(
             "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
             primary.dataset
@@ -322,6 +342,8 @@ fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Res
             Status::Identical | Status::Behind => "the mirror is already identical to the primary",
             Status::Ahead => "the mirror is ahead of the primary",
             Status::Diverged => "the mirror has diverged from the primary",
+            Status::Stale => "the log is an older state of the primary",
+            Status::Rewritten => "the primary rewrote its history",
         };
         return writeln!(out, "no changes: {why}");
     };

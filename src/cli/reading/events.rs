@@ -37,7 +37,7 @@ pub fn import_events(
         }
     };
     if format == Some(InputFormat::Manifest) {
-        let manifest = manifest::Reader::open(reader, &name)?;
+        let manifest = manifest::Reader::open(reader, &name, session.now()?)?;
         if import.is_daily() {
             return Err(UsageError::new(
                 "a manifest has its own times: they cannot be combined by day",

@@ -3,20 +3,9 @@
 use std::collections::VecDeque;
 
 use super::view::{Snapshot, dataset_of};
-use crate::model::{Dataset, DatasetName, EventKind, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{DatasetName, EventKind, GranuleId, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::store::StoredEvent;
-
-/// A dataset whose history is to be exported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
-    /// The record of the dataset.
-    pub dataset: Dataset,
-    /// How many changes it has had.
-    pub instances: u64,
-    /// The identifier in force. `None` means that there was no change yet.
-    pub latest: Option<Identifier>,
-}
 
 /// An element of an exported history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,33 +29,28 @@ pub enum Exported {
 const PAGE_ROWS: u32 = 1_024;
 
 impl Snapshot {
-    /// Exports the history of a dataset. First `begin` is called with a summary; then `show` is
-    /// called for each change in order of time, with its events (ingests first, then by id) and
-    /// after them with the change itself. One page of the history is in memory at a time.
+    /// Exports the history of a dataset after a change (`None`: all of it): `show` is called for each
+    /// change in order of time, with its events (ingests first, then by id) and after them with the
+    /// change itself. One page of the history is in memory at a time. Costs a pass over the rows of
+    /// the dataset, however much of the history is exported.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; the errors of `begin` and `show`; [`Error::Inconsistent`]: the rows do
-    /// not agree with the counts of the history.
+    /// [`Error::NoDataset`]; the errors of `show`; [`Error::Inconsistent`]: the rows do not agree with
+    /// the counts of the history.
     pub fn export<E: From<Error>>(
         &self,
         dataset: &DatasetName,
-        begin: impl FnOnce(Export) -> std::result::Result<(), E>,
+        after: Option<Timestamp>,
         mut show: impl FnMut(Exported) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let named = |error: Error| E::from(self.registry.named(error));
         let read = &self.read;
-        let (key, record) = dataset_of(read, dataset).map_err(named)?;
+        let (key, _) = dataset_of(read, dataset).map_err(named)?;
         let stored = |error: crate::store::Error| named(error.into());
         let latest = read.latest_instance(key).map_err(stored)?;
         let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
-        let instances = read.count_instances(key, up_to).map_err(stored)?;
-        begin(Export {
-            dataset: record,
-            instances,
-            latest: latest.map(|latest| latest.identifier),
-        })?;
-        let mut changes = Changes { page: VecDeque::new(), last: None, is_over: false };
+        let mut changes = Changes { page: VecDeque::new(), last: after, is_over: false };
         let mut tally = Tally::default();
         let mut next = || -> Result<Option<Instance>> {
             if changes.page.is_empty() && !changes.is_over {
@@ -78,7 +62,7 @@ impl Snapshot {
             Ok(changes.page.pop_front())
         };
         let mut change = next().map_err(named)?;
-        let exported = read.each_event(key, None, Timestamp::MAX, |event: StoredEvent| {
+        let exported = read.each_event(key, after, Timestamp::MAX, |event: StoredEvent| {
             while let Some(done) = change.take_if(|change| change.timestamp < event.at) {
                 tally.check(&done).map_err(|error| Stop::Named(E::from(error)))?;
                 show(Exported::Change(done)).map_err(Stop::Named)?;

@@ -26,7 +26,7 @@ pub(super) use cite::cited;
 pub use compare::{Counts, Difference, Differences};
 pub use compare_listing::ListingDifferences;
 pub use datasets::{DatasetPage, Listed, RecordVersion};
-pub use export::{Export, Exported};
+pub use export::Exported;
 pub use find::{FoundPeriod, NotedPeriod};
 pub use granules::Granules;
 pub(super) use granules::{GranulePages, GranulesWithin, identify};

@@ -216,7 +216,7 @@ impl New {
 }
 
 /// The criteria in their normal form. `None` means that they can select nothing.
-fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
+pub(super) fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
     match wanted {
         Wanted::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
         Wanted::Named(named) => (!named.staging.is_empty()).then_some(Criteria::Named),
@@ -224,7 +224,7 @@ fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
 }
 
 /// Computes the identifier of the granules that are named, all of which must have been held.
-fn identify_named(
+pub(super) fn identify_named(
     read: &store::Snapshot,
     key: DatasetKey,
     dataset: &DatasetName,
@@ -258,7 +258,7 @@ fn identify_named(
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.
-fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Staged>>>> {
+pub(super) fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Staged>>>> {
     let mut sorted = named.staging.sorted()?;
     let mut last: Option<Staged> = None;
     Ok(std::iter::from_fn(move || {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::addition::{Addition, Conduct, Expected, check_expected};
+use super::cited_subset::CitedSubset;
 use super::daily::Daily;
 use super::engine::{self, Skipped};
 use super::first_ids::FirstIds;
@@ -49,6 +50,7 @@ pub struct Import {
     expected: BTreeMap<Timestamp, Expected>,
     unknown: Unknown,
     record: Option<Dataset>,
+    subsets: Vec<CitedSubset>,
     every: Every,
     is_dry_run: bool,
 }
@@ -81,6 +83,8 @@ pub struct Imported {
     pub cancelled: u64,
     /// The events that were skipped, since they were already stored.
     pub skipped: Skipped,
+    /// How many subsets that were cited elsewhere are kept from now on.
+    pub subsets: u64,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// The work that it took.
@@ -109,6 +113,12 @@ impl Import {
     /// Refuses the import unless the change at this time has the expected result.
     pub fn expect(&mut self, at: Timestamp, expected: Expected) {
         self.expected.insert(at, expected);
+    }
+
+    /// Keeps a subset that was cited elsewhere, once the history has the change that it was selected
+    /// from.
+    pub fn keep_subset(&mut self, subset: CitedSubset) {
+        self.subsets.push(subset);
     }
 
     /// Sets the record of the dataset, for the case that the import adds it.
@@ -165,7 +175,8 @@ impl Registry {
     ) -> Result<Imported> {
         self.write(|transaction| {
             let imported = apply(self, transaction, dataset, import, stamp)?;
-            let is_kept = !import.is_dry_run && !imported.instances.is_empty();
+            let has_changed = !imported.instances.is_empty() || imported.subsets > 0;
+            let is_kept = !import.is_dry_run && has_changed;
             Ok((imported, if is_kept { End::Commit } else { End::RollBack }))
         })
     }
@@ -224,7 +235,12 @@ fn apply(
         Every::Time => engine::add(&addition, events)?,
         Every::Day => engine::add(&addition, daily.events(events))?,
     };
+    let mut subsets = 0;
+    for subset in &import.subsets {
+        subsets += u64::from(subset.keep(transaction, dataset, &name)?);
+    }
     Ok(Imported {
+        subsets,
         in_force: added.instances.last().cloned().or(addition.latest),
         created_dataset: created && !added.instances.is_empty(),
         instances: added.instances,

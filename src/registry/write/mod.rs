@@ -6,6 +6,7 @@
 mod addition;
 mod change;
 mod cite;
+mod cited_subset;
 mod daily;
 mod edit;
 mod engine;
@@ -24,6 +25,7 @@ mod sync;
 pub use addition::Expected;
 pub use change::Change;
 pub use cite::{Kept, Named, Wanted};
+pub use cited_subset::CitedSubset;
 pub use edit::{DatasetEdit, Edit};
 pub use engine::Skipped;
 pub use first_ids::FirstIds;

@@ -29,7 +29,7 @@ fn code_blocks_are_console_sessions_or_text_that_is_not_run() {
         for line in opened {
             let language = &line[3..];
             assert!(
-                matches!(language, "console" | "sh" | "json" | "rust" | "text"),
+                matches!(language, "console" | "sh" | "json" | "rust" | "python" | "text"),
                 "{}: a block of {language:?}",
                 document.path.display()
             );

@@ -1,0 +1,287 @@
+//! The head of a log: everything about a dataset that can change.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::record::{RecordRead, name, parsed};
+use super::segments::{Segment, Segments};
+use super::subsets::SubsetsDigest;
+use super::writer::LogWriter;
+use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
+use crate::registry::Listed;
+
+/// The version that is written, and the greatest that is read.
+const VERSION: u64 = 1;
+
+/// How every head begins, whatever its version.
+pub(crate) const BEGINNING: &str = "{\"accession_head\":";
+
+const SHA256: &str = ",\"sha256\":\"";
+
+/// The head of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub record: Dataset,
+    pub former_names: Vec<DatasetName>,
+    pub withdrawn: Option<Withdrawal>,
+    /// The number of changes.
+    pub changes: u64,
+    /// The time of the last change and the identifier since. `None`: there was no change.
+    pub latest: Option<(Timestamp, Identifier)>,
+    /// How many granules are held.
+    pub granules: u64,
+    /// The check of the last line of the log.
+    pub check: Identifier,
+    pub segments: Segments,
+    pub subsets: SubsetsDigest,
+}
+
+/// What a `head.json` contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HeadFile {
+    Head(Box<Head>),
+    /// The dataset was renamed.
+    MovedTo(DatasetName),
+}
+
+#[derive(Serialize)]
+struct HeadWritten<'a> {
+    accession_head: u64,
+    rule: &'static str,
+    dataset: &'a Dataset,
+    former_names: &'a [DatasetName],
+    withdrawn: &'a Option<Withdrawal>,
+    changes: u64,
+    timestamp: Option<Timestamp>,
+    identifier: Option<Identifier>,
+    granules: u64,
+    check: Identifier,
+    segments: Vec<SegmentWritten>,
+    subsets: SubsetsWritten,
+}
+
+#[derive(Serialize)]
+struct SegmentWritten {
+    bytes: u64,
+    timestamp: Option<Timestamp>,
+    check: Identifier,
+}
+
+#[derive(Serialize)]
+struct SubsetsWritten {
+    count: u64,
+    bytes: u64,
+    sha256: String,
+}
+
+#[derive(Serialize)]
+struct MovedWritten<'a> {
+    accession_head: u64,
+    moved_to: &'a DatasetName,
+}
+
+#[derive(Deserialize)]
+struct VersionRead {
+    accession_head: u64,
+    moved_to: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct HeadRead {
+    rule: String,
+    dataset: RecordRead,
+    former_names: Vec<String>,
+    withdrawn: Option<WithdrawalRead>,
+    changes: u64,
+    timestamp: Option<String>,
+    identifier: Option<String>,
+    granules: u64,
+    check: String,
+    segments: Vec<SegmentRead>,
+    subsets: SubsetsRead,
+}
+
+#[derive(Deserialize)]
+struct WithdrawalRead {
+    timestamp: String,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SegmentRead {
+    bytes: u64,
+    timestamp: Option<String>,
+    check: String,
+}
+
+#[derive(Deserialize)]
+struct SubsetsRead {
+    count: u64,
+    bytes: u64,
+    sha256: String,
+}
+
+impl Head {
+    /// The head of a log that was written to its end.
+    pub fn of(listed: &Listed, log: &LogWriter, subsets: SubsetsDigest) -> Self {
+        let position = log.position();
+        Head {
+            record: listed.dataset.clone(),
+            former_names: listed.former_names.clone(),
+            withdrawn: listed.withdrawn.clone(),
+            changes: position.changes,
+            latest: listed.latest.as_ref().map(|latest| (latest.timestamp, latest.identifier)),
+            granules: position.granules,
+            check: log.check(),
+            segments: log.segments().clone(),
+            subsets,
+        }
+    }
+
+    /// The head as one line, with its line end.
+    ///
+    /// # Errors
+    ///
+    /// A value cannot be written as JSON.
+    pub fn to_line(&self) -> serde_json::Result<String> {
+        let segments = self.segments.0.iter().map(|segment| SegmentWritten {
+            bytes: segment.bytes,
+            timestamp: segment.timestamp,
+            check: segment.check,
+        });
+        let SubsetsDigest { count, bytes, sha256 } = self.subsets;
+        sealed(&HeadWritten {
+            accession_head: VERSION,
+            rule: "md5-chain",
+            dataset: &self.record,
+            former_names: &self.former_names,
+            withdrawn: &self.withdrawn,
+            changes: self.changes,
+            timestamp: self.latest.map(|(timestamp, _)| timestamp),
+            identifier: self.latest.map(|(_, identifier)| identifier),
+            granules: self.granules,
+            check: self.check,
+            segments: segments.collect(),
+            subsets: SubsetsWritten { count, bytes, sha256: hex::encode(sha256) },
+        })
+    }
+
+    /// Compares the head with the last change of its log, and says what is wrong.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the log or the head.
+    pub fn check_end(&self, changes: u64, last: Option<&LogChange>) -> Result<(), String> {
+        if changes != self.changes {
+            return Err(format!(
+                "the log has {changes} changes, its head announces {}",
+                self.changes
+            ));
+        }
+        let Some(last) = last else { return Ok(()) };
+        if Some((last.timestamp, last.identifier)) != self.latest
+            || (last.granules, last.check) != (self.granules, self.check)
+        {
+            return Err("the last change of the log is not the one that its head names".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl HeadFile {
+    /// The head of a dataset that was renamed, as one line, with its line end.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be written as JSON.
+    #[expect(dead_code, reason = "written by publish")]
+    pub fn moved_line(moved_to: &DatasetName) -> serde_json::Result<String> {
+        sealed(&MovedWritten { accession_head: VERSION, moved_to })
+    }
+
+    /// Reads a head: one line, with its line end.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let wrong = |error: serde_json::Error| format!("the head cannot be read: {error}");
+        let read: VersionRead = match line.starts_with(BEGINNING) {
+            true => serde_json::from_str(line).map_err(wrong)?,
+            false => return Err("this is not the head of a log".to_owned()),
+        };
+        // A newer version may be protected in another way, so it is asked for first.
+        if read.accession_head > VERSION {
+            let found = read.accession_head;
+            return Err(format!("the head has version {found}, this program reads {VERSION}"));
+        }
+        let sealed = line.strip_suffix("\"}\n").and_then(|text| text.rsplit_once(SHA256));
+        let Some((body, sha256)) = sealed else {
+            return Err("the head is cut: it does not end with its sha256".to_owned());
+        };
+        if sha256 != sha256_of(body) {
+            return Err("the head is not as it was written: its sha256 is another".to_owned());
+        }
+        if let Some(moved_to) = read.moved_to {
+            return Ok(HeadFile::MovedTo(name(&moved_to)?));
+        }
+        let read: HeadRead = serde_json::from_str(line).map_err(wrong)?;
+        Ok(HeadFile::Head(Box::new(read.into_head()?)))
+    }
+}
+
+impl HeadRead {
+    fn into_head(self) -> Result<Head, String> {
+        if self.rule != "md5-chain" {
+            return Err("its identifiers follow another rule than md5-chain".to_owned());
+        }
+        let time = |text: &str| parsed::<Timestamp>(text, "timestamp");
+        let identifier = |text: &str| parsed::<Identifier>(text, "identifier");
+        let latest = match (&self.timestamp, &self.identifier, self.changes) {
+            (None, None, 0) => None,
+            (Some(at), Some(text), 1..) => Some((time(at)?, identifier(text)?)),
+            _ => return Err("the head contradicts itself about the last change".to_owned()),
+        };
+        let segments = self.segments.iter().map(|segment| {
+            let timestamp = segment.timestamp.as_deref().map(time).transpose()?;
+            Ok(Segment { bytes: segment.bytes, timestamp, check: identifier(&segment.check)? })
+        });
+        let segments: Vec<Segment> = segments.collect::<Result<_, String>>()?;
+        let check = identifier(&self.check)?;
+        let are_sealed = segments.iter().rev().skip(1).all(Segment::is_sealed);
+        let total = segments.iter().try_fold(0_u64, |sum, it| sum.checked_add(it.bytes));
+        if segments.last().is_none_or(|last| last.check != check) || !are_sealed || total.is_none()
+        {
+            return Err("the head contradicts itself about the segments".to_owned());
+        }
+        let mut sha256 = [0; 32];
+        hex::decode_to_slice(&self.subsets.sha256, &mut sha256)
+            .map_err(|_| format!("{:?} is not a valid sha256", self.subsets.sha256))?;
+        let withdrawn = match self.withdrawn {
+            None => None,
+            Some(read) => Some(Withdrawal { timestamp: time(&read.timestamp)?, note: read.note }),
+        };
+        Ok(Head {
+            former_names: self.former_names.iter().map(|it| name(it)).collect::<Result<_, _>>()?,
+            record: self.dataset.into_record()?,
+            withdrawn,
+            changes: self.changes,
+            latest,
+            granules: self.granules,
+            check,
+            segments: Segments(segments),
+            subsets: SubsetsDigest { count: self.subsets.count, bytes: self.subsets.bytes, sha256 },
+        })
+    }
+}
+
+/// A head with its SHA-256, which protects it against damage: the log has its checks.
+fn sealed(head: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(head)?;
+    let body = text.strip_suffix('}').unwrap_or(&text);
+    Ok(format!("{body}{SHA256}{}\"}}\n", sha256_of(body)))
+}
+
+fn sha256_of(body: &str) -> String {
+    hex::encode(Sha256::digest(body))
+}

@@ -1,0 +1,27 @@
+//! The log: the history of one dataset, to which changes are only ever appended.
+//!
+//! docs/reference/manifest.md is its specification. In short: JSON Lines; the first line is
+//! constant, each further one is a change, or up to 1,000 granules of one; every line ends with its
+//! `check`, the `md5-chain` ([`crate::chain`]) of all lines so far. The bytes are a function of the
+//! history alone, so two states of one log are one a prefix of the other. What can change, the record of the
+//! dataset for instance, is in the *head*; the cited subsets are in a file of their own.
+//!
+//! ```json
+//! {"accession_log":1,"rule":"md5-chain","check":"6cec330d363715611a235d9ceefcef5c"}
+//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"…"}
+//! ```
+
+mod head;
+mod line;
+mod reader;
+mod record;
+mod segments;
+mod subsets;
+mod writer;
+
+pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
+pub use line::BEGINNING;
+pub(crate) use line::{MAX_LINE_BYTES, Part};
+pub(crate) use reader::{LogReader, Position};
+pub(crate) use subsets::{BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter};
+pub(crate) use writer::LogWriter;

@@ -1,0 +1,60 @@
+//! How a log is divided into files.
+
+use crate::model::{Identifier, Timestamp};
+
+/// A segment is complete with the line that takes it past this length.
+const SEGMENT_BYTES: u64 = 4 * 1_024 * 1_024;
+
+/// One file of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Its length.
+    pub bytes: u64,
+    /// The time of its first change. `None`: it has none yet.
+    pub timestamp: Option<Timestamp>,
+    /// The check of its last line.
+    pub check: Identifier,
+}
+
+impl Segment {
+    /// Whether it is complete: no line is ever added to it again.
+    pub fn is_sealed(&self) -> bool {
+        self.bytes > SEGMENT_BYTES
+    }
+
+    /// The name of the file of the segment with this zero-based number.
+    #[expect(dead_code, reason = "written by publish")]
+    pub fn file_name(index: usize) -> String {
+        format!("{index:06}.jsonl")
+    }
+}
+
+/// The segments of a log: a function of the lengths of its lines, so that everyone divides a log at
+/// the same places.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Segments(pub Vec<Segment>);
+
+impl Segments {
+    /// Adds a line. Returns whether it completes its segment.
+    pub fn add(&mut self, bytes: u64, timestamp: Option<Timestamp>, check: Identifier) -> bool {
+        match self.0.last_mut().filter(|last| !last.is_sealed()) {
+            Some(last) => {
+                last.bytes += bytes;
+                last.timestamp = last.timestamp.or(timestamp);
+                last.check = check;
+                last.is_sealed()
+            }
+            None => {
+                let new = Segment { bytes, timestamp, check };
+                let is_sealed = new.is_sealed();
+                self.0.push(new);
+                is_sealed
+            }
+        }
+    }
+
+    /// The length of all of them.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|segment| segment.bytes).sum()
+    }
+}

@@ -1,0 +1,182 @@
+//! The cited subsets of a dataset, beside its log.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::line::{LINE_GRANULES, Text};
+use super::record::parsed;
+use crate::model::{Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp};
+use crate::registry::{CitedSubset, Named, Wanted};
+
+/// How every line begins.
+pub(crate) const BEGINNING: &str = "{\"subset\":";
+
+/// The subsets that a head announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SubsetsDigest {
+    /// How many there are.
+    pub count: u64,
+    /// The length of their lines.
+    pub bytes: u64,
+    /// The SHA-256 of their lines.
+    pub sha256: [u8; 32],
+}
+
+/// Writes the lines of subsets.
+#[derive(Default)]
+pub(crate) struct SubsetWriter {
+    hash: Sha256,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    subset: Identifier,
+    timestamp: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patterns: Option<&'a [Pattern]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granules: Option<&'a [GranuleId]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cited: Option<Timestamp>,
+}
+
+impl SubsetWriter {
+    /// Makes the lines of a subset, and passes each to `out`, with its line end. `named` are the
+    /// granules of a subset that was made by naming them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `named` and of `out`.
+    pub fn add<E: From<crate::registry::Error>>(
+        &mut self,
+        subset: &Subset,
+        named: impl Iterator<Item = crate::registry::Result<GranuleId>>,
+        mut out: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.count += 1;
+        let (count, cited) = (Some(subset.granules), Some(subset.cited));
+        let line = Written {
+            subset: subset.identifier,
+            timestamp: subset.timestamp,
+            patterns: None,
+            granules: None,
+            count: None,
+            cited: None,
+        };
+        if let Criteria::Patterns(patterns) = &subset.criteria {
+            return out(&self.line(&Written { patterns: Some(patterns), count, cited, ..line }));
+        }
+        let mut granules: Vec<GranuleId> = Vec::new();
+        for granule_id in named {
+            if granules.len() == LINE_GRANULES {
+                out(&self.line(&Written { granules: Some(&granules), ..line }))?;
+                granules.clear();
+            }
+            granules.push(granule_id?);
+        }
+        out(&self.line(&Written { granules: Some(&granules), count, cited, ..line }))
+    }
+
+    fn line(&mut self, line: &Written<'_>) -> String {
+        let mut text = serde_json::to_string(line).expect("strings and numbers are always JSON");
+        text.push('\n');
+        self.hash.update(&text);
+        self.bytes += text.len() as u64;
+        text
+    }
+
+    /// What the head announces of the subsets.
+    pub fn finish(self) -> SubsetsDigest {
+        SubsetsDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+    }
+}
+
+#[derive(Deserialize)]
+struct SubsetRead<'a> {
+    #[serde(borrow)]
+    subset: Text<'a>,
+    #[serde(borrow)]
+    timestamp: Text<'a>,
+    #[serde(default)]
+    patterns: Option<Vec<String>>,
+    #[serde(default, borrow)]
+    granules: Option<Vec<Text<'a>>>,
+    #[serde(default)]
+    count: Option<u64>,
+    #[serde(default, borrow)]
+    cited: Option<Text<'a>>,
+}
+
+/// Reads the lines of subsets.
+#[derive(Default)]
+pub(crate) struct SubsetReader {
+    writer: SubsetWriter,
+    /// A subset that goes on in the next line: its identifier, its time and its granules so far.
+    open: Option<(Identifier, Timestamp, Named)>,
+}
+
+impl SubsetReader {
+    /// Reads the next line, which ends with LF. `None`: the subset goes on in the next line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line.
+    pub fn read(
+        &mut self,
+        line: &str,
+        location: (&Arc<str>, u64),
+    ) -> Result<Option<CitedSubset>, String> {
+        let wrong = || "this line is not a cited subset".to_owned();
+        let read: SubsetRead<'_> = serde_json::from_str(line).map_err(|_| wrong())?;
+        self.writer.hash.update(line);
+        self.writer.bytes += line.len() as u64;
+        let identifier: Identifier = parsed(&read.subset.0, "identifier")?;
+        let timestamp: Timestamp = parsed(&read.timestamp.0, "timestamp")?;
+        let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
+        let wanted = match (read.patterns, read.granules, self.open.take()) {
+            (Some(patterns), None, None) => {
+                let patterns = patterns.iter().map(|text| parsed(text, "pattern"));
+                Wanted::Patterns(patterns.collect::<Result<_, _>>()?)
+            }
+            (None, Some(granules), open) => {
+                let (first, at, mut named) =
+                    open.unwrap_or_else(|| (identifier, timestamp, Named::new()));
+                if (first, at) != (identifier, timestamp) {
+                    return Err("the subset before it is cut".to_owned());
+                }
+                for text in granules {
+                    let granule_id: GranuleId = parsed(&text.0, "granule id")?;
+                    named.add(granule_id).map_err(|error| error.to_string())?;
+                }
+                Wanted::Named(named)
+            }
+            _ => return Err(wrong()),
+        };
+        let (Some(granules), Some(cited)) = (read.count, read.cited) else {
+            let Wanted::Named(named) = wanted else { return Err(wrong()) };
+            self.open = Some((identifier, timestamp, named));
+            return Ok(None);
+        };
+        self.writer.count += 1;
+        let cited = parsed(&cited.0, "timestamp")?;
+        Ok(Some(CitedSubset { identifier, timestamp, wanted, granules, cited, location }))
+    }
+
+    /// Compares what was read with what the head announces.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong.
+    pub fn check(self, announced: SubsetsDigest) -> Result<(), String> {
+        if self.open.is_some() || self.writer.finish() != announced {
+            return Err("the cited subsets are not those that the head announces".to_owned());
+        }
+        Ok(())
+    }
+}

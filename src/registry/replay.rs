@@ -1,0 +1,119 @@
+//! Events of a log, and what they make of a set of granules.
+
+use std::iter::Peekable;
+
+use super::error::Result;
+use super::refusal::ChangeError;
+use super::snapshot::HasGranuleId;
+use super::staging::{Sorted, Staged, Staging};
+use crate::model::{Event, EventKind, Granule, GranuleId};
+
+/// Events, in the order of their times, that change a set of granules into another one.
+///
+/// Any number of them: beyond some 16 MiB they are kept in a temporary file.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    staging: Staging,
+}
+
+impl Replay {
+    /// Adds an event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`](super::Error::Change): it repeats or contradicts one before it;
+    /// [`Error::Temporary`](super::Error::Temporary).
+    pub fn add(&mut self, event: Event) -> Result<()> {
+        let Event { at, kind, granule_id, producer_granule, location } = event;
+        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+    }
+
+    /// The granules that the events are about, in canonical order, each with what they make of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`](super::Error::Temporary).
+    pub fn outcomes(&self) -> Result<Outcomes<'_>> {
+        Ok(Outcomes { sorted: self.staging.sorted()?.peekable() })
+    }
+}
+
+/// What the events make of a granule.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The granule, as it was ingested last; of one that was only deleted, only the id is known.
+    pub granule: Granule,
+    /// The first event, which says whether the granule must be held before.
+    first: Staged,
+    /// Whether it is held afterwards.
+    pub is_held: bool,
+}
+
+impl Outcome {
+    /// Refuses a first event that does not fit whether the granule was held before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`](super::Error::Change).
+    pub fn check(&self, was_held: bool) -> Result<()> {
+        let Staged { granule_id, at, kind, location, .. } = &self.first;
+        let (granule_id, location, at) = (granule_id.clone(), location.clone(), *at);
+        match (kind, was_held) {
+            (EventKind::Ingested, true) => {
+                Err(ChangeError::HeldThen { granule_id, location, at, since: at }.into())
+            }
+            (EventKind::Deleted, false) => {
+                Err(ChangeError::NotHeldThen { granule_id, location, at }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl HasGranuleId for Outcome {
+    fn granule_id(&self) -> &GranuleId {
+        &self.granule.granule_id
+    }
+}
+
+/// The outcomes of a [`Replay`], in canonical order.
+pub(crate) struct Outcomes<'replay> {
+    sorted: Peekable<Sorted<'replay>>,
+}
+
+impl Outcomes<'_> {
+    fn outcome(&mut self, first: Staged) -> Result<Outcome> {
+        let mut last = first.clone();
+        while let Some(next) = self.sorted.next_if(|next| match next {
+            Ok(next) => next.granule_id == first.granule_id,
+            Err(_) => true,
+        }) {
+            let next = next?;
+            if next.kind == last.kind {
+                let Staged { granule_id, at, kind, location, .. } = next;
+                return Err(match kind {
+                    EventKind::Ingested => {
+                        ChangeError::HeldThen { granule_id, location, at, since: last.at }.into()
+                    }
+                    EventKind::Deleted => {
+                        ChangeError::NotHeldThen { granule_id, location, at }.into()
+                    }
+                });
+            }
+            last = next;
+        }
+        let is_held = last.kind == EventKind::Ingested;
+        let Staged { granule_id, at, producer_granule, .. } = last;
+        let granule = Granule { granule_id, ingested: at, deleted: None, producer_granule };
+        Ok(Outcome { granule, first, is_held })
+    }
+}
+
+impl Iterator for Outcomes<'_> {
+    type Item = Result<Outcome>;
+
+    fn next(&mut self) -> Option<Result<Outcome>> {
+        let first = self.sorted.next()?;
+        Some(first.and_then(|first| self.outcome(first)))
+    }
+}
