@@ -154,7 +154,7 @@ fn masked(text: &str) -> String {
         for before in instants {
             mask(&mut line, before, |rest| rest.find('Z').map_or(0, |z| z + 1));
         }
-        for before in ["Accessed ", "urldate      = {"] {
+        for before in ["Accessed ", "urldate      = {", "{ UY, "] {
             mask(&mut line, before, |_| "2001-01-01".len());
         }
         writeln!(masked, "{line}").unwrap();
