@@ -101,17 +101,17 @@ mod store;
 
 pub use model::{
     Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
-    Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, IdentifierError,
-    Instance, Licence, LicenceError, LogChange, Moment, Orcid, OrcidError, Pattern, PatternError,
-    Set, SourceLocation, Subset, Timestamp, TimestampError, WebAddress, WebAddressError,
-    Withdrawal, Year, YearError, quoted,
+    Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, IdPage, Identifier,
+    IdentifierError, Instance, Licence, LicenceError, LogChange, Moment, Orcid, OrcidError,
+    Pattern, PatternError, Set, SourceLocation, Subset, Timestamp, TimestampError, WebAddress,
+    WebAddressError, Withdrawal, Year, YearError, quoted,
 };
 pub use registry::{
     Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, CitedSubset, Code,
     Counts, DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Every, Expected,
-    Exported, Finding, FirstIds, FoundPeriod, Granules, History, Identified, Import, Imported,
-    Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, Monitor, Named, NewRegistry,
-    NotedPeriod, OpenOptions, RecordVersion, Registry, Resolution, Resolved, Restored, Result,
-    Revert, Selected, Selection, Skipped, Snapshot, Stamp, StoreError, Sync, Verification,
+    Exported, Finding, FirstIds, FoundPeriod, Granules, History, IdPages, Identified, Import,
+    Imported, Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, Monitor, Named,
+    NewRegistry, NotedPeriod, OpenOptions, RecordVersion, Registry, Resolution, Resolved, Restored,
+    Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp, StoreError, Sync, Verification,
     Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory, restore,
 };

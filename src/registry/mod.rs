@@ -34,7 +34,7 @@ pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Restored, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Exported, FoundPeriod,
-    Granules, History, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
+    Granules, History, IdPages, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
     Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};

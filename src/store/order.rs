@@ -20,8 +20,13 @@ pub(in crate::store) fn ascending<Row>(
     if rows.first().is_none_or(leads_on) && rows.is_sorted_by(precedes) {
         Ok(rows)
     } else {
-        Err(Error::Damaged { what: format!("rows of the table {table} are not in order") })
+        Err(out_of_order(table))
     }
+}
+
+/// The error for a page whose rows are not in order.
+pub(in crate::store) fn out_of_order(table: &'static str) -> Error {
+    Error::Damaged { what: format!("rows of the table {table} are not in order") }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use super::rows::{
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
-    Checkpoint, Criteria, Dataset, DatasetName, Doi, Granule, GranuleId, Identifier, Instance,
-    Subset, Timestamp, Withdrawal,
+    Checkpoint, Criteria, Dataset, DatasetName, Doi, Granule, GranuleId, IdPage, Identifier,
+    Instance, Subset, Timestamp, Withdrawal,
 };
 
 /// One consistent state of the registry. It should be short-lived (see the documentation of the
@@ -140,6 +140,14 @@ queries! {
         after: &str,
         limit: u32,
     ) -> Result<Vec<Granule>>;
+
+    /// The ids of the granules that [`Snapshot::held_after`] returns, at a third of its cost.
+    fn held_ids_after(
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<IdPage>;
 
     /// The granules with some of these ids that were held at an instant, in canonical order.
     fn held_among(dataset: DatasetKey, at: Timestamp, granule_ids: &[&str]) -> Result<Vec<Granule>>;

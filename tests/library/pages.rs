@@ -60,6 +60,26 @@ fn granules_after_an_id_begin_there_and_are_not_counted_against_the_history() {
     }
 }
 
+#[test]
+fn pages_of_ids_have_the_ids_of_the_granules_wherever_reading_begins() {
+    let stored = Stored::with(GRANULES);
+    let listed = even(GRANULES);
+    for read in [0, 1, 4_095, 4_096, 4_097, GRANULES - 1, GRANULES] {
+        let mut granules = granules_of(&stored.registry, &latest());
+        let first: Vec<String> =
+            granules.by_ref().take(read).map(|it| it.unwrap().granule_id.to_string()).collect();
+        let pages: Vec<accession::IdPage> = granules.into_id_pages().map(Result::unwrap).collect();
+        assert!(pages.iter().all(|page| !page.is_empty()));
+        let rest = pages.iter().flat_map(accession::IdPage::iter);
+        assert!(first.iter().map(String::as_str).chain(rest).eq(&listed), "{read}");
+        let lines: String = pages.iter().map(accession::IdPage::as_lines).collect();
+        assert!(lines.lines().eq(&listed[read..]), "{read}");
+    }
+    let after = granules_of(&stored.registry, &latest()).after(&id(&granule_id(9_001)));
+    let pages: Vec<accession::IdPage> = after.into_id_pages().map(Result::unwrap).collect();
+    assert!(pages.iter().flat_map(accession::IdPage::iter).eq(&listed[4_501..]));
+}
+
 /// A history of more than two pages of 1,024.
 const INSTANCES: i64 = 2_500;
 

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, GranuleId, Pattern, quoted};
+use accession::{Access, DatasetName, GranuleId, Granules, Pattern, quoted};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -30,6 +30,21 @@ pub struct Args {
     #[command(flatten)]
     known_at: KnownAtArgs,
 
+    #[command(flatten)]
+    filter: Filter,
+
+    /// List the periods of the granules with this producer id
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["at", "identifier", "known_at", "select", "after", "limit", "count"]
+    )]
+    producer: Option<GranuleId>,
+}
+
+/// Which granules of the set are listed, and whether they are only counted.
+#[derive(clap::Args)]
+struct Filter {
     /// Only granules whose ids match: * is any characters, ? is one, [a-c] is one of these, [!a-c]
     /// is one of the others (can be repeated: a granule must match one of them)
     #[arg(long, value_name = "PATTERN")]
@@ -46,14 +61,6 @@ pub struct Args {
     /// Print only the number of granules
     #[arg(long)]
     count: bool,
-
-    /// List the periods of the granules with this producer id
-    #[arg(
-        long,
-        value_name = "ID",
-        conflicts_with_all = ["at", "identifier", "known_at", "select", "after", "limit", "count"]
-    )]
-    producer: Option<GranuleId>,
 }
 
 #[derive(Serialize)]
@@ -79,31 +86,14 @@ impl Args {
         let mut granules = snapshot.granules(&selected.set)?;
         warn_of_dataset(session, &snapshot, selected.set.dataset())?;
         drop(snapshot);
-        if let Some(after) = &self.after {
+        if let Some(after) = &self.filter.after {
             granules = granules.after(after);
         }
-        let mut counted = 0;
-        let limit = self.limit.map_or(u64::MAX, |limit| limit as u64);
-        for granule in granules {
-            let granule = granule?;
-            let id = granule.granule_id.as_str();
-            if counted == limit {
-                break;
-            }
-            if !self.select.is_empty() && !self.select.iter().any(|it| it.matches(id)) {
-                continue;
-            }
-            counted += 1;
-            if self.count {
-                continue;
-            }
-            if session.is_json() {
-                session.json(&granule)?;
-            } else {
-                writeln!(session.out(), "{id}")?;
-            }
-        }
-        match (self.count, session.is_json()) {
+        let counted = match session.is_json() && !self.filter.count {
+            true => self.filter.list_json(session, granules)?,
+            false => self.filter.list_ids(session, granules)?,
+        };
+        match (self.filter.count, session.is_json()) {
             (true, true) => session.json(&Counted { granules: counted })?,
             (true, false) => writeln!(session.out(), "{counted}")?,
             (false, _) => {}
@@ -118,6 +108,61 @@ impl Args {
             );
         }
         Ok(Exit::Done)
+    }
+}
+
+impl Filter {
+    /// Prints the granules as JSON, and returns their number.
+    fn list_json(&self, session: &mut Session, granules: Granules) -> Result<u64> {
+        let mut counted = 0;
+        for granule in granules {
+            let granule = granule?;
+            if counted == self.limit() {
+                break;
+            }
+            if self.selects(granule.granule_id.as_str()) {
+                counted += 1;
+                session.json(&granule)?;
+            }
+        }
+        Ok(counted)
+    }
+
+    /// Prints the ids unless only their number is wanted, and returns it.
+    fn list_ids(&self, session: &mut Session, granules: Granules) -> Result<u64> {
+        let mut counted = 0;
+        for page in granules.into_id_pages() {
+            let page = page?;
+            let left = self.limit() - counted;
+            if left == 0 {
+                break;
+            }
+            if self.select.is_empty() && page.len() as u64 <= left {
+                counted += page.len() as u64;
+                if !self.count {
+                    session.out().write_all(page.as_lines().as_bytes())?;
+                }
+                continue;
+            }
+            for id in page.iter().filter(|id| self.selects(id)) {
+                if counted == self.limit() {
+                    return Ok(counted);
+                }
+                counted += 1;
+                if !self.count {
+                    writeln!(session.out(), "{id}")?;
+                }
+            }
+        }
+        Ok(counted)
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.map_or(u64::MAX, |limit| limit as u64)
+    }
+
+    fn selects(&self, id: &str) -> bool {
+        self.select.is_empty() || self.select.iter().any(|it| it.matches(id))
     }
 }
 

@@ -5,7 +5,7 @@ use std::vec;
 use super::view::{Snapshot, dataset_of};
 use crate::chain::Chain;
 use crate::model::{
-    Criteria, DatasetName, Granule, GranuleId, Identifier, Pattern, Set, Timestamp,
+    Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Pattern, Set, Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -84,20 +84,55 @@ impl Granules {
         self
     }
 
+    /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
+    /// the time of the granules one by one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use accession::{Change, GranuleId, Registry, Selection, Stamp};
+    /// # let registry = Registry::in_memory()?;
+    /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
+    /// # let mut change = Change::new();
+    /// # change.create_dataset();
+    /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
+    /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
+    /// let snapshot = registry.snapshot()?;
+    /// let selected = snapshot.select(&Selection::Dataset { name, at: None })?;
+    /// let granules = snapshot.granules(&selected.set)?;
+    /// drop(snapshot);
+    /// let mut lines = String::new();
+    /// for page in granules.into_id_pages() {
+    ///     lines.push_str(page?.as_lines());
+    /// }
+    /// assert_eq!(lines, "A\nB\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_id_pages(self) -> IdPages {
+        IdPages { granules: self }
+    }
+
     fn next_page(&mut self) -> Result<Option<Granule>> {
-        let next_page = || {
-            let read = self.registry.read()?;
-            let page = self.pages.next(&read)?;
-            read.check_same_file()?;
-            Ok(page)
-        };
-        let mut load = next_page;
-        let page = load().map_err(|error: Error| self.registry.named(error))?;
+        let page = self.load(GranulePages::next)?;
         self.page = page.unwrap_or_default().into_iter();
         match self.page.next() {
             Some(granule) => Ok(Some(granule)),
             None => self.check_count().map(|()| None),
         }
+    }
+
+    /// Reads a page in a transaction of its own.
+    fn load<Page>(
+        &mut self,
+        next: impl FnOnce(&mut GranulePages, &store::Snapshot) -> Result<Option<Page>>,
+    ) -> Result<Option<Page>> {
+        let load = || {
+            let read = self.registry.read()?;
+            let page = next(&mut self.pages, &read)?;
+            read.check_same_file()?;
+            Ok(page)
+        };
+        load().map_err(|error: Error| self.registry.named(error))
     }
 
     fn check_count(&self) -> Result<()> {
@@ -132,6 +167,46 @@ impl Iterator for Granules {
         self.read += u64::from(!self.is_over);
         next.transpose()
     }
+}
+
+/// The ids of granules in canonical order, in pages: [`Granules::into_id_pages`].
+///
+/// It reads pages, checks their number at the end, and fails as [`Granules`] does.
+pub struct IdPages {
+    granules: Granules,
+}
+
+impl Iterator for IdPages {
+    type Item = Result<IdPage>;
+
+    fn next(&mut self) -> Option<Result<IdPage>> {
+        let granules = &mut self.granules;
+        if granules.is_over {
+            return None;
+        }
+        let page = match granules.page.as_slice() {
+            [] => granules.load(GranulePages::next_ids),
+            // Granules of a page that was partly read before.
+            rest => {
+                let page = packed(rest);
+                granules.page = Vec::new().into_iter();
+                Ok(Some(page))
+            }
+        };
+        let page = match page {
+            Ok(None) => granules.check_count().map(|()| None),
+            page => page,
+        };
+        granules.is_over = !matches!(page, Ok(Some(_)));
+        if let Ok(Some(page)) = &page {
+            granules.read += page.len() as u64;
+        }
+        page.transpose()
+    }
+}
+
+fn packed(granules: &[Granule]) -> IdPage {
+    granules.iter().map(|granule| &granule.granule_id).collect()
 }
 
 /// The position in a list of granules.
@@ -199,6 +274,27 @@ impl GranulePages {
             }
         }
         Ok(None)
+    }
+
+    /// The ids of the next page, which is never empty. `None` after the last page.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`GranulePages::next`].
+    pub fn next_ids(&mut self, read: &store::Snapshot) -> Result<Option<IdPage>> {
+        if !matches!(self.kind, Kind::Held) {
+            return Ok(self.next(read)?.map(|page| packed(&page)));
+        }
+        if self.is_over {
+            return Ok(None);
+        }
+        let after = self.after.as_ref().map_or("", GranuleId::as_str);
+        let page = read.held_ids_after(self.dataset, self.at, after, PAGE_ROWS)?;
+        self.is_over = page.len() < PAGE_ROWS as usize;
+        if let Some(last) = page.last() {
+            self.after = Some(last);
+        }
+        Ok((!page.is_empty()).then_some(page))
     }
 
     fn load(&mut self, read: &store::Snapshot) -> Result<Vec<Granule>> {

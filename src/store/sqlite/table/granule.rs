@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, named_params};
 
 use super::column::{Id, Micros};
-use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
-use crate::store::Result;
-use crate::store::order::ascending;
+use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
+use crate::store::order::{ascending, out_of_order};
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::sqlite::session::Snapshot;
+use crate::store::{Error, Result};
 
 impl Snapshot {
     /// The granules held at an instant, after an id (`""` means from the first), in canonical
@@ -41,6 +41,45 @@ impl Snapshot {
             // A granule with overlapping periods, which `verify` reports, is read more than once.
             |one, next| one.granule_id <= next.granule_id,
         )
+    }
+
+    /// The ids of the granules that [`Snapshot::held_after`] returns, at a third of its cost.
+    pub fn held_ids_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<IdPage> {
+        const PAGE: &str = "
+            SELECT granule_id
+            FROM granule
+            WHERE dataset_id = :dataset_id AND granule_id > :after
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id
+            LIMIT :limit";
+        let params = named_params! {
+            ":dataset_id": dataset.0, ":after": after, ":at": Micros(at), ":limit": limit,
+        };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        let mut rows = statement.query(params)?;
+        let mut page = IdPageBuilder::default();
+        let mut is_ascending = true;
+        while let Some(row) = rows.next()? {
+            let ValueRef::Text(id) = row.get_ref(0)? else {
+                return Err(Error::Damaged { what: "a granule id is not text".to_owned() });
+            };
+            is_ascending &= match page.last() {
+                None => id > after.as_bytes(),
+                // As in `held_after`, an id may be read more than once.
+                Some(last) => last <= id,
+            };
+            page.push(id);
+        }
+        if !is_ascending {
+            return Err(out_of_order("granule"));
+        }
+        page.finish().map_err(|error| Error::Damaged { what: error.to_string() })
     }
 
     /// The granules with some of these ids that were held at an instant, in canonical order.
