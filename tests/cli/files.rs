@@ -75,6 +75,18 @@ fn a_refused_command_changes_no_row_and_leaves_no_file() {
 }
 
 #[test]
+fn a_time_in_the_future_is_reported_before_the_lines_after_it_are_read() {
+    let sandbox = Sandbox::new();
+    let table = "granule_id,ingested\nA,2001-01-02\nB,9998-01-01\nC,noon\n";
+    std::fs::write(sandbox.path().join("granules.csv"), table).unwrap();
+    let output = sandbox.command("import DATASET granules.csv --create").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = stderr(&output);
+    assert!(stderr.contains("granules.csv:3") && stderr.contains("future"), "{stderr}");
+    assert_eq!(files(&sandbox), [".bin", "fixtures", "granules.csv"]);
+}
+
+#[test]
 fn a_dry_run_changes_nothing_and_creates_nothing() {
     let sandbox = Sandbox::new();
     let printed = sandbox.run("accession ingest DATASET --create --dry-run A");

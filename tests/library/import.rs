@@ -155,6 +155,19 @@ fn a_refused_import_does_not_change_the_registry() {
 }
 
 #[test]
+fn an_event_in_the_future_is_refused_when_it_is_added() {
+    let mut import = Import::new();
+    import.refuse_after(now());
+    import.add(event(now(), EventKind::Ingested, "A")).unwrap();
+    let future = now().next().unwrap();
+    let error = import.add(event(future, EventKind::Ingested, "B")).unwrap_err();
+    assert_eq!(error.kind(), "future", "{error}");
+    // Days that are not complete are left out instead.
+    import.every(accession::Every::Day);
+    import.add(event(future, EventKind::Ingested, "B")).unwrap();
+}
+
+#[test]
 fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
     let registry = Registry::in_memory().unwrap();
     let mut dropped = Import::new();

@@ -93,7 +93,9 @@ impl Args {
             import.every(Every::Day);
         }
         let missing = MissingPages::when(self.partial);
-        let options = self.options(session.now()?);
+        let now = session.now()?;
+        import.refuse_after(now);
+        let options = self.options(now);
         let undated = import_events(&self.file, &options, missing, session, &mut import)?;
         let (_, times) = import.counts();
         if self.every.is_none() && times > MANY_TIMES {

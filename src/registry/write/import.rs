@@ -13,6 +13,7 @@ use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
+use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Staged, Staging};
 use crate::store::Transaction;
 
@@ -52,6 +53,7 @@ pub struct Import {
     record: Option<Dataset>,
     subsets: Vec<CitedSubset>,
     every: Every,
+    now: Option<Timestamp>,
     is_dry_run: bool,
 }
 
@@ -101,11 +103,15 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it repeats or contradicts an event that was
-    /// added shortly before; other conflicts are found when the import is applied.
+    /// [`Error::Change`](super::super::Error::Change): it is later than the time passed to
+    /// [`Import::refuse_after`], or it repeats or contradicts an event that was added shortly
+    /// before; other conflicts are found when the import is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let Event { at, kind, granule_id, producer_granule, location } = event;
+        if let Some(now) = self.now.filter(|now| at > *now && self.every == Every::Time) {
+            return Err(ChangeError::Future { location, at, now }.into());
+        }
         self.times.insert(at);
         self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
     }
@@ -140,6 +146,13 @@ impl Import {
     /// Sets which events are combined into one change.
     pub fn every(&mut self, every: Every) {
         self.every = every;
+    }
+
+    /// Refuses events after this time as soon as they are added, instead of when the import is
+    /// applied, which may be minutes later. If the events of a day are combined, those of a day
+    /// that is not complete are left out, not refused.
+    pub fn refuse_after(&mut self, now: Timestamp) {
+        self.now = Some(now);
     }
 
     /// Rolls the import back after everything was checked and computed.

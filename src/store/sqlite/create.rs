@@ -29,8 +29,12 @@ impl TemporaryRegistry {
         let temporary = TemporaryRegistry::without_bytes(target)?;
         let mut connection = connection::open(temporary.path())?;
         connection::configure(&connection, busy_wait)?;
+        // Until the file is put in place, nobody else can see it, and after a crash it is removed:
+        // it needs no write-ahead log, through which every page would be written twice, and no
+        // syncs but the last. The rollback journal stays, since a change that fails is rolled back
+        // here too; it contains only pages that were in the file before the change.
+        connection.pragma_update(None, "synchronous", "OFF")?;
         migrate::migrate(&mut connection)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
         Ok((connection, temporary))
     }
 
@@ -59,16 +63,18 @@ impl TemporaryRegistry {
         self.file.target()
     }
 
-    /// Closes the connection that filled the registry.
+    /// Closes the connection that filled the registry, and sets the mode of a registry in use,
+    /// which is stored in the file.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`](crate::store::Error::Busy), and the errors of writing.
     pub fn close(&self, connection: Connection) -> Result<()> {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
         connection::close(connection)
     }
 
-    /// Renames the registry to its target, atomically. All connections to it must be closed.
+    /// Syncs the registry and renames it to its target, atomically. All connections to it must be closed.
     ///
     /// # Errors
     ///
@@ -118,6 +124,28 @@ mod tests {
         // If a registry exists there, the changes belong to it.
         std::fs::write(&path, "a registry").unwrap();
         assert!(matches!(create(&path).map(|_| ()).unwrap_err(), Error::Exists));
+    }
+
+    #[test]
+    fn a_new_registry_is_written_without_a_log_and_has_one_once_it_is_in_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let (connection, temporary) = TemporaryRegistry::create(&path, BUSY_WAIT).unwrap();
+        let mode = |connection: &Connection| -> String {
+            connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap()
+        };
+        assert_eq!(mode(&connection), "delete");
+        connection.execute_batch("BEGIN; INSERT INTO dataset (name) VALUES ('A')").unwrap();
+        connection.execute_batch("ROLLBACK; INSERT INTO dataset (name) VALUES ('B')").unwrap();
+        temporary.close(connection).unwrap();
+        temporary.put_in_place().unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        let connection = Connection::open(&path).unwrap();
+        assert_eq!(mode(&connection), "wal");
+        let names: String = connection
+            .query_row("SELECT group_concat(name) FROM dataset", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(names, "B");
     }
 
     #[test]
