@@ -1,7 +1,8 @@
 //! The cost of a change compared to the chain alone, as ratios measured together in one run.
 //!
 //! `cargo bench --bench registry` prints the table of `docs/about/performance.md`. Figures differ
-//! between machines, ratios less so. A row with a bound states whether the run met it.
+//! between machines, ratios less so. A row with a bound states whether the run met it. With one of
+//! `rewind`, `append`, `sync`, `memory` and `lookup` after `--`, only that part of it is measured.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
@@ -11,12 +12,16 @@ use std::time::Instant;
 
 use accession::chain::Chain;
 use accession::{
-    Access, Change, DatasetName, GranuleId, Moment, Registry, Selection, Stamp, Timestamp,
+    Access, Change, DatasetName, GranuleId, Listing, Moment, Registry, Selection, Stamp, Sync,
+    Timestamp,
 };
 
 const ROUNDS: usize = 7;
 const MILLION: usize = 1_000_000;
 const LENGTH: usize = 48;
+
+/// Measures something in a directory, and prints it.
+type Part = fn(&Path);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -26,10 +31,19 @@ fn main() {
     println!("| What | Measured | Bound | Met |");
     println!("|---|---|---|---|");
     let directory = tempfile::tempdir().unwrap();
-    rewind_relative_to_the_chain_alone(directory.path());
-    append(directory.path());
-    peak_memory(directory.path());
-    lookup(directory.path());
+    let parts: [(&str, Part); 5] = [
+        ("rewind", rewind_relative_to_the_chain_alone),
+        ("append", append),
+        ("sync", sync),
+        ("memory", peak_memory),
+        ("lookup", lookup),
+    ];
+    let only = arguments[1..].iter().find(|argument| !argument.starts_with('-'));
+    for (name, part) in parts {
+        if only.is_none_or(|only| only == name) {
+            part(directory.path());
+        }
+    }
 }
 
 /// The n-th id of the initial granules of a dataset. It has 48 characters; odd numbers are not
@@ -60,9 +74,13 @@ fn delete(granule_id: &str) -> Change {
     change
 }
 
-/// Creates a registry of this many granules, which are ingested in changes of 100,000.
+/// The registry of this many granules, which are ingested in changes of 100,000 when it is made.
 fn registry(directory: &Path, granules: usize) -> Registry {
-    let registry = Registry::create(&directory.join(format!("{granules}.db"))).unwrap();
+    let path = directory.join(format!("{granules}.db"));
+    if path.exists() {
+        return Registry::open(&path, Access::Write).unwrap();
+    }
+    let registry = Registry::create(&path).unwrap();
     for from in (0..granules).step_by(100_000) {
         let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
         registry.change(&dataset(), &batch, &Stamp::now(now())).unwrap();
@@ -173,7 +191,7 @@ fn peer(directory: &Path) -> Option<f64> {
 }
 
 fn append(directory: &Path) {
-    let large = Registry::open(&directory.join(format!("{MILLION}.db")), Access::Write).unwrap();
+    let large = registry(directory, MILLION);
     let small = registry(directory, MILLION / 10);
     let granule_ids: Vec<String> = (0..MILLION).map(granule_id).collect();
     let (mut bare, mut to_large, mut to_small) = (Vec::new(), Vec::new(), Vec::new());
@@ -203,11 +221,101 @@ fn append(directory: &Path) {
     );
 }
 
-/// Runs a change at the start, the list of granules, and `verify` in a separate process.
+/// Whole commands, as an archive runs them every night: a full listing, the difference alone, and
+/// what shells have for the comparison of two lists. 288 granules are new each time, somewhere in
+/// the last tenth of the order.
+fn sync(directory: &Path) {
+    let registry = registry(directory, MILLION);
+    let path = registry.path().unwrap().to_owned();
+    let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let held = || -> Vec<String> {
+        let all = Selection::Dataset { name: dataset(), at: None };
+        let snapshot = registry.snapshot().unwrap();
+        let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
+        granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
+    };
+    let write = |name: &str, ids: &[String]| {
+        std::fs::write(file(name), ids.join("\n") + "\n").unwrap();
+    };
+    let run = |program: &str, arguments: &[&str]| {
+        let begin = Instant::now();
+        let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
+        let seconds = begin.elapsed().as_secs_f64();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (seconds, output.stdout)
+    };
+    let accession = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_accession");
+        run(program, &[&["--registry", path.to_str().unwrap(), "--quiet"], arguments].concat()).0
+    };
+    let new = |round: usize| -> Vec<String> {
+        let numbers = (0..288).map(|n| MILLION * 9 / 10 + 347 * n);
+        numbers.map(|n| format!("{}y{round}", granule_id(n))).collect()
+    };
+    let [mut by_sync, mut by_change, mut by_shell, mut unsorted] = [const { Vec::new() }; 4];
+    for round in 0..ROUNDS {
+        // A listing in order, as most systems write it.
+        let before = held();
+        let mut listed = [before.clone(), new(4 * round)].concat();
+        listed.sort();
+        write("before.txt", &before);
+        write("listing.txt", &listed);
+        by_sync.push(accession(&["sync", "bench", "--from", &file("listing.txt")]));
+        write("new.txt", &new(4 * round + 1));
+        by_change.push(accession(&["change", "bench", "--ingest", &file("new.txt")]));
+
+        // And one in no order.
+        let mut listed = [listed, new(4 * round + 1), new(4 * round + 2)].concat();
+        listed.sort_by_key(|id| crc(id));
+        write("shuffled.txt", &listed);
+        unsorted.push(accession(&["sync", "bench", "--from", &file("shuffled.txt")]));
+
+        let script = "sort \"$1\" > \"$1.sorted\"; sort \"$2\" > \"$2.sorted\"; \
+                      comm -3 \"$1.sorted\" \"$2.sorted\"";
+        let (before, listing) = (file("before.txt"), file("listing.txt"));
+        let (seconds, printed) = run("sh", &["-c", script, "sh", &before, &listing]);
+        assert_eq!(printed.iter().filter(|byte| **byte == b'\n').count(), 288);
+        by_shell.push(seconds);
+    }
+    let [by_sync, by_change, by_shell, unsorted] =
+        [by_sync, by_change, by_shell, unsorted].map(median);
+    note(
+        "`sync` of a listing of 1,000,000 granules, in order, 288 of them new",
+        &format!("{by_sync:.2} s"),
+    );
+    note(
+        "the same, relative to `sort` of both lists and `comm`",
+        &format!("{:.2} times", by_sync / by_shell),
+    );
+    note(
+        "the same, relative to `change` with the 288",
+        &format!("{:.1} times ({by_change:.2} s)", by_sync / by_change),
+    );
+    note("the same from a listing in no order", &format!("{:.2} times", unsorted / by_sync));
+    assert!(registry.verify(&dataset()).unwrap().ok);
+}
+
+/// A number by which ids are in no order.
+fn crc(id: &str) -> u32 {
+    crc32fast::hash(id.as_bytes())
+}
+
+/// Runs a change at the start, a sync, the list of granules, and `verify` in a separate process.
 fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, Access::Write).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
+    let mut listing = Listing::new();
+    let snapshot = registry.snapshot().unwrap();
+    let held = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
+    drop(snapshot);
+    for granule in held {
+        listing.add(granule.unwrap().granule_id).unwrap();
+    }
+    listing.add("granule.~".parse::<GranuleId>().unwrap()).unwrap();
+    let synced = registry.sync(&dataset(), &listing, &Sync::new(), &Stamp::now(now())).unwrap();
+    assert_eq!(synced.work.steps, 1);
+    drop(listing);
     let snapshot = registry.snapshot().unwrap();
     let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
     drop(snapshot);
@@ -228,8 +336,7 @@ fn peak_memory(directory: &Path) {
             .ok()?;
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     };
-    let what =
-        "peak memory of a change, a list and `verify` with 5,000,000 granules, relative to 500,000";
+    let what = "peak memory of a change, a `sync`, a list and `verify` with 5,000,000 granules, relative to 500,000";
     match (peak(MILLION / 2), peak(5 * MILLION)) {
         (Some(small), Some(large)) => row(
             what,

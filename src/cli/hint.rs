@@ -129,6 +129,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",
         "dataset-exists" => "`accession dataset edit` changes its record",
         "no-history" => "`accession ingest` makes its first change",
+        "nothing-known" => "name a later time with --known-at, or omit it",
         "identifier-unknown" => "`accession history` lists the identifiers of a dataset",
         "selects-nothing" | "not-held" => {
             "`accession granules` lists the granules held; --at names another time"

@@ -10,6 +10,7 @@ use super::input_file::InputFile;
 use super::options::Options;
 use super::record::{Hits, Record, RecordReader};
 use super::records::open_reader;
+use super::warning::{InputWarning, WarningCollector};
 use crate::model::{Day, Event, EventKind, Moment};
 
 /// The events of a file, in its order; nothing follows an error.
@@ -19,6 +20,10 @@ pub struct Events {
     deletion: Option<(Event, Moment)>,
     unfinished_day: Option<Day>,
     left_out: u64,
+    warnings: WarningCollector,
+    /// Whether an id can be the trace of a comment, a header or another column: JSON cannot be taken
+    /// for a list of ids.
+    is_plain: bool,
     has_failed: bool,
 }
 
@@ -46,13 +51,22 @@ pub fn open_events(
     if names_columns && !has_columns {
         return Err(Error::new(&name, 1, InputErrorKind::NotATable));
     }
+    let is_plain = matches!(format, InputFormat::Csv | InputFormat::Changes);
     let file = file.into_reader();
     let reader = match format {
         InputFormat::Changes => EventReader::Changes(Changes::new(file, name)),
         format => EventReader::Records(open_reader(file, name, format, &options)?),
     };
     let unfinished_day = options.unfinished_day;
-    Ok(Events { reader, deletion: None, unfinished_day, left_out: 0, has_failed: false })
+    Ok(Events {
+        reader,
+        deletion: None,
+        unfinished_day,
+        left_out: 0,
+        warnings: WarningCollector::default(),
+        is_plain,
+        has_failed: false,
+    })
 }
 
 impl Events {
@@ -78,9 +92,20 @@ impl Events {
         self.left_out
     }
 
+    /// Returns the warnings about the ids of tables and change logs read so far, as
+    /// [`super::Records::warnings`].
+    pub fn warnings(&self) -> Vec<InputWarning> {
+        self.warnings.warnings()
+    }
+
     /// The next event that is not left out.
     fn event(&mut self) -> Result<Option<Event>, Error> {
         while let Some((event, moment)) = self.any_event()? {
+            if let (true, EventKind::Ingested, Some(location)) =
+                (self.is_plain, event.kind, &event.location)
+            {
+                self.warnings.observe(&event.granule_id, location);
+            }
             match (moment, self.unfinished_day) {
                 (Moment::Day(day), Some(unfinished)) if day >= unfinished => self.left_out += 1,
                 _ => return Ok(Some(event)),

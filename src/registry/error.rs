@@ -73,6 +73,17 @@ pub enum Error {
         /// When the history of the dataset begins.
         begins: Timestamp,
     },
+    /// The dataset has a history, but nothing of it had been recorded at the time as of which the
+    /// registry is asked ([`Snapshot::known_at`](super::Snapshot::known_at)).
+    #[error("nothing of {name} was known then: its first change was recorded at {recorded}")]
+    NothingKnown {
+        /// The dataset.
+        name: DatasetName,
+        /// The time as of which the registry is asked.
+        known_at: Timestamp,
+        /// When the first change was recorded.
+        recorded: Timestamp,
+    },
     /// The identifier was never in force.
     #[error("{identifier} was never in force {}", match dataset {
         Some(name) => format!("in {name}"),
@@ -149,6 +160,7 @@ impl Error {
             Error::DatasetExists { .. } => "dataset-exists",
             Error::Withdrawn { .. } => "withdrawn",
             Error::NoHistory { .. } => "no-history",
+            Error::NothingKnown { .. } => "nothing-known",
             Error::BeforeHistory { .. } => "before-history",
             Error::UnknownIdentifier { .. } => "identifier-unknown",
             Error::SelectsNothing { .. } => "selects-nothing",

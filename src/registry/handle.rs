@@ -178,7 +178,10 @@ impl Registry {
             let transaction = self.store.transaction(self.watch().as_ref())?;
             let (result, end) = work(&transaction)?;
             match end {
-                End::Commit => transaction.commit()?,
+                End::Commit => {
+                    let _progress = self.begin("committing", "changes", None);
+                    transaction.commit()?;
+                }
                 End::RollBack => drop(transaction),
             }
             Ok(result)
@@ -200,12 +203,11 @@ impl Registry {
         what: &'static str,
         things: &'static str,
         total: Option<u64>,
-    ) -> Work<'_> {
-        let monitor = self.monitor.as_deref();
-        if let Some(monitor) = monitor {
+    ) -> Work {
+        if let Some(monitor) = &self.monitor {
             monitor.begin(what, things, total);
         }
-        Work { monitor, unreported: 0 }
+        Work { monitor: self.monitor.clone(), unreported: 0 }
     }
 
     /// The monitor's check whether to stop, in the form that the store calls.
@@ -216,15 +218,15 @@ impl Registry {
 }
 
 /// Work that is reported to a monitor.
-pub(crate) struct Work<'monitor> {
-    monitor: Option<&'monitor dyn Monitor>,
+pub(crate) struct Work {
+    monitor: Option<Arc<dyn Monitor>>,
     unreported: u64,
 }
 
 /// The number of things after which the monitor is called.
 const REPORTED_THINGS: u64 = 4_096;
 
-impl Work<'_> {
+impl Work {
     /// Counts one more thing as done.
     ///
     /// # Errors
@@ -247,16 +249,16 @@ impl Work<'_> {
 
     fn report(&mut self) -> Result<()> {
         let more = std::mem::take(&mut self.unreported);
-        match self.monitor.map(|monitor| monitor.advance(more)) {
+        match self.monitor.as_ref().map(|monitor| monitor.advance(more)) {
             Some(ControlFlow::Break(())) => Err(Error::Interrupted),
             Some(ControlFlow::Continue(())) | None => Ok(()),
         }
     }
 }
 
-impl Drop for Work<'_> {
+impl Drop for Work {
     fn drop(&mut self) {
-        if let Some(monitor) = self.monitor {
+        if let Some(monitor) = &self.monitor {
             monitor.end();
         }
     }

@@ -43,14 +43,6 @@ fn dump(registry: &Path) -> Vec<String> {
     rows
 }
 
-fn files(sandbox: &Sandbox) -> Vec<String> {
-    let entries = std::fs::read_dir(sandbox.path()).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -64,7 +56,7 @@ fn a_refused_command_changes_no_row_and_leaves_no_file() {
     let mut refused = 0;
     for command in transcript.lines().filter_map(|line| line.strip_prefix("$ ")) {
         let printed = sandbox.run(command);
-        let after = (dump(&registry), files(&sandbox));
+        let after = (dump(&registry), sandbox.files());
         if let (Some(before), true) = (&before, printed.ends_with("? 2\n")) {
             assert_eq!(after, *before, "{command}");
             refused += 1;
@@ -83,7 +75,7 @@ fn a_time_in_the_future_is_reported_before_the_lines_after_it_are_read() {
     assert_eq!(output.status.code(), Some(2));
     let stderr = stderr(&output);
     assert!(stderr.contains("granules.csv:3") && stderr.contains("future"), "{stderr}");
-    assert_eq!(files(&sandbox), [".bin", "fixtures", "granules.csv"]);
+    assert_eq!(sandbox.files(), [".bin", "fixtures", "granules.csv"]);
 }
 
 #[test]
@@ -91,7 +83,7 @@ fn a_dry_run_changes_nothing_and_creates_nothing() {
     let sandbox = Sandbox::new();
     let printed = sandbox.run("accession ingest DATASET --create --dry-run A");
     assert!(printed.contains("dry run: nothing was changed"), "{printed}");
-    assert_eq!(files(&sandbox), [".bin", "fixtures"]);
+    assert_eq!(sandbox.files(), [".bin", "fixtures"]);
 
     sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
     let registry = sandbox.path().join("accession.db");
@@ -108,7 +100,7 @@ fn a_command_that_reads_leaves_no_file_behind() {
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
     for arguments in ["history DATASET", "lookup DATASET", "granules DATASET", "verify"] {
         assert!(sandbox.command(arguments).output().unwrap().status.success());
-        assert_eq!(files(&sandbox), [".bin", "accession.db", "fixtures"]);
+        assert_eq!(sandbox.files(), [".bin", "accession.db", "fixtures"]);
         assert_eq!(std::fs::read(sandbox.path().join("accession.db")).unwrap(), bytes);
     }
 }
@@ -168,7 +160,7 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
     assert_eq!(sandbox.run("accession export DATASET --output /dev/stdout | cat"), printed);
     let expected =
         [".bin", "accession.db", "fixtures", "latest.jsonl", "link", "manifest", "notes.txt"];
-    assert_eq!(files(&sandbox), expected);
+    assert_eq!(sandbox.files(), expected);
 }
 
 #[test]
@@ -238,7 +230,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
         assert_eq!(std::fs::read(&registry).unwrap(), bytes);
-        let left = files(&sandbox);
+        let left = sandbox.files();
         assert!(!left.iter().any(|name| name.starts_with("accession.db-")), "{left:?}");
     }
 }
@@ -355,7 +347,7 @@ fn eight_processes_that_create_one_registry_at_once_all_succeed() {
             assert!(output.status.success(), "{}", stderr(&output));
         }
         assert_eq!(sandbox.run("accession dataset list --json").lines().count(), 8);
-        assert_eq!(files(&sandbox), [".bin", "accession.db", "fixtures"]);
+        assert_eq!(sandbox.files(), [".bin", "accession.db", "fixtures"]);
         assert!(sandbox.command("verify").output().unwrap().status.success());
     }
 }

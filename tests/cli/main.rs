@@ -8,7 +8,9 @@ mod harness {
     pub mod program;
 }
 
+mod clock;
 mod contract;
+mod coverage;
 mod documents;
 mod everyday;
 mod files;

@@ -12,21 +12,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn files(sandbox: &Sandbox) -> Vec<String> {
-    let entries = std::fs::read_dir(sandbox.path()).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 /// A registry `accession.db` with two datasets that differ and one without a history, a registry
 /// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
 fn world() -> Sandbox {
     static ORIGINAL: OnceLock<Sandbox> = OnceLock::new();
     let original = ORIGINAL.get_or_init(new_world);
     let sandbox = Sandbox::new();
-    for name in files(original).iter().filter(|name| *name != "fixtures" && *name != ".bin") {
+    for name in original.files().iter().filter(|name| *name != "fixtures" && *name != ".bin") {
         std::fs::copy(original.path().join(name), sandbox.path().join(name)).unwrap();
     }
     sandbox
@@ -58,7 +50,8 @@ fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
     let sandbox = world();
     let output = sandbox.command(arguments).output().unwrap();
     // The file name of a registry that was replaced contains the time.
-    let files: Vec<String> = files(&sandbox)
+    let files: Vec<String> = sandbox
+        .files()
         .into_iter()
         .map(|name| match name.split_once(".replaced-") {
             Some((registry, _)) => format!("{registry}.replaced"),
@@ -189,10 +182,10 @@ fn a_command_that_changes_nothing_creates_nothing() {
     ] {
         for json in ["", " --json"] {
             let sandbox = world();
-            let before = files(&sandbox);
+            let before = sandbox.files();
             let output = sandbox.command(&format!("{arguments}{json}")).output().unwrap();
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
-            assert_eq!(files(&sandbox), before, "{arguments}{json}");
+            assert_eq!(sandbox.files(), before, "{arguments}{json}");
         }
     }
     let sandbox = world();

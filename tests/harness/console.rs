@@ -74,6 +74,15 @@ impl Sandbox {
         self.directory.path()
     }
 
+    /// The names of the files in it, in order.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     /// The program with these arguments, which are separated by spaces.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(program());
@@ -145,6 +154,7 @@ fn masked(text: &str) -> String {
             "\"recorded\":\"",
             "\"cited\":\"",
             "recorded    ",
+            "was recorded at ",
             "now it is ",
             "stamped ",
             "withdrawn at ",

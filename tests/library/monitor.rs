@@ -1,10 +1,14 @@
 //! Long work is reported to a monitor, which can stop it.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use accession::{Event, EventKind, Import, Monitor, Registry, Result, Stamp};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Run, UnknownMirror, manifest, pull};
+use accession::{
+    Event, EventKind, Every, Import, Listing, MaxDelete, Moment, Monitor, Registry, Result, Revert,
+    Selection, Stamp, Sync, Wanted,
+};
 
 use crate::harness::history::{History, change, id, name, now, plan, second};
 use crate::stored::{even, granule_id};
@@ -30,7 +34,7 @@ impl Limit {
 
 impl Monitor for Limit {
     fn begin(&self, what: &'static str, things: &'static str, _: Option<u64>) {
-        assert_eq!(things, "granules");
+        assert_eq!(things, if what == "committing" { "changes" } else { "granules" });
         *self.current.lock().unwrap() = Some(what);
         self.begun.fetch_add(1, Ordering::SeqCst);
     }
@@ -88,9 +92,9 @@ type Job = fn(&Registry) -> Result<()>;
 #[test]
 fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
     let jobs: [(Job, &str); 5] = [
-        (change_all, "entering"),
+        (change_all, "writing"),
         (change_all, "hashing"),
-        (import_all, "entering"),
+        (import_all, "writing"),
         (import_all, "hashing"),
         (verify_all, "verifying"),
     ];
@@ -111,7 +115,7 @@ fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
 #[test]
 fn each_part_of_the_work_is_reported_to_the_monitor() {
     let (registry, _) = registry();
-    let jobs: [(Job, &str, u64); 2] = [(change_all, "entering", 1), (verify_all, "verifying", 2)];
+    let jobs: [(Job, &str, u64); 2] = [(change_all, "writing", 1), (verify_all, "verifying", 2)];
     for (job, what, times) in jobs {
         let limit = Limit::of(what, u64::MAX);
         job(&registry.with_monitor(limit.clone())).unwrap();
@@ -120,5 +124,132 @@ fn each_part_of_the_work_is_reported_to_the_monitor() {
         let all = times * GRANULES as u64;
         assert!(done <= all && all - done < 4_096, "{what}: {done} of {all}");
         assert_eq!(limit.begun.load(Ordering::SeqCst), limit.ended.load(Ordering::SeqCst));
+    }
+}
+
+/// Notes what is begun; one work must end before the next begins.
+#[derive(Default)]
+struct Phases {
+    begun: Mutex<Vec<&'static str>>,
+    is_open: AtomicBool,
+}
+
+impl Monitor for Phases {
+    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
+        assert!(!self.is_open.swap(true, Ordering::SeqCst), "{what} is within another work");
+        self.begun.lock().unwrap().push(what);
+    }
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        assert!(more == 0 || self.is_open.load(Ordering::SeqCst));
+        ControlFlow::Continue(())
+    }
+
+    fn end(&self) {
+        assert!(self.is_open.swap(false, Ordering::SeqCst), "it did not begin");
+    }
+}
+
+fn listing(granule_ids: &[String]) -> Listing {
+    let mut listing = Listing::new();
+    granule_ids.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
+    listing
+}
+
+fn import_days(registry: &Registry) -> Result<()> {
+    let mut import = Import::new();
+    import.every(Every::Day);
+    let (at, kind) = (second(90_000), EventKind::Ingested);
+    let granule_id = id("imported");
+    import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+    registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
+}
+
+fn cite(registry: &Registry) -> Result<()> {
+    let wanted = Wanted::Patterns(vec!["*0".parse().unwrap()]);
+    registry.cite_subset(&name("dataset"), None, &wanted, now()).map(drop)
+}
+
+fn export(registry: &Registry) -> Result<()> {
+    manifest::write(registry, &name("dataset"), &mut Vec::new()).unwrap();
+    Ok(())
+}
+
+fn compare_with_a_list(registry: &Registry) -> Result<()> {
+    let selection = Selection::Dataset { name: name("dataset"), at: None };
+    let listing = listing(&even(10));
+    let snapshot = registry.snapshot()?;
+    let mut differences = snapshot.compare_with(&selection, &listing)?;
+    drop(snapshot);
+    differences.try_for_each(|difference| difference.map(drop))
+}
+
+fn compare_two_sets(registry: &Registry) -> Result<()> {
+    let of = |at| Selection::Dataset { name: name("dataset"), at };
+    let first = of(Some(Moment::Instant(second(0))));
+    let snapshot = registry.snapshot()?;
+    let differences = snapshot.compare(&first, &of(None))?;
+    drop(snapshot);
+    differences.finish().map(drop)
+}
+
+fn pull_mirror(registry: &Registry) -> Result<()> {
+    let primary = Registry::in_memory().unwrap();
+    primary.change(&name("US"), &change(["A"], []), &Stamp::at(second(0), now()))?;
+    let mut file = Vec::new();
+    manifest::write(&primary, &name("US"), &mut file).unwrap();
+    let file = std::io::Cursor::new(file);
+    let primary = Primary::from_manifest(file, "us.jsonl", None, now()).unwrap();
+    let options = PullOptions {
+        primary_at: None,
+        policy: PullPolicy::Reset(MaxDelete::Percent(100)),
+        unknown: UnknownMirror::Refuse,
+        run: Run::Commit,
+    };
+    pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();
+    Ok(())
+}
+
+#[test]
+fn every_phase_of_long_work_is_reported_one_after_the_other() {
+    let (registry, _) = registry();
+    let sync_all: Job = |registry| {
+        let (mut sync, listing) = (Sync::new(), listing(&odd_numbers()));
+        sync.max_delete(MaxDelete::Percent(100));
+        registry.sync(&name("dataset"), &listing, &sync, &Stamp::at(second(20), now())).map(drop)
+    };
+    let revert: Job = |registry| {
+        let revert = Revert::to(Moment::Instant(second(0)));
+        registry.revert(&name("dataset"), &revert, &Stamp::at(second(30), now())).map(drop)
+    };
+    let jobs: [(Job, &[&str]); 12] = [
+        (import_all, &["writing", "hashing", "committing"]),
+        (
+            |registry| {
+                registry
+                    .revert(
+                        &name("dataset"),
+                        &Revert::to(Moment::Instant(second(0))),
+                        &Stamp::at(second(8), now()),
+                    )
+                    .map(drop)
+            },
+            &["comparing", "writing", "hashing", "committing"],
+        ),
+        (change_all, &["writing", "hashing", "committing"]),
+        (sync_all, &["comparing", "writing", "hashing", "committing"]),
+        (compare_two_sets, &["comparing"]),
+        (revert, &["comparing", "writing", "hashing", "committing"]),
+        (import_days, &["sorting", "writing", "hashing", "committing"]),
+        (compare_with_a_list, &["comparing"]),
+        (cite, &["selecting", "committing"]),
+        (export, &["exporting"]),
+        (verify_all, &["verifying"]),
+        (pull_mirror, &["reading", "writing", "hashing", "committing"]),
+    ];
+    for (job, expected) in jobs {
+        let phases = Arc::new(Phases::default());
+        job(&registry.with_monitor(phases.clone())).unwrap();
+        assert_eq!(*phases.begun.lock().unwrap(), expected);
     }
 }

@@ -1,6 +1,8 @@
 //! Changes that are refused, and change nothing.
 
-use accession::{Change, Entry, Registry, SourceLocation, Stamp};
+use std::time::Duration;
+
+use accession::{Access, Change, Entry, OpenOptions, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{change, id, name, now};
 use crate::harness::oracle::naive;
@@ -185,4 +187,20 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind(), "not-as-expected");
     assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
     assert_eq!(expecting(["A", "B", "C"]).unwrap().instance.unwrap().granules, 3);
+}
+
+#[test]
+fn a_writer_that_has_waited_long_enough_for_another_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accession.db");
+    drop(Registry::create(&path).unwrap());
+    let options = OpenOptions::new(Access::Write).with_busy_wait(Duration::ZERO);
+    let registry = options.open(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (change, stamp) = (change(["A"], []), Stamp::now(now()));
+    let refused = registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+    assert_eq!(refused.kind(), "busy");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(registry.change(&name("dataset"), &change, &stamp).is_ok());
 }

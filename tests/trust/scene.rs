@@ -81,6 +81,8 @@ impl Scene {
                     file("delete.txt")
                 ),
             ),
+            ("sync", format!("sync OWN {own} --note night --from {}", file("listing.txt"))),
+            ("revert", format!("revert OWN --to {} {own}", second(1))),
             ("import", format!("import OWN {}", file("changes.tsv"))),
             (
                 "mirror pull",
@@ -143,6 +145,12 @@ impl Scene {
         let write = |file: &str, text: &str| std::fs::write(self.path(file), text).unwrap();
         write("ingest.txt", &lines((0..50).map(|n| n * 8)));
         write("delete.txt", &lines((20..90).filter(|n| n % 8 == 3)));
+        // What is held then, with some ids more, some fewer, and one twice, in no order.
+        let held = (0..400).filter(|n| n % 8 != 0 && *n != 103 && !(201..206).contains(n));
+        let listed = held.filter(|n| n % 40 != 3).chain((0..30).map(|n| n * 8)).chain([1]);
+        let mut listed: Vec<usize> = listed.collect();
+        listed.sort_by_key(|n| n * 7_919 % 1_009);
+        write("listing.txt", &lines(listed.into_iter()));
         let (mut changes, mut new) = (String::new(), String::new());
         for n in 0..50 {
             let (at, id) = (second(100 + n as i64 / 20), granule_id(n * 8));

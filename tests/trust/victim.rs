@@ -18,6 +18,8 @@ pub enum Kind {
     Ingest,
     Delete,
     Change,
+    Sync,
+    Revert,
     Import,
     Pull,
     PullManifest,
@@ -26,10 +28,12 @@ pub enum Kind {
     Backup,
 }
 
-pub const KINDS: [Kind; 9] = [
+pub const KINDS: [Kind; 11] = [
     Kind::Ingest,
     Kind::Delete,
     Kind::Change,
+    Kind::Sync,
+    Kind::Revert,
     Kind::Import,
     Kind::Pull,
     Kind::PullManifest,
@@ -117,11 +121,15 @@ impl<'primary> Victim<'primary> {
         let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
         let mut dice = Dice::of(3);
         for ledger in [&mut own, &mut mirror] {
-            let (at, ids) = (ledger.next_time(), ledger.new_ids(&mut dice, 150));
-            let change = change(ids.iter().map(String::as_str), []);
-            let stamp = Stamp::at(at, now());
-            registry.change(&ledger.dataset, &change, &stamp).unwrap();
-            ledger.entries.push(Entry::of(at, ids));
+            // Two sets, so that there is always one to revert to.
+            for count in [150, 10] {
+                let (at, ids) = (ledger.next_time(), ledger.new_ids(&mut dice, count));
+                let change = change(ids.iter().map(String::as_str), []);
+                let stamp = Stamp::at(at, now());
+                registry.change(&ledger.dataset, &change, &stamp).unwrap();
+                let held = ledger.held().union(&ids).cloned().collect();
+                ledger.entries.push(Entry::of(at, held));
+            }
         }
         drop(registry);
         let reader = with_reader.then(|| Registry::open(&path, Access::Read).unwrap());
@@ -144,6 +152,8 @@ impl<'primary> Victim<'primary> {
             Kind::Ingest => self.plan_change(kind, dice, ids, 0),
             Kind::Delete => self.plan_change(kind, dice, 0, ids.min(12)),
             Kind::Change => self.plan_change(kind, dice, ids, ids.min(12)),
+            Kind::Sync => self.plan_sync(dice, ids),
+            Kind::Revert => self.plan_revert(dice),
             Kind::Import => self.plan_import(dice),
             Kind::Pull => self.plan_pull(kind, dice, "primary.db"),
             Kind::PullManifest => self.plan_pull(kind, dice, "manifest.jsonl"),
@@ -180,6 +190,38 @@ impl<'primary> Victim<'primary> {
         };
         let held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
         Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, held)] }
+    }
+
+    /// A full listing in no order, in which some ids are new, some are missing, and one is repeated.
+    fn plan_sync(&mut self, dice: &mut Dice, comes: usize) -> Plan {
+        let held = self.own.held();
+        let (at, comes) = (self.own.next_time(), self.own.new_ids(dice, comes));
+        let goes = some_of(&held, dice, comes.len().min(12));
+        let listed: BTreeSet<String> =
+            held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
+        let mut lines: Vec<&str> = listed.iter().map(String::as_str).collect();
+        lines.push(lines[0]);
+        let first = dice.within(0..lines.len());
+        lines.rotate_left(first);
+        let from = self.input("listing.txt", &(lines.join("\n") + "\n"));
+        let arguments = format!("sync OWN --at {at} --max-delete 50% --from {from}");
+        let adds = vec![Entry::of(at, listed)];
+        Plan { kind: Kind::Sync, arguments: words(&arguments), adds }
+    }
+
+    /// Back to a set that was held before, named by its time or by its identifier.
+    fn plan_revert(&mut self, dice: &mut Dice) -> Plan {
+        let (now, at) = (self.own.held(), self.own.next_time());
+        let others: Vec<&Entry> =
+            self.own.entries.iter().filter(|entry| entry.held != now).collect();
+        let to = *dice.pick(&others);
+        let to_text = match dice.once_in(2) {
+            true => to.at.to_string(),
+            false => to.identifier.to_string(),
+        };
+        let arguments = format!("revert OWN --to {to_text} --at {at}");
+        let adds = vec![Entry::of(at, to.held.clone())];
+        Plan { kind: Kind::Revert, arguments: words(&arguments), adds }
     }
 
     fn plan_import(&mut self, dice: &mut Dice) -> Plan {

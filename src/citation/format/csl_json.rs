@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::indented_json::indented;
+use super::members::Members;
 use crate::citation::facts::Citation;
 use crate::citation::single_line::single_line;
 use crate::model::Creator;
@@ -12,28 +13,23 @@ use crate::model::Creator;
 /// Writes an array of one item.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut item = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            item.insert(name.to_owned(), value);
-        }
-    };
-    put("id", Some(citation.key().into()));
-    put("type", Some("dataset".into()));
+    let mut item = Members::default();
+    item.put("id", Some(citation.key().into()));
+    item.put("type", Some("dataset".into()));
     let authors: Vec<Value> = record.creators.iter().map(author).collect();
-    put("author", (!authors.is_empty()).then(|| authors.into()));
-    put("title", Some(citation.title().into()));
-    put("issued", record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })));
-    put("version", citation.version().map(Value::from));
-    put("publisher", citation.publisher().map(Value::from));
-    put("archive", citation.archive().map(Value::from));
-    put("DOI", record.doi.as_ref().map(|doi| doi.as_str().into()));
-    put("URL", citation.url().or_else(|| citation.address()).map(Value::from));
+    item.put("author", (!authors.is_empty()).then(|| authors.into()));
+    item.put("title", Some(citation.title().into()));
+    item.put("issued", record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })));
+    item.put("version", citation.version().map(Value::from));
+    item.put("publisher", citation.publisher().map(Value::from));
+    item.put("archive", citation.archive().map(Value::from));
+    item.put("DOI", record.doi.as_ref().map(|doi| doi.as_str().into()));
+    item.put("URL", citation.url().or_else(|| citation.address()).map(Value::from));
     let (year, month, day) = citation.accessed.year_month_day();
-    put("accessed", Some(json!({ "date-parts": [[year, month, day]] })));
-    put("note", Some(citation.statement().into()));
-    put("custom", Some(custom(citation)));
-    indented(&Value::from(vec![Value::Object(item)]))
+    item.put("accessed", Some(json!({ "date-parts": [[year, month, day]] })));
+    item.put("note", Some(citation.statement().into()));
+    item.put("custom", Some(custom(citation)));
+    indented(&Value::from(vec![item.into_value()]))
 }
 
 fn author(creator: &Creator) -> Value {

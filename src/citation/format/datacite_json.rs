@@ -4,9 +4,10 @@
 //! The identifier is an alternate identifier. The instances before and after it are related
 //! identifiers: the address of the dataset with the identifier as its fragment.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::indented_json::indented;
+use super::members::Members;
 use crate::citation::facts::Citation;
 use crate::citation::licence::Licence;
 use crate::citation::single_line::single_line;
@@ -16,40 +17,36 @@ use crate::model::Creator;
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut object = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            object.insert(name.to_owned(), value);
-        }
-    };
+    let mut object = Members::default();
     let list = |values: Vec<Value>| (!values.is_empty()).then_some(Value::Array(values));
-    put("doi", record.doi.as_ref().map(|doi| doi.as_str().into()));
-    put("url", citation.url().map(Value::from));
-    put("types", Some(json!({ "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" })));
-    put("creators", list(record.creators.iter().map(creator).collect()));
-    put("titles", Some(json!([{ "title": citation.title() }])));
-    put("publisher", citation.publisher().map(|name| json!({ "name": name })));
-    put("publicationYear", record.year.map(|year| year.to_string().into()));
-    put("version", citation.version().map(Value::from));
-    put(
+    object.put("doi", record.doi.as_ref().map(|doi| doi.as_str().into()));
+    object.put("url", citation.url().map(Value::from));
+    object
+        .put("types", Some(json!({ "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" })));
+    object.put("creators", list(record.creators.iter().map(creator).collect()));
+    object.put("titles", Some(json!([{ "title": citation.title() }])));
+    object.put("publisher", citation.publisher().map(|name| json!({ "name": name })));
+    object.put("publicationYear", record.year.map(|year| year.to_string().into()));
+    object.put("version", citation.version().map(Value::from));
+    object.put(
         "alternateIdentifiers",
         Some(json!([{
             "alternateIdentifier": citation.prefixed_identifier(),
             "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
         }])),
     );
-    put("dates", Some(dates(citation)));
-    put("relatedIdentifiers", list(related(citation)));
-    put("rightsList", citation.licence().map(|licence| json!([rights(licence)])));
-    put(
+    object.put("dates", Some(dates(citation)));
+    object.put("relatedIdentifiers", list(related(citation)));
+    object.put("rightsList", citation.licence().map(|licence| json!([rights(licence)])));
+    object.put(
         "descriptions",
         Some(json!([{
             "description": citation.statement(),
             "descriptionType": "TechnicalInfo",
         }])),
     );
-    put("schemaVersion", Some("http://datacite.org/schema/kernel-4".into()));
-    indented(&object.into())
+    object.put("schemaVersion", Some("http://datacite.org/schema/kernel-4".into()));
+    indented(&object.into_value())
 }
 
 fn creator(creator: &Creator) -> Value {

@@ -6,9 +6,10 @@
 //! The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
 //! no title can end the element with `</script>`, or begin a comment with `<!--`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::indented_json::indented;
+use super::members::Members;
 use crate::citation::facts::Citation;
 use crate::citation::licence::Licence;
 use crate::citation::single_line::single_line;
@@ -18,13 +19,8 @@ use crate::model::{Creator, Dataset, Doi};
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut object = Map::new();
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            object.insert(name.to_owned(), value);
-        }
-    };
-    put(
+    let mut object = Members::default();
+    object.put(
         "@context",
         Some(json!({
             "@vocab": "https://schema.org/",
@@ -33,44 +29,44 @@ pub(super) fn write(citation: &Citation) -> String {
             "spdx": "http://spdx.org/rdf/terms#",
         })),
     );
-    put("@type", Some("Dataset".into()));
-    put("@id", citation.address_of(citation.identifier).map(Value::from));
-    put("name", Some(citation.title().into()));
-    put("description", Some(citation.statement().into()));
+    object.put("@type", Some("Dataset".into()));
+    object.put("@id", citation.address_of(citation.identifier).map(Value::from));
+    object.put("name", Some(citation.title().into()));
+    object.put("description", Some(citation.statement().into()));
     let creators: Vec<Value> = record.creators.iter().map(creator).collect();
-    put("creator", (!creators.is_empty()).then(|| json!({ "@list": creators })));
-    put("datePublished", record.year.map(|year| year.to_string().into()));
-    put("dateModified", Some(citation.from.to_string().into()));
-    put("version", citation.version().map(Value::from));
-    put(
+    object.put("creator", (!creators.is_empty()).then(|| json!({ "@list": creators })));
+    object.put("datePublished", record.year.map(|year| year.to_string().into()));
+    object.put("dateModified", Some(citation.from.to_string().into()));
+    object.put("version", citation.version().map(Value::from));
+    object.put(
         "publisher",
         citation.publisher().map(|name| json!({ "@type": "Organization", "name": name })),
     );
-    put(
+    object.put(
         "provider",
         citation.archive().map(|name| json!({ "@type": "Organization", "name": name })),
     );
-    put("url", citation.url().or_else(|| citation.address()).map(Value::from));
-    put("license", citation.licence().map(|each| licence(each).into()));
-    put("identifier", Some(identifiers(citation)));
-    put("spdx:checksum", Some(checksum(citation)));
+    object.put("url", citation.url().or_else(|| citation.address()).map(Value::from));
+    object.put("license", citation.licence().map(|each| licence(each).into()));
+    object.put("identifier", Some(identifiers(citation)));
+    object.put("spdx:checksum", Some(checksum(citation)));
     match &citation.subset {
         Some(subset) => {
             let whole = citation.address_of(subset.whole);
-            put("isPartOf", whole.map(|id| json!({ "@type": "Dataset", "@id": id })));
+            object.put("isPartOf", whole.map(|id| json!({ "@type": "Dataset", "@id": id })));
         }
         None => {
             let previous = citation.previous.and_then(|previous| citation.address_of(previous));
-            put("prov:wasRevisionOf", previous.map(|id| json!({ "@id": id })));
+            object.put("prov:wasRevisionOf", previous.map(|id| json!({ "@id": id })));
         }
     }
     let address_of =
         |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
     let same: Vec<Value> =
         citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
-    put("sameAs", (!same.is_empty()).then(|| same.into()));
+    object.put("sameAs", (!same.is_empty()).then(|| same.into()));
     // In JSON, this character occurs in strings only.
-    indented(&object.into()).replace('<', "\\u003c")
+    indented(&object.into_value()).replace('<', "\\u003c")
 }
 
 fn creator(creator: &Creator) -> Value {

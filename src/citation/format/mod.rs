@@ -7,6 +7,7 @@ mod csl_json;
 mod datacite_json;
 mod indented_json;
 mod json_ld;
+mod members;
 mod record_field;
 mod ris;
 mod text;

@@ -1,13 +1,13 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, GranuleId, Granules, Pattern, quoted};
+use accession::{Access, DatasetName, GranuleId, Granules, Monitor, Pattern, quoted};
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, in_force};
+use crate::cli::output::{Column, PROGRESS_ROWS, Progress, in_force};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
@@ -89,10 +89,16 @@ impl Args {
         if let Some(after) = &self.filter.after {
             granules = granules.after(after);
         }
+        let progress = Progress::new();
+        // A list that is printed on the terminal is its own progress.
+        if self.filter.count || session.out().columns().is_none() {
+            progress.begin("listing", "granules", Some(selected.set.granules()));
+        }
         let counted = match session.is_json() && !self.filter.count {
-            true => self.filter.list_json(session, granules)?,
-            false => self.filter.list_ids(session, granules)?,
+            true => self.filter.list_json(session, granules, &progress)?,
+            false => self.filter.list_ids(session, granules, &progress)?,
         };
+        progress.end();
         match (self.filter.count, session.is_json()) {
             (true, true) => session.json(&Counted { granules: counted })?,
             (true, false) => writeln!(session.out(), "{counted}")?,
@@ -113,10 +119,18 @@ impl Args {
 
 impl Filter {
     /// Prints the granules as JSON, and returns their number.
-    fn list_json(&self, session: &mut Session, granules: Granules) -> Result<u64> {
+    fn list_json(
+        &self,
+        session: &mut Session,
+        granules: Granules,
+        progress: &Progress,
+    ) -> Result<u64> {
         let mut counted = 0;
-        for granule in granules {
+        for (index, granule) in (1..).zip(granules) {
             let granule = granule?;
+            if usize::is_multiple_of(index, PROGRESS_ROWS) {
+                let _ = progress.advance(PROGRESS_ROWS as u64);
+            }
             if counted == self.limit() {
                 break;
             }
@@ -129,10 +143,16 @@ impl Filter {
     }
 
     /// Prints the ids unless only their number is wanted, and returns it.
-    fn list_ids(&self, session: &mut Session, granules: Granules) -> Result<u64> {
+    fn list_ids(
+        &self,
+        session: &mut Session,
+        granules: Granules,
+        progress: &Progress,
+    ) -> Result<u64> {
         let mut counted = 0;
         for page in granules.into_id_pages() {
             let page = page?;
+            let _ = progress.advance(page.len() as u64);
             let left = self.limit() - counted;
             if left == 0 {
                 break;

@@ -1,12 +1,12 @@
 use std::io::Write;
 
-use accession::{Identified, Identifier, Listing};
+use accession::{Identified, Identifier, Listing, Monitor};
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedIdentifier};
 use crate::cli::exit::Exit;
-use crate::cli::output::count;
+use crate::cli::output::{Progress, count};
 use crate::cli::reading::{InputFile, MissingPages, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -47,7 +47,10 @@ impl Args {
         each_entry_of_pages(&self.files, &options, MissingPages::Refuse, session, |entry| {
             Ok(listing.add(entry)?)
         })?;
+        let progress = Progress::new();
+        progress.begin("hashing", "granules", Some(listing.count()));
         let Identified { identifier, granules, repeated } = listing.identify()?;
+        progress.end();
         if repeated > 0 {
             let skipped = count(repeated, "granule");
             session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use accession::Monitor;
@@ -14,14 +14,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How many rows of a file are read between two calls of [`Monitor::advance`].
 pub const PROGRESS_ROWS: usize = 4_096;
 
+/// How often a phase that reports nothing is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
 /// A line on stderr that shows how far the work has come, after its first second. Nothing is shown
 /// if stderr is not a terminal.
 pub struct Progress {
-    is_terminal: bool,
-    phase: Mutex<Option<Phase>>,
+    /// `None` if stderr is not a terminal.
+    current: Option<Arc<Current>>,
 }
 
-/// What is being done at present.
+/// What is being done at present. `None` between two phases.
+type Current = Mutex<Option<Phase>>;
+
 struct Phase {
     /// What is done, such as `reading`.
     activity: &'static str,
@@ -36,63 +41,86 @@ struct Phase {
 
 impl Progress {
     pub fn new() -> Self {
-        Progress { is_terminal: std::io::stderr().is_terminal(), phase: Mutex::new(None) }
+        let current = std::io::stderr().is_terminal().then(|| {
+            let current = Arc::new(Current::default());
+            let watched = Arc::downgrade(&current);
+            // Without this thread, only a phase that reports how far it has come is shown.
+            let _ = std::thread::Builder::new().spawn(move || watch(&watched));
+            current
+        });
+        Progress { current }
     }
 
-    fn phase(&self) -> MutexGuard<'_, Option<Phase>> {
-        // The state after a panic is good enough to show.
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    fn phase(&self) -> Option<MutexGuard<'_, Option<Phase>>> {
+        self.current.as_ref().map(|current| lock(current))
     }
+}
+
+/// Shows a phase that takes long, even if it reports nothing: a commit, or a file that is slow.
+fn watch(current: &Weak<Current>) {
+    loop {
+        std::thread::sleep(TICK);
+        let Some(current) = current.upgrade() else { return };
+        if let Some(phase) = &mut *lock(&current) {
+            phase.show();
+        }
+    }
+}
+
+fn lock(current: &Current) -> MutexGuard<'_, Option<Phase>> {
+    // The state after a panic is good enough to show.
+    current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Monitor for Progress {
     fn begin(&self, activity: &'static str, things: &'static str, total: Option<u64>) {
         self.end();
-        *self.phase() = self.is_terminal.then(|| Phase {
-            activity,
-            things,
-            total,
-            done: 0,
-            started: Instant::now(),
-            bar: None,
-        });
+        if let Some(mut phase) = self.phase() {
+            let started = Instant::now();
+            *phase = Some(Phase { activity, things, total, done: 0, started, bar: None });
+        }
     }
 
     fn advance(&self, more: u64) -> ControlFlow<()> {
-        if let Some(phase) = &mut *self.phase() {
+        if let Some(mut phase) = self.phase()
+            && let Some(phase) = &mut *phase
+        {
             phase.done += more;
-            match &phase.bar {
-                Some(bar) => bar.set_position(phase.done),
-                None if phase.started.elapsed() > PATIENCE => phase.bar = Some(phase.bar()),
-                None => {}
-            }
+            phase.show();
         }
         ControlFlow::Continue(())
     }
 
     fn end(&self) {
-        if let Some(bar) = self.phase().take().and_then(|phase| phase.bar) {
+        let phase = self.phase().and_then(|mut phase| phase.take());
+        if let Some(bar) = phase.and_then(|phase| phase.bar) {
             bar.finish_and_clear();
         }
     }
 }
 
 impl Phase {
-    fn bar(&self) -> ProgressBar {
-        let bar = match self.total {
-            Some(total) => ProgressBar::new(total).with_style(style(
-                "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {eta} left",
-            )),
-            None => {
-                ProgressBar::no_length().with_style(style("{msg} {human_pos} {prefix}, {elapsed}"))
+    /// Shows how far the work has come, if it takes long.
+    fn show(&mut self) {
+        if self.started.elapsed() <= PATIENCE {
+            return;
+        }
+        let style = style(match (self.done, self.total) {
+            (0, _) => "{msg}, {elapsed}",
+            (_, None) => "{msg} {human_pos} {prefix}, {elapsed}",
+            (_, Some(_)) => {
+                "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {eta} left"
             }
-        };
-        let bar = bar
-            .with_message(self.activity)
-            .with_prefix(self.things)
-            .with_elapsed(self.started.elapsed());
+        });
+        let bar = self.bar.get_or_insert_with(|| {
+            ProgressBar::new(self.total.unwrap_or(0))
+                .with_message(self.activity)
+                .with_prefix(self.things)
+                .with_elapsed(self.started.elapsed())
+        });
+        bar.set_style(style);
         bar.set_position(self.done);
-        bar
+        bar.tick();
     }
 }
 

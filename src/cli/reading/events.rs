@@ -14,6 +14,7 @@ use super::spaces::EdgeSpaces;
 use crate::cli::output::{PROGRESS_ROWS, Progress};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
+use crate::cli::warning::WarningKind;
 
 /// Reads the events of a file into an import. Returns how many were left out, because their day is
 /// not complete.
@@ -62,6 +63,10 @@ pub fn import_events(
         if index.is_multiple_of(PROGRESS_ROWS) {
             let _ = progress.advance(PROGRESS_ROWS as u64);
         }
+    }
+    progress.end();
+    for warning in events.warnings() {
+        session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
     }
     spaces.warn_if_any(session);
     let mut pages = SearchPages::default();

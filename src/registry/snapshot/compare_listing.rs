@@ -1,10 +1,11 @@
 //! Compares a set with a listing.
 
-use super::compare::{Counts, Difference};
+use super::compare::Difference;
+use super::counts::Counts;
 use super::granules::Granules;
-use super::merge::{Merge, Side};
 use super::select::Selection;
 use super::view::Snapshot;
+use super::walk::{Only, Walk};
 use crate::chain::Chain;
 use crate::model::{GranuleId, Set};
 use crate::registry::error::Result;
@@ -25,14 +26,9 @@ impl Snapshot {
         let set = self.select(selection)?.set;
         let listed: Listed<'listing> =
             Box::new(listing.distinct()?.map(|staged| Ok(staged?.granule_id)));
-        Ok(ListingDifferences {
-            sides: Merge::of(self.granules(&set)?, listed),
-            set,
-            listed: listing.count(),
-            chain: Chain::start(),
-            counts: Counts::default(),
-            is_over: false,
-        })
+        let left = (self.granules(&set)?, set.identifier());
+        let walk = Walk::of(&self.registry, left, (listed, Chain::start()));
+        Ok(ListingDifferences { set, listed: listing.count(), walk })
     }
 }
 
@@ -45,13 +41,9 @@ type Listed<'listing> = Box<dyn Iterator<Item = Result<GranuleId>> + 'listing>;
 /// [`Error::Inconsistent`](crate::Error::Inconsistent).
 pub struct ListingDifferences<'listing> {
     set: Set,
-    sides: Merge<Granules, Listed<'listing>>,
     /// The number of ids that are listed, repeated ones included.
     listed: u64,
-    /// The chain of the ids of the listing that were read so far.
-    chain: Chain,
-    counts: Counts,
-    is_over: bool,
+    walk: Walk<Granules, Listed<'listing>, Chain>,
 }
 
 impl ListingDifferences<'_> {
@@ -63,15 +55,16 @@ impl ListingDifferences<'_> {
     /// The identifier of the part of the listing that was read so far; that of the whole listing
     /// once the iterator has ended.
     pub fn right(&self) -> Identified {
-        let granules = self.counts.matched + self.counts.only_right;
+        let counts = self.counts();
+        let granules = counts.matched + counts.only_right;
         let repeated = self.listed.saturating_sub(granules);
-        Identified { identifier: self.chain.identifier(), granules, repeated }
+        Identified { identifier: self.walk.right(), granules, repeated }
     }
 
     /// The counts of what was read so far; those of the whole comparison once the iterator has
     /// ended.
     pub fn counts(&self) -> Counts {
-        self.counts
+        self.walk.counts()
     }
 }
 
@@ -79,29 +72,10 @@ impl Iterator for ListingDifferences<'_> {
     type Item = Result<Difference>;
 
     fn next(&mut self) -> Option<Result<Difference>> {
-        while !self.is_over {
-            let side = match self.sides.next() {
-                Some(Ok(side)) => side,
-                Some(Err(error)) => {
-                    self.is_over = true;
-                    return Some(Err(error));
-                }
-                None => {
-                    self.is_over = true;
-                    let checked = self.counts.check(self.set.identifier(), self.chain.identifier());
-                    return checked.err().map(Err);
-                }
-            };
-            self.counts.count(&side);
-            match side {
-                Side::Left(granule) => return Some(Ok(Difference::OnlyLeft(granule.granule_id))),
-                Side::Right(granule_id) => {
-                    self.chain.push(granule_id.as_str());
-                    return Some(Ok(Difference::OnlyRight(granule_id)));
-                }
-                Side::Both(_, granule_id) => self.chain.push(granule_id.as_str()),
-            }
-        }
-        None
+        let only = self.walk.next()?;
+        Some(only.map(|only| match only {
+            Only::Left(granule) => Difference::OnlyLeft(granule.granule_id),
+            Only::Right(granule_id) => Difference::OnlyRight(granule_id),
+        }))
     }
 }

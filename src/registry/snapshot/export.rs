@@ -50,6 +50,7 @@ impl Snapshot {
         let stored = |error: crate::store::Error| named(error.into());
         let latest = read.latest_instance(key).map_err(stored)?;
         let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
+        let mut progress = self.registry.begin("exporting", "granules", None);
         let mut changes = Changes { page: VecDeque::new(), last: after, is_over: false };
         let mut tally = Tally::default();
         let mut next = || -> Result<Option<Instance>> {
@@ -75,6 +76,7 @@ impl Snapshot {
                 );
                 return Err(Stop::Registry(Error::Inconsistent { what }));
             }
+            progress.advance().map_err(Stop::Registry)?;
             tally.count(event.kind);
             let StoredEvent { at, kind, granule_id, producer_granule } = event;
             show(Exported::Event { at, kind, granule_id, producer_granule }).map_err(Stop::Named)

@@ -10,6 +10,7 @@
 mod cite;
 mod compare;
 mod compare_listing;
+mod counts;
 mod datasets;
 mod export;
 mod find;
@@ -20,11 +21,13 @@ mod resolve;
 mod select;
 mod subsets;
 mod view;
+mod walk;
 
 pub use cite::Cited;
 pub(super) use cite::cited;
-pub use compare::{Counts, Difference, Differences};
+pub use compare::{Difference, Differences};
 pub use compare_listing::ListingDifferences;
+pub use counts::Counts;
 pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use export::Exported;
 pub use find::{FoundPeriod, NotedPeriod};

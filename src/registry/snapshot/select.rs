@@ -47,8 +47,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::BeforeHistory`],
-    /// [`Error::UnknownIdentifier`].
+    /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::NothingKnown`],
+    /// [`Error::BeforeHistory`], [`Error::UnknownIdentifier`].
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
         self.ask(|read| select_known(read, selection, self.known))
     }
@@ -66,8 +66,9 @@ fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> 
     match selection {
         Selection::Dataset { name, at } => {
             let (dataset, _) = dataset_of(read, name)?;
-            let latest = latest_known(read, dataset, known)?;
-            let latest = latest.ok_or_else(|| Error::NoHistory { name: name.clone() })?;
+            let Some(latest) = latest_known(read, dataset, known)? else {
+                return Err(nothing_known(read, dataset, name, known)?);
+            };
             match at {
                 None => Ok(Selected { set: Set::Instance(latest), others: Vec::new() }),
                 Some(at) => select_at(read, dataset, &latest, *at),
@@ -83,6 +84,22 @@ fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> 
             Ok(Selected { set, others: Vec::new() })
         }
     }
+}
+
+/// Why no instance of a dataset is known.
+fn nothing_known(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    name: &DatasetName,
+    known: Known,
+) -> Result<Error> {
+    let name = name.clone();
+    Ok(match (known, read.first_instance(dataset)?) {
+        (Known::At(known_at), Some(first)) => {
+            Error::NothingKnown { name, known_at, recorded: first.recorded }
+        }
+        _ => Error::NoHistory { name },
+    })
 }
 
 /// The most recent instance with an identifier, so that the latest holding periods are shown, or

@@ -26,7 +26,7 @@ pub(super) fn search(
     latest: &Stated,
     last_agreeing: Option<&Checkpoint>,
     rows_agree: bool,
-    progress: &mut Work<'_>,
+    progress: &mut Work,
 ) -> Result<(Findings, u64)> {
     let after = last_agreeing.map(|checkpoint| &checkpoint.granule_id);
     let mut search = Search {

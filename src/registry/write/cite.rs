@@ -148,12 +148,14 @@ impl Registry {
         let selected = select(&read, &selection)?;
         let (key, _) = dataset_of(&read, dataset)?;
         let at = selected.instance().timestamp;
+        let progress = self.begin("selecting", "granules", None);
         let (identifier, granules) = match wanted {
             Wanted::Patterns(patterns) => {
                 GranulePages::selected(key, at, patterns.clone()).identify(&read)?
             }
             Wanted::Named(named) => identify_named(&read, key, dataset, at, named)?,
         };
+        drop(progress);
         if granules > 0 && identifier == selected.set.identifier() {
             return Ok(Found::Known(Box::new(cited(&read, selected, &[])?)));
         }

@@ -56,7 +56,7 @@ pub(super) fn add(
     events: impl Iterator<Item = Result<Staged>>,
 ) -> Result<Added> {
     let mut entry = Entry::new(addition);
-    let mut progress = addition.registry.begin("entering", "granules", Some(addition.events));
+    let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
     let mut batch: Vec<Staged> = Vec::new();
     let mut granules = 0;
     for event in events {

@@ -212,7 +212,9 @@ fn apply(
     let mut times = import.times.clone();
     if import.every == Every::Day {
         times.clear();
+        let mut progress = registry.begin("sorting", "granules", Some(import.staging.count()));
         for event in daily.events(import.staging.sorted()?) {
+            progress.advance()?;
             times.insert(event?.at);
         }
     }

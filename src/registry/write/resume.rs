@@ -80,7 +80,7 @@ impl Resume {
 pub(super) fn sweep(
     addition: &Addition<'_>,
     resume: &Resume,
-    mut progress: Progress<'_>,
+    mut progress: Progress,
 ) -> Result<(Sweep, Work)> {
     let Addition { transaction, dataset, name, times, latest, .. } = addition;
     let (chain, begin) = resume.point();

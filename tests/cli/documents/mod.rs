@@ -7,6 +7,8 @@ mod links;
 
 use std::path::{Path, PathBuf};
 
+pub use commands::{command_of, helps, leaf_commands};
+
 /// A Markdown file of the repository.
 pub struct Document {
     /// The path, relative to the repository.

@@ -1,0 +1,56 @@
+//! A clock that was ahead, and is right again: the last change of a dataset is in the future.
+
+use serde_json::Value;
+
+use crate::harness::console::Sandbox;
+
+const BEFORE: &str = "bf072e9119077b4e76437a93986787ef";
+
+/// A registry in which B was ingested in a dataset when the clock was years ahead.
+fn sandbox() -> Sandbox {
+    const FUTURE_MICROS: i64 = 4_102_444_800_000_000;
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest D --create --at 2001-01-02 A");
+    sandbox.run("accession ingest D --at 2001-01-03 B");
+    let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    registry
+        .execute("UPDATE granule SET ingested = ?1 WHERE granule_id = 'B'", [FUTURE_MICROS])
+        .unwrap();
+    registry
+        .execute(
+            "UPDATE instance SET timestamp = ?1, recorded = ?1 WHERE granules = 2",
+            [FUTURE_MICROS],
+        )
+        .unwrap();
+    sandbox
+}
+
+/// The kinds of the warnings that a command prints.
+fn warnings(printed: &str) -> Vec<String> {
+    let lines = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let kinds = lines.filter_map(|line| line["warning"]["kind"].as_str().map(str::to_owned));
+    kinds.collect()
+}
+
+#[test]
+fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future() {
+    let sandbox = sandbox();
+    for command in ["lookup D", "dataset list", "cite D --format tuple"] {
+        let printed = sandbox.run(&format!("accession {command} --json"));
+        assert!(printed.contains(BEFORE), "{command}: {printed}");
+        let warnings = warnings(&printed);
+        assert!(warnings.contains(&"last-change-in-future".to_owned()), "{command}: {printed}");
+    }
+    let granules = sandbox.run("accession granules D 2> /dev/null");
+    assert_eq!(granules, "A\n");
+    let compared =
+        sandbox.run("printf 'A\\n' | accession compare D --from - --summary 2> /dev/null");
+    assert!(compared.starts_with("identical: 1 granule\n"), "{compared}");
+}
+
+#[test]
+fn a_change_after_one_in_the_future_is_stamped_after_it_with_a_warning() {
+    let printed = sandbox().run("accession ingest D C --json");
+    assert!(printed.contains("\"timestamp\":\"2100-01-01T00:00:00.000001Z\""), "{printed}");
+    assert!(warnings(&printed).contains(&"clock-behind".to_owned()), "{printed}");
+}

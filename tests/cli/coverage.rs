@@ -1,0 +1,160 @@
+//! Every option, every kind of error and of warning, and every field of the JSON output occurs in a
+//! transcript, where a reviewer sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::documents::{command_of, document, helps, leaf_commands, root};
+
+/// Kinds of errors that need a fault, another process or a file that this program does not write:
+/// the file whose test causes each, and the name by which it is checked there.
+const CAUSED_BY: &[(&str, &str, &str)] = &[
+    ("busy", "tests/library/refusals.rs", "\"busy\""),
+    ("cannot-open", "tests/trust/full_disk.rs", "\"cannot-open\""),
+    ("changed", "src/store/sqlite/open.rs", "Error::Changed"),
+    ("database", "tests/trust/faults.rs", "\"database\""),
+    ("file-exists", "src/disk/atomic_file.rs", "Error::Exists"),
+    ("full", "tests/trust/full_disk.rs", "\"full\""),
+    ("inconsistent", "tests/library/lost_rows.rs", "\"inconsistent\""),
+    ("interrupted", "tests/library/monitor.rs", "\"interrupted\""),
+    ("memory", "src/store/sqlite/error.rs", "Error::Memory"),
+    ("not-as-expected", "tests/library/mirror_properties.rs", "\"not-as-expected\""),
+    ("path-too-long", "tests/cli/registry_paths.rs", "\"path-too-long\""),
+    ("read-only", "tests/trust/full_disk.rs", "\"read-only\""),
+    ("replaced", "tests/library/replaced.rs", "\"replaced\""),
+    ("too-long", "tests/library/hostile_registries.rs", "\"too-long\""),
+];
+
+/// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
+const WARNED_BY: &[(&str, &str, &str)] = &[
+    ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
+    ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
+    ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
+];
+
+fn transcripts() -> String {
+    let directory = root().join("tests/cli/transcripts");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+/// The words of each call of the program in a transcript.
+fn calls(transcripts: &str) -> Vec<Vec<String>> {
+    let joined = transcripts.replace("\\\n", " ");
+    let commands = joined.lines().filter_map(|line| line.strip_prefix("$ "));
+    let calls = commands.flat_map(|line| line.split("accession ").skip(1));
+    let words = calls.map(|call| {
+        let call = call.split(['|', ';', '>', '<', ')']).next().unwrap_or_default();
+        call.split_whitespace().map(str::to_owned).collect()
+    });
+    words.collect()
+}
+
+/// The long options in a help.
+fn options_of(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().skip_while(|line| !line.starts_with("Options:")).skip(1);
+    let options = lines.filter_map(|line| {
+        let line = line.trim_start();
+        let line =
+            line.get(4..).filter(|_| line[1..].starts_with(|c: char| c != '-')).unwrap_or(line);
+        let name = line.strip_prefix("--")?;
+        let end = name.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(name.len());
+        Some(format!("--{}", &name[..end]))
+    });
+    options.filter(|name| name.len() > 2).collect()
+}
+
+#[test]
+fn every_option_occurs_in_a_transcript_of_its_command() {
+    let helps = helps();
+    let of_all = options_of(&helps[""]);
+    let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut shown_anywhere = BTreeSet::new();
+    for words in calls(&transcripts()) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (command, _) = command_of(&words, &helps);
+        let names = words.iter().filter(|word| word.starts_with("--"));
+        let names: Vec<String> =
+            names.map(|word| word.split('=').next().unwrap_or(word).to_owned()).collect();
+        shown_anywhere.extend(names.iter().cloned());
+        shown.entry(command).or_default().extend(names);
+    }
+    let mut missing = Vec::new();
+    let leaves = leaf_commands(&helps);
+    assert!(leaves.len() > 30 && of_all.contains("--json"), "{leaves:?} {of_all:?}");
+    for command in leaves {
+        let shown = shown.get(command).cloned().unwrap_or_else(|| {
+            missing.push(command.to_owned());
+            BTreeSet::new()
+        });
+        let own = options_of(&helps[command]);
+        let own = own.difference(&of_all).filter(|name| !shown.contains(*name));
+        missing.extend(own.map(|name| format!("{command} {name}")));
+    }
+    missing.extend(of_all.difference(&shown_anywhere).cloned());
+    assert!(missing.is_empty(), "in no transcript: {missing:#?}");
+}
+
+/// The names in the first column of the tables of each section of the reference.
+fn reference() -> BTreeMap<String, Vec<String>> {
+    let page = document(Path::new("docs/reference/json.md"));
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut heading = String::new();
+    for line in page.text.lines() {
+        if line.starts_with('#') {
+            heading = line.trim_start_matches('#').trim().to_owned();
+        } else if let Some((name, _)) = line.strip_prefix("| `").and_then(|row| row.split_once('`'))
+        {
+            sections.entry(heading.clone()).or_default().push(name.to_owned());
+        }
+    }
+    sections
+}
+
+/// The kinds of a section that no transcript shows in an object of this name, and that no test is
+/// named for.
+fn assert_kinds_are_shown(section: &str, object: &str, elsewhere: &[(&str, &str, &str)]) {
+    let (transcripts, reference) = (transcripts(), reference());
+    for (kind, file, name) in elsewhere {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.contains(name), "{file} does not cause {kind}");
+        assert!(reference[section].iter().any(|known| known == kind), "{kind} is not known");
+    }
+    let is_shown = |kind: &str| {
+        elsewhere.iter().any(|(other, ..)| *other == kind)
+            || transcripts.contains(&format!("{{\"{object}\":{{\"kind\":\"{kind}\""))
+    };
+    let missing: Vec<&String> = reference[section].iter().filter(|kind| !is_shown(kind)).collect();
+    assert!(missing.is_empty(), "in no transcript: {missing:#?}");
+}
+
+#[test]
+fn every_kind_of_error_occurs_in_a_transcript() {
+    assert_kinds_are_shown("Error kinds", "error", CAUSED_BY);
+}
+
+#[test]
+fn every_kind_of_warning_occurs_in_a_transcript() {
+    assert_kinds_are_shown("Warning kinds", "warning", WARNED_BY);
+}
+
+#[test]
+fn every_field_occurs_in_a_transcript() {
+    let (transcripts, reference) = (transcripts(), reference());
+    // The rows of these sections are not fields.
+    let others = ["What each command prints", "Finding codes", "Warning kinds", "Error kinds"];
+    let mut missing = Vec::new();
+    let mut shown = 0;
+    for (section, fields) in reference.iter().filter(|(name, _)| !others.contains(&&***name)) {
+        for field in fields {
+            match transcripts.contains(&format!("\"{field}\":")) {
+                true => shown += 1,
+                false => missing.push(format!("{section}: {field}")),
+            }
+        }
+    }
+    assert!(missing.is_empty(), "in no transcript: {missing:#?}");
+    assert!(shown > 100, "only {shown} fields are known");
+}

@@ -1,0 +1,355 @@
+//! Whatever is cited agrees for ever: random histories whose changes are entered late, and the
+//! citations that are made in between, compared with a naive model of both times.
+//!
+//! The model has the list of changes, each with the time from which it took effect and the time at
+//! which it was recorded, and looks for the last that counts (identifier.md, Time).
+
+use std::collections::BTreeSet;
+
+use accession::citation::check::check;
+use accession::citation::{Citation, CitationFormat, recognise};
+use accession::{
+    Agreement, DatasetEdit, Edit, Error, Event, EventKind, Identifier, Import, Moment, Registry,
+    Revert, Selection, Stamp, Timestamp, Wanted,
+};
+use proptest::prelude::*;
+
+use crate::harness::history::{POOL, cases, id, name, plan};
+use crate::harness::oracle::naive;
+
+const HOUR_MICROS: i64 = 3_600_000_000;
+
+/// What happens next, after the clock went on by some hours.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A change that takes effect so many tenths of the way from the last change to now. `None`: it
+    /// is stamped by the clock.
+    Toggle(BTreeSet<usize>, Option<i64>),
+    /// Becomes again what it was after an earlier change, taking effect as above.
+    Revert(usize, Option<i64>),
+    /// Several changes at once, spread evenly between the last change and now.
+    Import(Vec<BTreeSet<usize>>),
+    /// Cites what is in force.
+    Cite(When, CitationFormat, Option<&'static str>),
+}
+
+/// The date of a citation.
+#[derive(Debug, Clone, Copy)]
+enum When {
+    /// Today, as the program fills it in.
+    Today,
+    /// The instant.
+    Now,
+    /// That of the set itself.
+    OfTheSet,
+    /// That of an earlier change, or the day of it.
+    OfChange { number: usize, is_day: bool },
+}
+
+fn steps() -> impl Strategy<Value = Vec<(i64, Step)>> {
+    let ids = || prop::collection::btree_set(0..POOL.len(), 1..5);
+    let tenths = || prop::option::of(1..=10_i64);
+    let when = prop_oneof![
+        3 => Just(When::Today),
+        2 => Just(When::Now),
+        1 => Just(When::OfTheSet),
+        2 => (0..12_usize, any::<bool>()).prop_map(|(number, is_day)| When::OfChange { number, is_day }),
+    ];
+    let format = prop::sample::select(&CitationFormat::ALL);
+    let patterns = prop::option::of(prop::sample::select(&["*A*", "?", "*.*", "*"]));
+    let step = prop_oneof![
+        4 => (ids(), tenths()).prop_map(|(ids, tenths)| Step::Toggle(ids, tenths)),
+        1 => (0..12_usize, tenths()).prop_map(|(number, tenths)| Step::Revert(number, tenths)),
+        1 => prop::collection::vec(ids(), 1..4).prop_map(Step::Import),
+        4 => (when, format, patterns).prop_map(|(when, format, patterns)| Step::Cite(when, format, patterns)),
+    ];
+    // An hour, so that many changes share a day, or several days.
+    let wait = prop_oneof![3 => 1..5_i64, 1 => 20..60_i64];
+    prop::collection::vec((wait, step), 1..16)
+}
+
+/// A change as the model knows it.
+struct Known {
+    at: Timestamp,
+    recorded: Timestamp,
+    held: BTreeSet<String>,
+    identifier: Identifier,
+}
+
+/// A citation that was made.
+struct Written {
+    text: String,
+    identifier: Identifier,
+    moment: Moment,
+}
+
+struct World {
+    registry: Registry,
+    now: Timestamp,
+    changes: Vec<Known>,
+    written: Vec<Written>,
+}
+
+fn hours_after(from: Timestamp, hours: i64) -> Timestamp {
+    Timestamp::from_micros(from.as_micros() + hours * HOUR_MICROS).unwrap()
+}
+
+impl World {
+    fn new() -> Self {
+        let registry = Registry::in_memory().unwrap();
+        let now: Timestamp = "2020-02-27T00:30:00Z".parse().unwrap();
+        let dataset = accession::Dataset::named(name("dataset"));
+        registry.add_dataset(&dataset, &Stamp::now(now)).unwrap();
+        let doi = Edit::Set("10.9999/DATASET".parse().unwrap());
+        let edit =
+            DatasetEdit { doi, title: Edit::Set("FOO".to_owned()), ..DatasetEdit::default() };
+        registry.edit_dataset(&name("dataset"), &edit, &Stamp::now(now)).unwrap();
+        World { registry, now, changes: Vec::new(), written: Vec::new() }
+    }
+
+    fn last(&self) -> Timestamp {
+        let begin = "2020-02-25T00:00:00Z".parse().unwrap();
+        self.changes.last().map_or(begin, |last| last.at)
+    }
+
+    /// A time so many tenths of the way from the last change to now.
+    fn between(&self, tenths: i64) -> Timestamp {
+        let (last, now) = (self.last().as_micros(), self.now.as_micros());
+        Timestamp::from_micros(last + (now - last) * tenths / 10).unwrap()
+    }
+
+    fn held(&self) -> BTreeSet<String> {
+        self.changes.last().map(|last| last.held.clone()).unwrap_or_default()
+    }
+
+    fn note(&mut self, at: Timestamp, held: BTreeSet<String>) {
+        let identifier = naive(held.iter().map(String::as_str));
+        self.changes.push(Known { at, recorded: self.now, held, identifier });
+    }
+
+    fn take(&mut self, step: &Step) {
+        let dataset = name("dataset");
+        match step {
+            Step::Toggle(ids, tenths) => {
+                let at = tenths.map(|tenths| self.between(tenths));
+                let now = self.now;
+                let wanted: BTreeSet<String> = ids.iter().map(|&n| POOL[n].clone()).collect();
+                let held = self.held();
+                let change = plan(
+                    wanted.difference(&held).map(String::as_str),
+                    wanted.intersection(&held).map(String::as_str),
+                );
+                let stamp = Stamp::new(at, move || now);
+                let applied = self.registry.change(&dataset, &change.change(), &stamp).unwrap();
+                let after = held.symmetric_difference(&wanted).cloned().collect();
+                self.note(applied.instance.unwrap().timestamp, after);
+                assert_eq!(self.last(), at.unwrap_or(now));
+            }
+            Step::Revert(number, tenths) => {
+                let Some(to) = self.changes.get(number % self.changes.len().max(1)) else { return };
+                let (to, held) = (to.at, to.held.clone());
+                let at = tenths.map(|tenths| self.between(tenths));
+                let now = self.now;
+                let stamp = Stamp::new(at, move || now);
+                let revert = Revert::to(Moment::Instant(to));
+                let applied = self.registry.revert(&dataset, &revert, &stamp).unwrap();
+                if held != self.held() {
+                    self.note(applied.instance.unwrap().timestamp, held);
+                }
+            }
+            Step::Import(changes) => {
+                let mut import = Import::new();
+                let (mut held, mut imported) = (self.held(), Vec::new());
+                for (number, ids) in (1..).zip(changes) {
+                    let at = self.between(number * 10 / (changes.len() as i64));
+                    for granule_id in ids.iter().map(|&n| &POOL[n]) {
+                        let kind = match held.remove(granule_id) {
+                            true => EventKind::Deleted,
+                            false => EventKind::Ingested,
+                        };
+                        if kind == EventKind::Ingested {
+                            held.insert(granule_id.clone());
+                        }
+                        let granule_id = id(granule_id);
+                        let event =
+                            Event { at, kind, granule_id, producer_granule: None, location: None };
+                        import.add(event).unwrap();
+                    }
+                    imported.push((at, held.clone()));
+                }
+                self.registry.import(&dataset, &import, &Stamp::now(self.now)).unwrap();
+                imported.into_iter().for_each(|(at, held)| self.note(at, held));
+            }
+            Step::Cite(when, format, pattern) => self.cite(*when, *format, *pattern),
+        }
+    }
+
+    /// Cites as the program does, and keeps the text.
+    fn cite(&mut self, when: When, format: CitationFormat, pattern: Option<&str>) {
+        let Some(latest) = self.changes.last() else { return };
+        let at = match when {
+            When::Today => Some(Moment::Day(self.now.day())),
+            When::Now => Some(Moment::Instant(self.now)),
+            When::OfTheSet => None,
+            When::OfChange { number, is_day } => {
+                let at = self.changes[number % self.changes.len()].at;
+                let moment = if is_day { Moment::Day(at.day()) } else { Moment::Instant(at) };
+                // The end of the day of the last change may still be told otherwise.
+                let is_settled =
+                    moment.last_instant() <= latest.at || moment.last_instant() >= self.now;
+                if !is_settled {
+                    return;
+                }
+                Some(moment)
+            }
+        };
+        let dataset = name("dataset");
+        let selection = Selection::Dataset { name: dataset.clone(), at };
+        let cited = match pattern {
+            None => self.registry.snapshot().unwrap().cite(&selection, &[]),
+            Some(pattern) => {
+                let wanted = Wanted::Patterns(vec![pattern.parse().unwrap()]);
+                self.registry.cite_subset(&dataset, at, &wanted, self.now)
+            }
+        };
+        let cited = match cited {
+            Err(error) if error.kind() == "selects-nothing" => return,
+            cited => cited.unwrap(),
+        };
+        let identifier = cited.set.identifier();
+        let moment = at.unwrap_or(Moment::Instant(cited.set.instance().timestamp));
+        let text = Citation::new(cited, at, self.now.day()).write(format);
+        self.written.push(Written { text, identifier, moment });
+    }
+
+    /// Every citation that was ever made is true.
+    fn assert_all_agree(&self) {
+        for Written { text, identifier, moment } in &self.written {
+            let pasted = recognise::find(text);
+            assert_eq!(pasted.len(), 1, "{text}");
+            let checked = check(&self.registry, &pasted, self.now, |verdict| {
+                assert_eq!(verdict.identifier, Some(*identifier), "{text}");
+                assert!(verdict.ok, "{text}: {:?}", verdict.problem);
+                Ok::<_, Error>(())
+            });
+            assert!(checked.unwrap().ok);
+            let snapshot = self.registry.snapshot().unwrap();
+            let resolution = snapshot.resolve(*identifier, None, Some(*moment)).unwrap();
+            assert!(resolution.agreement.is_some(), "{identifier} at {moment}: {text}");
+        }
+    }
+
+    /// The identifier in force at an instant, as known at another.
+    fn in_force(&self, at: Timestamp, known: Timestamp) -> Option<Identifier> {
+        let counts = |change: &&Known| change.at <= at && change.recorded <= known;
+        self.changes.iter().rfind(counts).map(|change| change.identifier)
+    }
+
+    /// Why an identifier agrees with a moment, found by looking at every instant at which something
+    /// can have changed.
+    fn agreement(&self, identifier: Identifier, moment: Moment) -> Option<Agreement> {
+        let (first, last) = (moment.first_instant(), moment.last_instant());
+        let mut instants = vec![first];
+        instants.extend(self.changes.iter().flat_map(|it| [it.at, it.recorded.max(it.at)]));
+        instants.retain(|instant| (first..=last).contains(instant));
+        let is_in_force = |known: fn(Timestamp) -> Timestamp| {
+            instants.iter().any(|&at| self.in_force(at, known(at)) == Some(identifier))
+        };
+        if is_in_force(|_| Timestamp::MAX) {
+            Some(Agreement::AsKnownNow)
+        } else if is_in_force(|at| at) {
+            Some(Agreement::AsKnownThen)
+        } else {
+            None
+        }
+    }
+
+    /// Each identifier agrees with exactly those moments with which the model says it does.
+    fn assert_agreements_are_naive(&self) {
+        let identifiers: BTreeSet<Identifier> =
+            self.changes.iter().map(|change| change.identifier).collect();
+        let instants = self.changes.iter().flat_map(|change| [change.at, change.recorded]);
+        let instants: BTreeSet<Timestamp> = instants.chain([self.now]).collect();
+        for instant in instants {
+            self.assert_known_at(instant);
+            // A registry in memory has one connection: one snapshot after the other.
+            let snapshot = self.registry.snapshot().unwrap();
+            let before = Timestamp::from_micros(instant.as_micros() - 1).unwrap();
+            for moment in
+                [Moment::Instant(instant), Moment::Instant(before), Moment::Day(instant.day())]
+            {
+                for &identifier in &identifiers {
+                    let found = snapshot.resolve(identifier, None, Some(moment)).unwrap();
+                    // Subsets with the identifier of a whole are not in the model.
+                    if found.rows.iter().any(|row| row.set.subset().is_some()) {
+                        continue;
+                    }
+                    let expected = self.agreement(identifier, moment);
+                    assert_eq!(found.agreement, expected, "{identifier} at {moment}");
+                }
+            }
+        }
+    }
+
+    /// The registry as it was at an instant says what it said then.
+    fn assert_known_at(&self, instant: Timestamp) {
+        let snapshot = self.registry.snapshot().unwrap().known_at(instant);
+        let known = self.changes.iter().filter(|change| change.recorded <= instant);
+        let expected: Vec<(Timestamp, Identifier)> =
+            known.map(|change| (change.at, change.identifier)).collect();
+        let history = snapshot.history(&name("dataset")).unwrap();
+        let latest = snapshot.select(&Selection::Dataset { name: name("dataset"), at: None });
+        drop(snapshot);
+        let history: Vec<_> = history.map(|instance| instance.unwrap()).collect();
+        let found: Vec<(Timestamp, Identifier)> =
+            history.iter().map(|instance| (instance.timestamp, instance.identifier)).collect();
+        assert_eq!(found, expected, "as known at {instant}");
+        assert!(history.last().is_none_or(|last| last.until.is_none()), "as known at {instant}");
+        match (expected.last(), latest) {
+            (Some((_, identifier)), latest) => {
+                assert_eq!(latest.unwrap().set.identifier(), *identifier);
+            }
+            (None, latest) => {
+                let kind = if self.changes.is_empty() { "no-history" } else { "nothing-known" };
+                assert_eq!(latest.unwrap_err().kind(), kind);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_cited_agrees_for_ever(steps in steps()) {
+        let mut world = World::new();
+        for (hours, step) in &steps {
+            world.now = hours_after(world.now, *hours);
+            world.take(step);
+            world.assert_all_agree();
+        }
+        world.assert_agreements_are_naive();
+    }
+}
+
+#[test]
+fn a_citation_that_a_late_change_contradicts_agrees_as_known_then_and_gains_no_false_witness() {
+    let mut world = World::new();
+    let pool = |n| BTreeSet::from([n]);
+    world.take(&Step::Toggle(pool(0), None));
+    let first = world.changes[0].identifier;
+    world.now = hours_after(world.now, 48);
+    world.take(&Step::Cite(When::Now, CitationFormat::Tuple, None));
+    let cited = world.written[0].moment;
+    world.now = hours_after(world.now, 1);
+    // Takes effect before the citation was made, and is recorded after it.
+    world.take(&Step::Toggle(pool(1), Some(1)));
+    let second = world.changes[1].identifier;
+    world.assert_all_agree();
+    let snapshot = world.registry.snapshot().unwrap();
+    let agreement = |identifier| snapshot.resolve(identifier, None, Some(cited)).unwrap().agreement;
+    assert_eq!(agreement(first), Some(Agreement::AsKnownThen));
+    assert_eq!(agreement(second), Some(Agreement::AsKnownNow));
+    let early = Some(Moment::Instant(hours_after(world.changes[0].at, -1)));
+    assert_eq!(snapshot.resolve(second, None, early).unwrap().agreement, None);
+}
