@@ -32,7 +32,7 @@ pub fn apply(
 ) -> Result<Exit> {
     let Application { at, create, dry_run, unchanged } = application;
     let create = Create::when(create, dry_run);
-    let is_new_registry = session.new_registry(create).is_some();
+    let is_new_registry = session.new_registry(create)?.is_some();
     let applied = session.write(create, |registry, session| {
         let applied = change(registry, &session.stamp(at)?)?;
         let changed = applied.instance.is_some() && !dry_run;

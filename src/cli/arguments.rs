@@ -23,7 +23,7 @@ const LAST: usize = 1_000;
 #[derive(Parser)]
 #[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
 pub struct Arguments {
-    /// The registry file
+    /// The registry: a file, or an address on a PostgreSQL server (postgres://USER@HOST/DATABASE)
     #[arg(
         long,
         global = true,
@@ -84,6 +84,7 @@ pub enum Command {
     Check(command::check::Args),
     Verify(command::verify::Args),
     Backup(command::backup::Args),
+    Copy(command::copy::Args),
     Restore(command::restore::Args),
     Export(command::export::Args),
     #[command(subcommand)]
@@ -127,6 +128,7 @@ impl Command {
             Command::Check(args) => args.run(session),
             Command::Verify(args) => args.run(session),
             Command::Backup(args) => args.run(session),
+            Command::Copy(args) => args.run(session),
             Command::Restore(args) => args.run(session),
             Command::Export(args) => args.run(session),
             Command::Mirror(command) => command.run(session),

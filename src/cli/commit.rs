@@ -14,6 +14,8 @@ pub enum Commit {
     PaymentIds,
     /// A backup file.
     Backup,
+    /// A copy of a registry.
+    Copy,
     /// A registry that was restored.
     Restored,
 }
@@ -27,6 +29,7 @@ impl Commit {
             Commit::Subset => "the citation of the subset that it saved",
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
+            Commit::Copy => "the report of the copy that it made",
             Commit::Restored => "the report of the registry that it restored",
         }
     }
@@ -45,6 +48,7 @@ impl Commit {
                 "ids that were not written are never issued again: repeat the command for others"
             }
             Commit::Backup => "do not repeat the command: the backup is complete and verified",
+            Commit::Copy => "do not repeat the command: the copy is complete and verified",
             Commit::Restored => {
                 "do not repeat the command: the copy is verified, and has replaced the registry"
             }

@@ -125,6 +125,24 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
             "write nothing more to the file; keep a copy of it, and restore it from a backup or a mirror"
         }
         "too-long" => "shorten the note or the title",
+        "registry-address" => {
+            "write postgres://USER@HOST/DATABASE, and the password into ~/.pgpass"
+        }
+        "unreachable" => "check the address, the role, its password, and whether the server runs",
+        "connection-lost" => "nothing was changed; try again when the server can be reached",
+        "outcome-unknown" => {
+            "when the server can be reached, `accession history` shows whether the change was made"
+        }
+        "conflict" | "cancelled" => "nothing was changed; try again",
+        "denied" => "nothing was changed; the guide lists the privileges that a role needs",
+        "older" => "a command that changes something, as the owner of the tables, migrates it",
+        "unfinished-copy" => "run the same `accession copy` again to finish it",
+        "copied-before" => {
+            "nothing was changed in it; DROP SCHEMA accession CASCADE in the target removes the unfinished copy, and the command can be run again"
+        }
+        "not-a-file" => {
+            "use the tools of the server: pg_dump and pg_restore, its backups and replicas"
+        }
         "primary-dataset-unknown" => "name one of them with --primary-dataset",
         "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",
         "dataset-exists" => "`accession dataset edit` changes its record",

@@ -131,18 +131,16 @@ impl Session {
         Ok(registry.with_monitor(Arc::new(Progress::new())))
     }
 
-    /// The absolute path of the registry.
+    /// The absolute path of the registry, or its address without the password.
     pub fn registry_path(&self) -> PathBuf {
-        let path = &self.options.registry;
-        let path_now = path.canonicalize().or_else(|_| std::path::absolute(path));
-        path_now.unwrap_or_else(|_| path.clone())
+        Registry::full_name(&self.options.registry)
     }
 
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
     /// not create one.
-    pub fn new_registry(&self, create: Create) -> Option<&Path> {
-        (create != Create::Never && !self.options.registry.exists())
-            .then_some(&self.options.registry)
+    pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
+        let is_new = create != Create::Never && !Registry::exists(&self.options.registry)?;
+        Ok(is_new.then_some(&self.options.registry))
     }
 
     /// Runs `work` on the registry. If the registry does not exist and `create` allows it, it is
@@ -167,7 +165,7 @@ impl Session {
         create: Create,
         work: &mut impl FnMut(&Registry, &Session) -> Result<Written<T>>,
     ) -> Result<Written<T>> {
-        if create == Create::Never || self.options.registry.exists() {
+        if create == Create::Never || Registry::exists(&self.options.registry)? {
             return work(&self.open(Access::Write)?, self);
         }
         // If another process has created it since, the result of our work is not in it.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::copy::PaymentIds;
 use super::error::{Error, Result};
 use super::handle::Registry;
 use super::verify::refuse_mismatch;
@@ -46,6 +47,9 @@ impl Registry {
         });
         drop(progress);
         drop(read);
+        if let Err(store::Error::NotAFile { .. }) = copy {
+            return self.back_up_rows(target);
+        }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
         // registry instead of that of the temporary file.
@@ -63,5 +67,15 @@ impl Registry {
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_closed_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
+    }
+    /// Copies a registry that is not in a file, row by row, into a file.
+    fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
+        let in_target = |error: store::Error| Error::from(error).in_file(target);
+        store::check_is_file(target, "a backup").map_err(in_target)?;
+        let copied = self.copy_to(target, PaymentIds::Copied)?;
+        let metadata = std::fs::metadata(target);
+        let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
+        let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
+        Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
     }
 }

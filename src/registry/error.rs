@@ -123,6 +123,12 @@ pub enum Error {
         /// The identifier of the set.
         identifier: Identifier,
     },
+    /// A dataset has changed since an earlier attempt to copy its registry copied it.
+    #[error("{name} was copied by an earlier attempt, and has changed since")]
+    CopiedBefore {
+        /// The dataset.
+        name: DatasetName,
+    },
     /// A payment id is not valid, or cannot be issued.
     #[error(transparent)]
     Payment(#[from] PaymentError),
@@ -166,6 +172,7 @@ impl Error {
             Error::SelectsNothing { .. } => "selects-nothing",
             Error::NotHeldThen { .. } => "not-held",
             Error::NotIdentical { .. } => "not-identical",
+            Error::CopiedBefore { .. } => "copied-before",
             Error::Payment(_) => "payment-id",
             Error::PaymentScheme { .. } => "payment-scheme",
             Error::Inconsistent { .. } => "inconsistent",
@@ -179,7 +186,7 @@ impl Error {
         if let Error::Store { path, .. } = &mut self
             && path.as_os_str().is_empty()
         {
-            file.clone_into(path);
+            *path = store::shown_name(file);
         }
         self
     }

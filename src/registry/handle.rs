@@ -54,6 +54,9 @@ pub struct NewRegistry {
     path: PathBuf,
 }
 
+/// How often a change is made at most where other changes interfere with it.
+const ATTEMPTS: u32 = 8;
+
 /// How a transaction ends.
 pub(super) enum End {
     Commit,
@@ -79,7 +82,7 @@ impl OpenOptions {
     /// (`not-a-registry`), is damaged, has a newer schema, or cannot be opened with this access.
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
-        let store = store.map_err(|error| Error::from(error).in_file(path))?;
+        let store = store.map_err(|error| Error::from(error).in_file(&store::shown_name(path)))?;
         Ok(Registry { store, monitor: None })
     }
 }
@@ -147,6 +150,11 @@ impl Registry {
         Registry { store: self.store.clone(), monitor: Some(monitor) }
     }
 
+    /// The registry in a store.
+    pub(super) fn of(store: Store) -> Self {
+        Registry { store, monitor: None }
+    }
+
     /// Returns the same registry with the monitor of another one.
     pub(super) fn reporting_as(&self, other: &Registry) -> Self {
         Registry { store: self.store.clone(), monitor: other.monitor.clone() }
@@ -157,7 +165,23 @@ impl Registry {
         self.store
     }
 
-    /// The path with which the registry was opened. `None` means that it is in memory.
+    /// Whether there is anything at the path or the address of a registry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: a server cannot be asked.
+    pub fn exists(name: &Path) -> Result<bool> {
+        store::exists(name).map_err(|error| Error::from(error).in_file(name))
+    }
+
+    /// The path or the address of a registry in full, as messages show it: a path is absolute, with
+    /// links resolved where it exists; an address is without its password.
+    pub fn full_name(name: &Path) -> PathBuf {
+        store::full_name(name)
+    }
+
+    /// The path with which the registry was opened, or the address without its password. `None`
+    /// means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
         self.store.path()
     }
@@ -174,7 +198,7 @@ impl Registry {
         &self,
         mut work: impl FnMut(&Transaction) -> Result<(T, End)>,
     ) -> Result<T> {
-        let mut attempt = || {
+        let mut attempt = || -> Result<T> {
             let transaction = self.store.transaction(self.watch().as_ref())?;
             let (result, end) = work(&transaction)?;
             match end {
@@ -186,7 +210,14 @@ impl Registry {
             }
             Ok(result)
         };
-        attempt().map_err(|error: Error| self.named(error))
+        let mut result = attempt();
+        for _ in 1..ATTEMPTS {
+            match &result {
+                Err(Error::Store { source, .. }) if source.is_conflict() => result = attempt(),
+                _ => break,
+            }
+        }
+        result.map_err(|error| self.named(error))
     }
 
     /// Adds the path of this registry to an error that does not have one yet.

@@ -12,6 +12,7 @@
 //! here reads a clock.
 
 mod backup;
+mod copy;
 mod error;
 mod handle;
 mod listing;
@@ -25,6 +26,7 @@ mod verify;
 mod write;
 
 pub use backup::BackedUp;
+pub use copy::{Copied, PaymentIds};
 pub use error::{Error, Result};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};

@@ -56,6 +56,7 @@ pub fn restore(
         },
         other => other,
     };
+    store::check_is_file(target, "the replacement of a registry by a copy").map_err(in_target)?;
     let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
     let open = || {
         let registry = Registry::open(file.path(), Access::Write)?;

@@ -114,6 +114,85 @@ pub enum Error {
         /// What the operating system reported.
         source: io::Error,
     },
+    /// The address of a server cannot be read.
+    #[error("the address of the registry cannot be read: {what}")]
+    Address {
+        /// What is wrong with it. The address is not repeated, since it can contain a password.
+        what: String,
+    },
+    /// The server cannot be reached, or refuses the connection.
+    #[error("cannot connect to the server: {what}")]
+    Unreachable {
+        /// What the server or the network reported.
+        what: String,
+    },
+    /// The connection to the server was lost before the change was committed, or during a read.
+    #[error("the connection to the server was lost: {what}")]
+    ConnectionLost {
+        /// What the server or the network reported.
+        what: String,
+    },
+    /// The connection was lost while the change was committed, and the server could not be asked
+    /// afterwards.
+    #[error(
+        "it is not known whether the change was made: the connection to the server was lost during the commit, and the server cannot be asked"
+    )]
+    OutcomeUnknown,
+    /// Other changes interfered with this one, again and again.
+    #[error("other changes interfered with this one: {what}")]
+    Conflict {
+        /// What the server reported.
+        what: String,
+    },
+    /// The role lacks a privilege.
+    #[error("the server denies this to the role: {what}")]
+    Denied {
+        /// What the server reported.
+        what: String,
+    },
+    /// The server cancelled a statement.
+    #[error("the server cancelled a statement: {what}")]
+    Cancelled {
+        /// What the server reported.
+        what: String,
+    },
+    /// The registry has an older schema, and was opened for reading only.
+    #[error("the registry has schema {found}, and this version reads schema {known} of a server")]
+    Older {
+        /// The schema of the registry.
+        found: u32,
+        /// The schema that this version supports.
+        known: u32,
+    },
+    /// The registry is an unfinished copy of another.
+    #[error("the registry is an unfinished copy of {}", quoted(source_name))]
+    Unfinished {
+        /// The path or the address of the other.
+        source_name: String,
+    },
+    /// A value that the server cannot store.
+    #[error("the server cannot store {what}")]
+    Unstorable {
+        /// The value.
+        what: String,
+    },
+    /// The operation is for a registry in a file.
+    #[error("{what} is for a registry in a file, and this one is on a server")]
+    NotAFile {
+        /// The operation.
+        what: &'static str,
+    },
+    /// Another error that the server reported.
+    #[error("the server reported error {code}: {message}")]
+    Server {
+        /// Its SQLSTATE.
+        code: String,
+        /// Its message.
+        message: String,
+    },
+    /// This program was built without PostgreSQL.
+    #[error("this program was built without the feature `postgres`")]
+    NoPostgres,
     /// Another error that SQLite reported.
     #[error("the database reported an error")]
     Database(#[source] rusqlite::Error),
@@ -155,8 +234,26 @@ impl Error {
             Error::Temporary { .. } => "temporary",
             Error::Interrupted => "interrupted",
             Error::Disk(_) | Error::Io { .. } => "io",
-            Error::Database(_) => "database",
+            Error::Address { .. } => "registry-address",
+            Error::Unreachable { .. } => "unreachable",
+            Error::ConnectionLost { .. } => "connection-lost",
+            Error::OutcomeUnknown => "outcome-unknown",
+            Error::Conflict { .. } => "conflict",
+            Error::Denied { .. } => "denied",
+            Error::Cancelled { .. } => "cancelled",
+            Error::Older { .. } => "older",
+            Error::Unfinished { .. } => "unfinished-copy",
+            Error::Unstorable { .. } => "unstorable",
+            Error::NotAFile { .. } => "not-a-file",
+            Error::NoPostgres => "no-postgres",
+            Error::Database(_) | Error::Server { .. } => "database",
         }
+    }
+
+    /// Whether nothing was changed and the same change may succeed if it is made again at once:
+    /// other changes interfered with it.
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Error::Conflict { .. })
     }
 
     /// Whether the error concerns the content of the registry or the disk below it, so that another
@@ -170,6 +267,7 @@ impl Error {
                 | Error::Memory { .. }
                 | Error::Disk(_)
                 | Error::Database(_)
+                | Error::Server { .. }
         )
     }
 }

@@ -13,7 +13,10 @@
 
 mod access;
 mod error;
+mod json_column;
 mod order;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod rows;
 mod session;
 mod snapshot;
@@ -28,7 +31,7 @@ pub(crate) use rows::{
     Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey,
     WorkerRow,
 };
-pub(crate) use session::{New, Store};
+pub(crate) use session::{New, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use transaction::Transaction;

@@ -1,6 +1,6 @@
 //! The rows and keys that cross the boundary between the registry and its store.
 
-use crate::model::{EventKind, GranuleId, Timestamp};
+use crate::model::{EventKind, Granule, GranuleId, Timestamp};
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,13 @@ pub(crate) struct NewPeriod {
     pub ingested: Timestamp,
     pub deleted: Option<Timestamp>,
     pub producer_granule: Option<GranuleId>,
+}
+
+impl From<Granule> for NewPeriod {
+    fn from(granule: Granule) -> Self {
+        let Granule { granule_id, ingested, deleted, producer_granule } = granule;
+        NewPeriod { granule_id, ingested, deleted, producer_granule }
+    }
 }
 
 /// Where a pass over the granules begins.

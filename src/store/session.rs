@@ -1,10 +1,12 @@
 //! An open registry, in either store.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Access, Watch};
+#[cfg(feature = "postgres")]
+use super::postgres;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use super::{Error, Result, sqlite};
@@ -13,22 +15,112 @@ use super::{Error, Result, sqlite};
 #[derive(Clone)]
 pub(crate) enum Store {
     Sqlite(Arc<sqlite::Store>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<postgres::Store>),
 }
 
 /// A new registry that is not visible until it is put in place.
 pub(crate) enum New {
     Sqlite(sqlite::NewFile),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::NewDatabase),
+}
+
+/// A copy that nobody else uses until it is finished.
+pub(crate) enum Copy {
+    Sqlite(sqlite::NewFile),
+    #[cfg(feature = "postgres")]
+    Postgres,
+}
+
+/// Which store the name of a registry belongs to.
+enum Kind {
+    File,
+    #[cfg(feature = "postgres")]
+    Server,
+}
+
+impl Kind {
+    /// A name that begins with `postgres://` or `postgresql://` is the address of a server, any
+    /// other the path of a file.
+    #[cfg(feature = "postgres")]
+    fn of(name: &Path) -> Result<Self> {
+        Ok(if postgres::is_address(name) { Kind::Server } else { Kind::File })
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn of(name: &Path) -> Result<Self> {
+        let starts = |scheme| name.to_str().is_some_and(|name| name.starts_with(scheme));
+        match starts("postgres://") || starts("postgresql://") {
+            true => Err(Error::NoPostgres),
+            false => Ok(Kind::File),
+        }
+    }
+}
+
+/// Whether there is something at the path or the address of a registry: a registry, or another file.
+///
+/// # Errors
+///
+/// [`Error::Address`], [`Error::Unreachable`]; [`Error::Denied`].
+pub(crate) fn exists(name: &Path) -> Result<bool> {
+    match Kind::of(name)? {
+        Kind::File => Ok(name.exists()),
+        #[cfg(feature = "postgres")]
+        Kind::Server => postgres::Store::exists(name),
+    }
+}
+
+/// Refuses the address of a server for what only a file can be used for.
+///
+/// # Errors
+///
+/// [`Error::NotAFile`].
+pub(crate) fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
+    match Kind::of(name)? {
+        Kind::File => Ok(()),
+        #[cfg(feature = "postgres")]
+        Kind::Server => Err(Error::NotAFile { what }),
+    }
+}
+
+/// The path or the address of a registry as a message shows it: a path is absolute, with links
+/// resolved where it exists; an address is without its password.
+pub(crate) fn full_name(name: &Path) -> PathBuf {
+    match Kind::of(name) {
+        Ok(Kind::File) => {
+            let path = name.canonicalize().or_else(|_| std::path::absolute(name));
+            path.unwrap_or_else(|_| name.to_owned())
+        }
+        #[cfg(feature = "postgres")]
+        Ok(Kind::Server) => postgres::shown(name),
+        Err(_) => PathBuf::from("postgres://"),
+    }
+}
+
+/// The path or the address of a registry as it was given, but an address without its password.
+pub(crate) fn shown_name(name: &Path) -> PathBuf {
+    match Kind::of(name) {
+        Ok(Kind::File) => name.to_owned(),
+        _ => full_name(name),
+    }
 }
 
 impl Store {
-    /// Opens the registry at `path`.
+    /// Opens the registry at a path or an address.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`] and what opening a file may
-    /// return.
-    pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(sqlite::Store::open(path, access, busy_wait)?))
+    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`] and what opening a file, or
+    /// connecting to a server, may return.
+    pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
+        Ok(match Kind::of(name)? {
+            Kind::File => Store::of(sqlite::Store::open(name, access, busy_wait)?),
+            #[cfg(feature = "postgres")]
+            Kind::Server => {
+                Store::Postgres(Arc::new(postgres::Store::open(name, access, busy_wait)?))
+            }
+        })
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
@@ -45,25 +137,58 @@ impl Store {
         Ok(Store::of(sqlite::Store::temporary(busy_wait)?))
     }
 
-    /// Creates a registry for `target`, which is visible there once it is put in place.
+    /// Creates a registry for a path or an address, which is visible there once it is put in place.
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`], [`Error::Orphaned`], [`Error::ReservedName`].
-    pub fn create(target: &Path, busy_wait: Duration) -> Result<(Self, New)> {
-        let (store, file) = sqlite::Store::create(target, busy_wait)?;
-        Ok((Store::of(store), New::Sqlite(file)))
+    /// [`Error::Exists`], [`Error::Orphaned`], [`Error::ReservedName`], [`Error::Denied`].
+    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, New)> {
+        Ok(match Kind::of(name)? {
+            Kind::File => {
+                let (store, file) = sqlite::Store::create(name, busy_wait)?;
+                (Store::of(store), New::Sqlite(file))
+            }
+            #[cfg(feature = "postgres")]
+            Kind::Server => {
+                let (store, new) = postgres::Store::create(name, busy_wait)?;
+                (Store::Postgres(Arc::new(store)), New::Postgres(new))
+            }
+        })
+    }
+
+    /// Creates the target of a copy of the registry with a name. On a server, what an earlier attempt
+    /// has copied is kept.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create`]; [`Error::Unfinished`]: there is an unfinished copy of another
+    /// registry.
+    pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
+        Ok(match Kind::of(name)? {
+            Kind::File => {
+                let (store, file) = sqlite::Store::create(name, busy_wait)?;
+                (Store::of(store), Copy::Sqlite(file))
+            }
+            #[cfg(feature = "postgres")]
+            Kind::Server => {
+                let source = source.to_string_lossy();
+                let store = postgres::Store::create_copy(name, &source, busy_wait)?;
+                (Store::Postgres(Arc::new(store)), Copy::Postgres)
+            }
+        })
     }
 
     fn of(store: sqlite::Store) -> Self {
         Store::Sqlite(Arc::new(store))
     }
 
-    /// The path with which the registry was opened, or that a new one will have. `None` means that
-    /// it is in memory.
+    /// The path or the address, without its password, that the registry was opened by, or that a new
+    /// one will have. `None` means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Store::Sqlite(store) => store.path(),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(store) => Some(store.path()),
         }
     }
 
@@ -73,32 +198,37 @@ impl Store {
     ///
     /// [`Error::Replaced`]: there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
-        match self {
-            Store::Sqlite(store) => Ok(Snapshot::Sqlite(store.snapshot(watch)?)),
-        }
+        Ok(match self {
+            Store::Sqlite(store) => Snapshot::Sqlite(store.snapshot(watch)?),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(store) => Snapshot::Postgres(store.snapshot(watch)?),
+        })
     }
 
-    /// Begins a write transaction. Waits for another writer up to the busy wait.
+    /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
+    /// on a server of the dataset that it looks at first.
     ///
     /// # Errors
     ///
     /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        match self {
-            Store::Sqlite(store) => {
-                Ok(Transaction::of(Snapshot::Sqlite(store.transaction(watch)?)))
-            }
-        }
+        Ok(Transaction::of(match self {
+            Store::Sqlite(store) => Snapshot::Sqlite(store.transaction(watch)?),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(store) => Snapshot::Postgres(store.transaction(watch)?),
+        }))
     }
 
     /// The only handle of a registry in a file, to close it.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: a clone of the store is still in use.
+    /// [`Error::Busy`]: a clone of the store is still in use. [`Error::NotAFile`].
     pub fn into_file(self) -> Result<sqlite::Store> {
         match self {
             Store::Sqlite(store) => Arc::try_unwrap(store).map_err(|_| Error::Busy),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(_) => Err(Error::NotAFile { what: "a file to put in place" }),
         }
     }
 }
@@ -111,8 +241,48 @@ impl New {
     /// [`Error::Exists`]: another process has created a registry there. [`Error::Busy`]: a clone of
     /// the store is still in use.
     pub fn put_in_place(self, store: Store) -> Result<()> {
+        match (self, store) {
+            (New::Sqlite(file), store) => file.put_in_place(store.into_file()?),
+            #[cfg(feature = "postgres")]
+            (New::Postgres(new), Store::Postgres(store)) => new.put_in_place(&store),
+            #[cfg(feature = "postgres")]
+            (New::Postgres(_), Store::Sqlite(_)) => Err(Error::Replaced),
+        }
+    }
+}
+
+impl Copy {
+    /// Ends the writing of a copy, and returns it for verification.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`], and the errors of writing.
+    pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
         match self {
-            New::Sqlite(file) => file.put_in_place(store.into_file()?),
+            Copy::Sqlite(file) => {
+                file.close(store.into_file()?)?;
+                Ok(Store::of(sqlite::Store::open(file.path(), Access::Read, busy_wait)?))
+            }
+            #[cfg(feature = "postgres")]
+            Copy::Postgres => Ok(store),
+        }
+    }
+
+    /// Makes a verified copy available to everybody.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: another process has created a registry there.
+    pub fn finish(self, store: Store) -> Result<()> {
+        match (self, store) {
+            (Copy::Sqlite(file), store) => {
+                drop(store);
+                file.put_closed_in_place()
+            }
+            #[cfg(feature = "postgres")]
+            (Copy::Postgres, Store::Postgres(store)) => store.finish_copy(),
+            #[cfg(feature = "postgres")]
+            (Copy::Postgres, Store::Sqlite(_)) => Err(Error::Replaced),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+#[cfg(feature = "postgres")]
+use super::postgres;
 use super::rows::{
-    Begin, DatasetKey, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey, Withdrawn,
-    WorkerRow,
+    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey,
+    Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
@@ -17,6 +19,8 @@ use crate::model::{
 /// module `store`).
 pub(crate) enum Snapshot {
     Sqlite(sqlite::Snapshot),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::Snapshot),
 }
 
 /// Defines each query by its signature: it passes its arguments on to the store.
@@ -28,6 +32,8 @@ macro_rules! queries {
                 pub fn $name(&self, $($argument: $type),*) -> $result {
                     match self {
                         Snapshot::Sqlite(read) => read.$name($($argument),*),
+                        #[cfg(feature = "postgres")]
+                        Snapshot::Postgres(read) => read.$name($($argument),*),
                     }
                 }
             )*
@@ -56,6 +62,9 @@ queries! {
 
     /// The former names of a dataset, latest first.
     fn former_names(dataset: DatasetKey) -> Result<Vec<DatasetName>>;
+
+    /// The names that a dataset gave up, each with the time, in order of time.
+    fn names_given_up(dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>>;
 
     /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
     fn withdrawal(dataset: DatasetKey) -> Result<Option<Withdrawal>>;
@@ -171,6 +180,14 @@ queries! {
         limit: u32,
     ) -> Result<Vec<Granule>>;
 
+    /// Every period of a dataset, past or present, after an id and the start of one of its periods
+    /// (`None` means from the first), by id and then by time, at most `limit` of them.
+    fn periods_after(
+        dataset: DatasetKey,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<NewPeriod>>;
+
     /// Every period in which a granule was held in one dataset, in order of time.
     fn periods_of_one(dataset: DatasetKey, granule_id: &GranuleId) -> Result<Vec<Granule>>;
 
@@ -253,6 +270,8 @@ impl Snapshot {
     ) -> std::result::Result<(), E> {
         match self {
             Snapshot::Sqlite(read) => read.each_period(dataset, begin, beyond, show),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(read) => read.each_period(dataset, begin, beyond, show),
         }
     }
 
@@ -270,6 +289,8 @@ impl Snapshot {
     ) -> std::result::Result<(), E> {
         match self {
             Snapshot::Sqlite(read) => read.each_event(dataset, after, up_to, show),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(read) => read.each_event(dataset, after, up_to, show),
         }
     }
 
@@ -288,6 +309,8 @@ impl Snapshot {
     ) -> Result<sqlite::NewFile> {
         match self {
             Snapshot::Sqlite(read) => read.copy_beside(target, progress),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(_) => Err(Error::NotAFile { what: "a copy of the file" }),
         }
     }
 }

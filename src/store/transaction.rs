@@ -2,6 +2,8 @@
 
 use std::ops::Deref;
 
+#[cfg(feature = "postgres")]
+use super::postgres;
 use super::rows::{DatasetKey, NewPeriod, StoredVersion, SubsetKey, WorkerRow};
 use super::snapshot::Snapshot;
 use super::{Result, sqlite};
@@ -30,6 +32,8 @@ impl Transaction {
     pub fn commit(self) -> Result<()> {
         match self.snapshot {
             Snapshot::Sqlite(snapshot) => snapshot.commit(),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(snapshot) => snapshot.commit(),
         }
     }
 }
@@ -52,6 +56,10 @@ macro_rules! statements {
                     match &self.snapshot {
                         Snapshot::Sqlite(snapshot) => {
                             sqlite::Transaction::of(snapshot).$name($($argument),*)
+                        }
+                        #[cfg(feature = "postgres")]
+                        Snapshot::Postgres(snapshot) => {
+                            postgres::Transaction::of(snapshot).$name($($argument),*)
                         }
                     }
                 }
@@ -77,6 +85,9 @@ statements! {
         name: &DatasetName,
         renamed: Timestamp,
     ) -> Result<()>;
+
+    /// Keeps a name that a dataset gave up.
+    fn keep_name(dataset: DatasetKey, former: &DatasetName, renamed: Timestamp) -> Result<()>;
 
     /// Withdraws a dataset; `None` reinstates it.
     fn set_withdrawal(dataset: DatasetKey, withdrawal: Option<&Withdrawal>) -> Result<()>;

@@ -134,6 +134,8 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("verify OTHER", 2),
         ("backup copy.db", 0),
         ("backup accession.db", 2),
+        ("copy accession.db other.db", 0),
+        ("copy accession.db accession.db", 2),
         ("export US", 0),
         ("export US --output copy.jsonl", 0),
         ("export US --output held.txt", 2),

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accession::Identifier;
 use accession::chain::Chain;
-use accession::{Identifier, Registry};
 
 use crate::harness::history::{History, name, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 /// In canonical order. A checkpoint follows the second and the third.
 const GRANULES: [&str; 4] = ["A", "granule.1676", "granule.2927", "z"];
@@ -24,7 +25,7 @@ fn every_history_of_4_granules_and_4_changes_agrees_with_the_oracle() {
     let firsts: Vec<u8> = (1..16).collect();
     let check = |first: &u8| {
         for second_mask in 1..16 {
-            let registry = Registry::in_memory().unwrap();
+            let registry = new_registry();
             for (third, fourth) in
                 (1..16).flat_map(|third| (1..16).map(move |fourth| (third, fourth)))
             {
@@ -145,7 +146,7 @@ fn the_seeds_rewind_by_time_fails_for_an_insertion_after_four_days() {
     // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: it resumes from chain(A, D), which is not a
     // prefix of ABCDE.
     let mut rewind = SeedRewind::default();
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let (dataset, mut history) = (name("A-E"), History::default());
     let mut seeds = Vec::new();
     for (day, granules) in [vec!["A", "D"], vec!["B"], vec!["E"], vec!["C"]].into_iter().enumerate()

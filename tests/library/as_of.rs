@@ -3,6 +3,7 @@
 use accession::{Instance, Registry, Selection, Stamp};
 
 use crate::harness::history::{change, name, now};
+use crate::harness::store::new_registry;
 
 fn stamp(at: &str) -> Stamp<'static> {
     Stamp::at(at.parse().unwrap(), now())
@@ -10,7 +11,7 @@ fn stamp(at: &str) -> Stamp<'static> {
 
 /// Changes at 06:00, 12:00 and 18:00 of 2001-01-02, and at midnight of 2001-01-05.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     for (at, granule) in [
         ("2001-01-02T06:00:00Z", "A"),
         ("2001-01-02T12:00:00Z", "B"),
@@ -105,7 +106,7 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
 
 #[test]
 fn a_change_is_never_recorded_before_it_takes_effect() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let noon: accession::Timestamp = "2001-01-02T12:00:00Z".parse().unwrap();
     registry.change(&name("dataset"), &change(["A"], []), &Stamp::now(noon)).unwrap();
     // The clock was set back by an hour.

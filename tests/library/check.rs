@@ -9,12 +9,13 @@ use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
 
 /// The two archives of the seed: US, and its mirror THEM, which began later.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let apply = |dataset: &str, at: &str, ids: &[&str]| {
         let at: Moment = at.parse().unwrap();
         let stamp = Stamp::at(at.of_change(), now());

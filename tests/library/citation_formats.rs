@@ -14,6 +14,7 @@ use biblatex::{Bibliography, ChunksExt};
 
 use crate::harness::history::{change, name, now};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
 /// syntax of YAML and RIS, another script, an organisation with a comma, line ends.
@@ -47,7 +48,7 @@ fn difficult() -> DatasetEdit {
 
 /// A registry with a dataset of three changes, and a mirror of its second instance.
 fn registry(edit: DatasetEdit) -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     fill(&registry, edit);
     registry
 }

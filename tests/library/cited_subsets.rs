@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 /// The rule for patterns, implemented by trying every possibility.
 fn matches(pattern: &[char], text: &[char]) -> bool {
@@ -95,7 +96,7 @@ proptest! {
             (0..10_usize, prop::collection::btree_set(0..PATTERNS.len(), 1..3), any::<bool>()), 1..6
         ),
     ) {
-        let registry = Registry::in_memory().unwrap();
+        let registry = new_registry();
         let dataset = name("dataset");
         let mut history = History::default();
         let mut cited: Vec<Cited> = Vec::new();
@@ -128,7 +129,7 @@ proptest! {
 }
 
 fn history_of(sets: &[&[&str]]) -> (Registry, History) {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut history = History::default();
     for (seconds, ids) in sets.iter().enumerate() {
         let ids: BTreeSet<&str> = ids.iter().copied().collect();

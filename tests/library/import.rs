@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
     Event { at, kind, granule_id: id(granule_id), producer_granule: None, location: None }
@@ -65,7 +66,7 @@ proptest! {
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
             hasher.hash_one((seed, event.at.as_micros(), event.granule_id.as_str()))
         });
-        let registry = Registry::in_memory().unwrap();
+        let registry = new_registry();
 
         let first: Vec<Event> = events.iter().filter(|event| event.at < part).cloned().collect();
         import(&registry, "parts", &first).unwrap();
@@ -110,7 +111,7 @@ proptest! {
 
 #[test]
 fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
     let all = change(granule_ids.iter().map(String::as_str), []);
     registry.change(&name("large"), &all, &Stamp::at(second(0), now())).unwrap();
@@ -133,7 +134,7 @@ fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
 
 #[test]
 fn a_refused_import_does_not_change_the_registry() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut history = History::default();
     history.change(&registry, &name("dataset"), second(5), &plan(["A", "C"], []));
     let (comes, goes) = (EventKind::Ingested, EventKind::Deleted);
@@ -169,7 +170,7 @@ fn an_event_in_the_future_is_refused_when_it_is_added() {
 
 #[test]
 fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut dropped = Import::new();
     dropped.add(event(second(1), EventKind::Ingested, "A")).unwrap();
     assert_eq!(dropped.counts(), (1, 1));
@@ -185,7 +186,7 @@ fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
 
 #[test]
 fn a_dry_run_of_an_import_returns_the_instances_and_keeps_none() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut rehearsed = Import::new();
     rehearsed.add(event(second(1), EventKind::Ingested, "A")).unwrap();
     rehearsed.create_dataset();
@@ -199,7 +200,7 @@ fn a_dry_run_of_an_import_returns_the_instances_and_keeps_none() {
 
 #[test]
 fn an_import_checks_what_is_expected_at_a_time_without_events() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut history = History::default();
     history.change(&registry, &name("dataset"), second(1), &plan(["A"], []));
     let expecting = |identifier| {

@@ -1,9 +1,10 @@
 //! A change of more granules than are kept in memory.
 
-use accession::{Change, Identifier, Registry, Stamp};
+use accession::{Change, Identifier, Stamp};
 
 use crate::harness::history::{id, name, now, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 /// About 37 MB in encoded form, of which 16 MiB are in memory.
 const GRANULES: usize = 300_000;
@@ -27,7 +28,7 @@ fn ingest_all() -> Change {
 
 #[test]
 fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let all: Vec<String> = (0..GRANULES).map(granule_id).collect();
     let change = ingest_all();
     let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
@@ -47,7 +48,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
 
 #[test]
 fn a_repetition_far_from_the_first_is_refused_when_the_change_is_made() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let mut change = ingest_all();
     change.ingest(id(&granule_id(0))).unwrap();
     let refused =

@@ -9,6 +9,7 @@ use accession::mirror::manifest;
 use accession::{Change, DatasetEdit, Edit, Entry, Import, Moment, Named, Registry, Stamp, Wanted};
 
 use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::store::new_registry;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,7 +19,7 @@ fn root() -> &'static Path {
 /// note and ids with characters that are escaped, a deletion and a return, fractions of a second,
 /// both kinds of cited subset, a record and a former name.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let us = name("US.FOOL2.002");
     let stamp = |seconds| Stamp::at(second(seconds), now());
     let many: Vec<String> = (0..2_001).map(|n| format!("granule.{n:05}")).collect();
@@ -83,7 +84,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     let mut import = Import::new();
     let record = reader.read_into(&mut import, |_| {}).unwrap();
     import.create_dataset();
-    let copy = Registry::in_memory().unwrap();
+    let copy = new_registry();
     let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (3, 2));
     // The former name is that of another registry; all else is the same.

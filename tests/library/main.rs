@@ -1,12 +1,15 @@
 //! The library through its public API.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was not checked is reported")]
 
 #[path = "../harness"]
 mod harness {
     pub mod history;
     pub mod oracle;
     pub mod seed;
+    pub mod server;
+    pub mod store;
     pub mod values;
 }
 
@@ -31,6 +34,7 @@ mod mirror_properties;
 mod mirror_pull;
 mod monitor;
 mod old_registries;
+mod on_postgres;
 mod pages;
 mod payment;
 mod random_histories;

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, change, instances, name, now, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 use crate::properties::resealed;
 
 type Toggles = Vec<BTreeSet<usize>>;
@@ -46,7 +47,7 @@ fn primary(bytes: Vec<u8>) -> mirror::Result<Primary> {
 
 /// Reads a manifest as a mirror does that has nothing yet, and as an import: both refuse it, or none.
 fn read(bytes: Vec<u8>) -> mirror::Result<()> {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     let primary = primary(bytes.clone())?;
     let compared = compare(&mirror, &name("mirror"), &primary, None)
         .and_then(|compared| compared.differences()?.finish());
@@ -78,7 +79,7 @@ proptest! {
     ) {
         // A mirror follows its primary if the primary once held its set.
         let ours = if is_follower { theirs[..=up_to % theirs.len()].to_vec() } else { ours };
-        let (mirror, us) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+        let (mirror, us) = (new_registry(), new_registry());
         let here = build(&mirror, "mirror", &ours);
         let there = build(&us, "us", &theirs);
         let primary = primary(written(&us, "us")).unwrap();
@@ -153,10 +154,10 @@ proptest! {
 
     #[test]
     fn a_manifest_gives_the_same_history_and_then_the_same_bytes(theirs in toggles()) {
-        let us = Registry::in_memory().unwrap();
+        let us = new_registry();
         let there = build(&us, "us", &theirs);
         let bytes = written(&us, "us");
-        let copy = Registry::in_memory().unwrap();
+        let copy = new_registry();
         let reader = manifest::Reader::open(Cursor::new(bytes.clone()), "us.jsonl", now()).unwrap();
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
@@ -169,7 +170,7 @@ proptest! {
 
 /// Three changes, the first with more granules than fit into one line.
 fn large() -> (Registry, Vec<u8>) {
-    let us = Registry::in_memory().unwrap();
+    let us = new_registry();
     let ids: Vec<String> = (0..2_500).map(|n| format!("granule.{n:05}")).collect();
     for (seconds, change) in [
         change(ids.iter().map(String::as_str), []),
@@ -194,7 +195,7 @@ fn a_large_change_continues_on_further_lines() {
     let text = String::from_utf8(bytes.clone()).unwrap();
     assert_eq!(text.lines().count(), 1 + 3 + 2 + 1);
     assert_eq!(text.matches("\"identifier\":").count(), 3 + 1);
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     let stamp = Stamp::at(second(9), now());
     let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
     let primary = primary(bytes).unwrap();
@@ -318,7 +319,7 @@ fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones()
     for (seconds, step) in steps {
         registry.change(&dataset, &step, &Stamp::at(second(seconds), now())).unwrap();
     }
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     mirror.change(&dataset, &change(["A"], []), &Stamp::at(second(9), now())).unwrap();
     let primary = Primary::open(&path, &dataset, None, now()).unwrap();
     let at = Some(Moment::Instant(second(3)));

@@ -8,10 +8,11 @@ use accession::mirror::{
 use accession::{Change, Identifier, MaxDelete, Registry, Stamp};
 
 use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::store::new_registry;
 
 /// A manifest of a dataset that held these sets one after another.
 fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
-    let us = Registry::in_memory().unwrap();
+    let us = new_registry();
     let mut held: &[&str] = &[];
     for (seconds, set) in sets.iter().enumerate() {
         let ingest = set.iter().filter(|id| !held.contains(id)).copied();
@@ -53,7 +54,7 @@ const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 
 #[test]
 fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
     assert_eq!((pulled.before.status, pulled.before.mirror), (Status::Behind, None));
     let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
@@ -63,7 +64,7 @@ fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
 
 #[test]
 fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(8), now())).unwrap();
     let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
     assert_eq!(pulled.before.status, Status::Behind);
@@ -73,7 +74,7 @@ fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
 
 #[test]
 fn a_stale_manifest_does_not_go_back() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     pull(&mirror, &manifest_of("us", &SETS[..2]), PullPolicy::Follow, 8);
     pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
     let before = identifiers(&mirror);
@@ -85,7 +86,7 @@ fn a_stale_manifest_does_not_go_back() {
 
 #[test]
 fn the_manifest_of_another_dataset_replaces_nothing() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
     let before = identifiers(&mirror);
     let pulled = pull(&mirror, &manifest_of("other", &[&["X", "Y", "Z"]]), PullPolicy::Follow, 10);
@@ -95,7 +96,7 @@ fn the_manifest_of_another_dataset_replaces_nothing() {
 
 #[test]
 fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     let mut extra = Change::new();
     extra.create_dataset();
     (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
@@ -118,7 +119,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
 
 #[test]
 fn a_pull_that_follows_the_primary_is_not_limited() {
-    let mirror = Registry::in_memory().unwrap();
+    let mirror = new_registry();
     let many: Vec<String> = (0..40).map(|n| format!("granule.{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     pull(&mirror, &manifest_of("us", &[&many]), PullPolicy::Follow, 8);

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use accession::minting::payment::{Layout, PaymentError, PaymentId, Scheme};
 use accession::minting::{Clock, PaymentMinter};
-use accession::{Error, Registry, Timestamp};
+use accession::{Error, Timestamp};
 use proptest::prelude::*;
+
+use crate::harness::store::new_registry;
 
 /// A clock that a test sets, and that advances when a caller waits.
 struct ScriptedClock(AtomicI64);
@@ -64,7 +66,7 @@ proptest! {
     ) {
         let scheme = Scheme { layout, ..Scheme::default() };
         let worker = scheme.worker(3).unwrap();
-        let registry = Registry::in_memory().unwrap();
+        let registry = new_registry();
         let mut now = noon();
         let (mut last, mut newest): (Option<PaymentId>, Option<Timestamp>) = (None, None);
         for (micros, count) in moves {
@@ -153,7 +155,7 @@ fn the_1297th_id_of_a_second_waits_for_the_next() {
 fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let lease =
         |at: &str, count| registry.lease_payment_ids(scheme, worker, count, || at.parse().unwrap());
     assert!(lease("2023-12-31T23:59:59Z", 1).unwrap_err().to_string().contains("before the epoch"));
@@ -174,7 +176,7 @@ fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
 fn ids_of_the_old_scheme_are_skipped() {
     let scheme = Scheme::default();
     let worker = scheme.worker(2).unwrap();
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let second = scheme.second_at(noon()).unwrap();
     let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
     assert_eq!(registry.take_payment_ids(&old).unwrap(), 3);
@@ -187,7 +189,7 @@ fn ids_of_the_old_scheme_are_skipped() {
 #[test]
 fn a_registry_issues_ids_of_one_scheme_only() {
     let scheme = Scheme::default();
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon).unwrap();
     for other in [
         Scheme { layout: Layout::Wide, ..scheme },

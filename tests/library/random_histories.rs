@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
 use crate::harness::oracle::naive;
+use crate::harness::store::{new_registry, new_registry_in};
 
 /// A step of a history. Ids are indices into the pool, so that they collide and are used again.
 #[derive(Debug, Clone)]
@@ -273,7 +274,7 @@ proptest! {
 
     #[test]
     fn histories_in_memory_agree_with_the_oracle(steps in steps()) {
-        play(&steps, Registry::in_memory().unwrap(), |registry| registry);
+        play(&steps, new_registry(), |registry| registry);
     }
 }
 
@@ -283,8 +284,8 @@ proptest! {
     #[test]
     fn histories_in_a_file_that_is_reopened_agree_with_the_oracle(steps in steps()) {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("accession.db");
-        play(&steps, Registry::create(&path).unwrap(), |registry| {
+        let (path, registry) = new_registry_in(directory.path());
+        play(&steps, registry, |registry| {
             drop(registry);
             Registry::open(&path, Access::Write).unwrap()
         });
@@ -296,7 +297,7 @@ fn a_long_history_of_20_000_granules_agrees_with_the_oracle() {
     // Enough ids for several batches of the hashing thread and about twenty checkpoints.
     let granule_ids: Vec<String> =
         (0..20_000).map(|n| format!("granule.{:05}", n * 7_919 % 20_000)).collect();
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let (dataset, mut history) = (name("long"), History::default());
     for (seconds, batch) in granule_ids.chunks(4_000).enumerate() {
         let plan = plan(batch.iter().map(String::as_str), []);

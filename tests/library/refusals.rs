@@ -6,9 +6,10 @@ use accession::{Access, Change, Entry, OpenOptions, Registry, SourceLocation, St
 
 use crate::harness::history::{change, id, name, now};
 use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
 
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
     registry.change(&name("dataset"), &change(["A", "B"], []), &stamp).unwrap();
     registry

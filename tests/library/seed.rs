@@ -6,10 +6,11 @@ use md5::{Digest, Md5};
 
 use crate::harness::history::{change, name, now};
 use crate::harness::seed::{ids, table};
+use crate::harness::store::new_registry;
 
 /// The registries of US and THEM, in one.
 fn us_and_them() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let changes: [(&str, &str, &[&str], &[&str]); 6] = [
         ("US.FOOL2.002", "2001-01-02", &["us-2001-01-02.txt"], &[]),
         ("US.FOOL2.002", "2001-01-03", &["us-2001-01-03.txt"], &[]),

@@ -6,6 +6,7 @@ use accession::{Access, Instance, Registry, Selection, Stamp};
 use rusqlite::Connection;
 
 use crate::harness::history::{Plan, name, now, second};
+use crate::harness::store::new_registry_in;
 
 /// A registry file with one dataset, `dataset`.
 pub struct Stored {
@@ -33,8 +34,7 @@ impl Stored {
     /// Creates a registry whose first change, at second 0, ingests this many granules.
     pub fn with(granules: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("accession.db");
-        let registry = Registry::create(&path).unwrap();
+        let (path, registry) = new_registry_in(directory.path());
         let stored = Stored { directory, path, registry };
         stored.change(0, &Plan { ingest: even(granules), delete: Vec::new() });
         stored

@@ -1,9 +1,10 @@
 //! Unique granule ids, compared with those of Cumulus' reference code.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
-use accession::{Change, Entry, GranuleId, Registry, SourceLocation, Stamp};
+use accession::{Change, Entry, GranuleId, SourceLocation, Stamp};
 
 use crate::harness::history::{id, name, now, second};
+use crate::harness::store::new_registry;
 
 #[test]
 fn unique_ids_equal_those_of_the_python_and_node_js_code_in_the_document() {
@@ -30,7 +31,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
         producer_granule: Some(id(producer)),
         location: Some(SourceLocation::Argument { number }),
     };
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let apply = |entries: [Entry; 1], seconds| {
         let mut change = Change::new();
         change.create_dataset();
@@ -49,7 +50,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
 
 #[test]
 fn every_holding_period_is_found_by_the_producers_id() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let producer: GranuleId = id("P_1");
     let collection = "MOD09GQ___006".parse().unwrap();
     let mut times = 0..;

@@ -4,6 +4,7 @@ use accession::chain::is_checkpoint;
 use accession::{Registry, Stamp, Work};
 
 use crate::harness::history::{change, name, now, second};
+use crate::harness::store::new_registry;
 
 const GRANULES: usize = 100_000;
 
@@ -13,7 +14,7 @@ fn granule_id(n: usize) -> String {
 
 /// A dataset that holds the even numbers below twice [`GRANULES`].
 fn even_numbers() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = new_registry();
     let granule_ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let all = change(granule_ids.iter().map(String::as_str), []);
     let stamp = Stamp::at(second(0), now());

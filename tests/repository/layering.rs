@@ -26,17 +26,18 @@ const ROWS: [&[&str]; 11] = [
 ];
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 11] = [
+const OUTSIDE: [(&[&str], &[&str]); 12] = [
     (&["clap", "clap_complete", "indicatif", "anyhow"], &["cli"]),
     (&["csv", "flate2"], &["input"]),
     (&["serde_saphyr"], &["citation"]),
     (&["sha2"], &["mirror"]),
     (&["rusqlite"], &["store"]),
+    (&["tokio_postgres_rustls"], &["store"]),
     (&["crc32fast"], &["chain"]),
     (&["base64", "loom"], &["minting"]),
     (&["chrono", "glob"], &["model"]),
     (&["std::process"], &["main", "cli"]),
-    (&["std::env"], &["main", "cli", "disk"]),
+    (&["std::env"], &["main", "cli", "disk", "store"]),
     (&["std::fs", "std::net"], &["cli", "server", "mirror", "input", "registry", "store", "disk"]),
 ];
 

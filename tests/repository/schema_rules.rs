@@ -62,7 +62,7 @@ fn every_migration_begins_with_its_reason() {
 fn statements() -> Vec<String> {
     let mut statements = Vec::new();
     for (_, text) in
-        rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store"))
+        rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store/sqlite"))
     {
         // The text that a macro `select_…!` inserts at the beginning of a query.
         let select = text.split("macro_rules! select_").nth(1).map(|rest| {

@@ -107,7 +107,7 @@ impl Args {
             );
         }
         let create = Create::when(self.create, self.dry_run);
-        let is_new_registry = session.new_registry(create).is_some();
+        let is_new_registry = session.new_registry(create)?.is_some();
         let imported = session.write(create, |registry, session| {
             let imported = registry.import(&self.dataset, &import, &session.stamp(None)?)?;
             let changed = !self.dry_run && !imported.instances.is_empty();

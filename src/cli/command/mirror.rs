@@ -262,7 +262,7 @@ impl Pull {
             refuse_older_name(dataset)?;
         }
         let create = Create::when(self.create, dry_run);
-        let is_new_registry = session.new_registry(create).is_some();
+        let is_new_registry = session.new_registry(create)?.is_some();
         let at = self.at.map(Moment::of_change);
         let pulled = session.write(create, |registry, session| {
             let pulled = pull(registry, dataset, &primary, options, &session.stamp(at)?)?;

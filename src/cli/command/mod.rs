@@ -6,6 +6,7 @@ pub mod check;
 pub mod cite;
 pub mod compare;
 pub mod completions;
+pub mod copy;
 pub mod dataset;
 pub mod delete;
 pub mod export;

@@ -191,7 +191,12 @@ impl NewFile {
         restore::replace(self.file, suffix, busy_wait)
     }
 
-    fn close(&self, store: Store) -> Result<()> {
+    /// Closes the connection that filled the registry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`], and the errors of writing.
+    pub fn close(&self, store: Store) -> Result<()> {
         match store.pool.into_one() {
             Some(connection) => self.file.close(connection),
             None => Ok(()),

@@ -66,6 +66,7 @@ const SCENARIO: &[&str] = &[
     "accession ingest NEW --create --skip-existing --from /dev/null",
     "accession verify",
     "accession backup copy.db",
+    "accession copy accession.db other.db",
     "accession restore copy.db",
     "accession granule-id new A --collection A___1",
     "accession granule-id explain A_12345678 --collection A___1",

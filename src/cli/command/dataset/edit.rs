@@ -57,7 +57,7 @@ impl Add {
         let mut dataset = Dataset::named(self.name);
         self.record.into_edit(session)?.apply_to(&mut dataset);
         let create = Create::IfMissing;
-        let is_new_registry = session.new_registry(create).is_some();
+        let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
             registry.add_dataset(&dataset, &session.stamp(None)?)?;
             Ok(Written { result: (), committed: Some(Commit::Record) })

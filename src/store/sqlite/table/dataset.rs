@@ -4,8 +4,9 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::Count;
-use crate::model::{Creator, Dataset, DatasetName, Doi, WebAddress};
+use crate::model::{Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
+use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
 use crate::store::rows::{DatasetKey, Withdrawn};
 use crate::store::sqlite::session::{Snapshot, Transaction};
@@ -116,7 +117,7 @@ impl Transaction<'_> {
             ":doi": dataset.doi.as_ref().map(|doi| doi.as_str()),
             ":title": dataset.title,
             ":description": dataset.description,
-            ":creators": creators(dataset),
+            ":creators": creators_text(dataset),
             ":publisher": dataset.publisher,
             ":version": dataset.version,
             ":year": dataset.year.map(|year| year.as_number()),
@@ -128,24 +129,11 @@ impl Transaction<'_> {
     }
 }
 
-/// The creators as their column stores them: a JSON array of strings.
-fn creators(dataset: &Dataset) -> String {
-    let written = dataset.creators.iter().map(ToString::to_string);
-    written.collect::<serde_json::Value>().to_string()
-}
-
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
     let wrong = |index, kind, error| rusqlite::Error::FromSqlConversionFailure(index, kind, error);
     let text = |index| row.get::<_, Option<String>>(index);
-    let written: Vec<String> = serde_json::from_str(row.get_ref(5)?.as_str()?)
-        .map_err(|error| wrong(5, Type::Text, error.into()))?;
-    let creators = written
-        .iter()
-        // Before schema 4 a creator could be any string. One that cannot be parsed is taken as the
-        // name of an organisation.
-        .map(|text| text.parse().or_else(|_| Creator::organisation(text)))
-        .collect::<std::result::Result<_, crate::model::CreatorError>>()
-        .map_err(|error| wrong(5, Type::Text, error.into()))?;
+    let creators =
+        creators_from(row.get_ref(5)?.as_str()?).map_err(|error| wrong(5, Type::Text, error))?;
     let dataset = Dataset {
         name: name_from(row, 1)?,
         doi: text(2)?

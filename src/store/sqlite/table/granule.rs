@@ -8,7 +8,7 @@ use rusqlite::{Row, named_params};
 use super::column::{Id, Micros};
 use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
 use crate::store::order::{ascending, out_of_order};
-use crate::store::rows::{DatasetKey, SubsetKey};
+use crate::store::rows::{DatasetKey, NewPeriod, SubsetKey};
 use crate::store::sqlite::session::Snapshot;
 use crate::store::{Error, Result};
 
@@ -179,6 +179,41 @@ impl Snapshot {
             },
             |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
         )
+    }
+
+    /// Every period of a dataset, past or present, after an id and the start of one of its periods
+    /// (`None` means from the first), by id and then by time, at most `limit` of them.
+    pub fn periods_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<NewPeriod>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id AND (granule_id, ingested) > (:after, :ingested)
+            ORDER BY granule_id, ingested
+            LIMIT :limit";
+        let params = named_params! {
+            ":dataset_id": dataset.0,
+            ":after": after.map_or("", |(granule_id, _)| granule_id.as_str()),
+            ":ingested": after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros()),
+            ":limit": limit,
+        };
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        let rows = statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?;
+        let rows = ascending(
+            "granule",
+            rows,
+            |first: &Granule| {
+                after.is_none_or(|(granule_id, ingested)| {
+                    (granule_id, ingested) < (&first.granule_id, first.ingested)
+                })
+            },
+            |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
+        )?;
+        Ok(rows.into_iter().map(NewPeriod::from).collect())
     }
 
     /// Every period in which a granule was held in one dataset, in order of time.

@@ -40,6 +40,20 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The names that a dataset gave up, each with the time, in order of time.
+    pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
+        const GIVEN_UP: &str = "
+            SELECT dataset_name.name, dataset_name.renamed
+            FROM dataset_name
+            WHERE dataset_name.dataset_id = :dataset_id
+            ORDER BY dataset_name.renamed, dataset_name.name";
+        let mut statement = self.connection().prepare_cached(GIVEN_UP)?;
+        let rows = statement.query_map(named_params! { ":dataset_id": dataset.0 }, |row| {
+            Ok((name_from(row, 0)?, row.get::<_, Micros>(1)?.0))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
     pub fn withdrawal(&self, dataset: DatasetKey) -> Result<Option<Withdrawal>> {
         const WITHDRAWN: &str = "
@@ -127,6 +141,24 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Keeps a name that a dataset gave up.
+    pub fn keep_name(
+        &self,
+        dataset: DatasetKey,
+        former: &DatasetName,
+        renamed: Timestamp,
+    ) -> Result<()> {
+        const KEEP: &str = "
+            INSERT INTO dataset_name (name, dataset_id, renamed)
+            VALUES (:name, :dataset_id, :renamed)
+            ON CONFLICT (name) DO UPDATE
+            SET renamed = excluded.renamed";
+        self.connection().prepare_cached(KEEP)?.execute(named_params! {
+            ":name": former.as_str(), ":dataset_id": dataset.0, ":renamed": Micros(renamed),
+        })?;
+        Ok(())
+    }
+
     /// Gives a dataset a new name, and keeps the former one.
     pub fn rename_dataset(
         &self,
@@ -135,18 +167,11 @@ impl Transaction<'_> {
         name: &DatasetName,
         renamed: Timestamp,
     ) -> Result<()> {
-        const KEEP: &str = "
-            INSERT INTO dataset_name (name, dataset_id, renamed)
-            VALUES (:name, :dataset_id, :renamed)
-            ON CONFLICT (name) DO UPDATE
-            SET renamed = excluded.renamed";
         const RENAME: &str = "
             UPDATE dataset
             SET name = :name
             WHERE id = :dataset_id";
-        self.connection().prepare_cached(KEEP)?.execute(named_params! {
-            ":name": former.as_str(), ":dataset_id": dataset.0, ":renamed": Micros(renamed),
-        })?;
+        self.keep_name(dataset, former, renamed)?;
         self.connection().prepare_cached(RENAME)?.execute(named_params! {
             ":name": name.as_str(), ":dataset_id": dataset.0,
         })?;

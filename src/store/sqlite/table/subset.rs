@@ -5,8 +5,9 @@ use rusqlite::{OptionalExtension, Row, named_params};
 
 use super::column::{Count, Digest, Micros};
 use super::dataset;
-use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset};
+use crate::model::{Criteria, GranuleId, Identifier, Subset};
 use crate::store::Result;
+use crate::store::json_column::{criteria_from, criteria_text};
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
@@ -43,7 +44,7 @@ impl Snapshot {
         let params = named_params! {
             ":dataset_id": dataset.0,
             ":identifier": Digest(identifier),
-            ":patterns": written(criteria),
+            ":patterns": criteria_text(criteria),
         };
         Ok(self.connection().prepare_cached(SAME)?.query_row(params, from_row).optional()?)
     }
@@ -84,7 +85,7 @@ impl Transaction<'_> {
         self.connection().prepare_cached(INSERT)?.execute(named_params! {
             ":dataset_id": dataset.0,
             ":timestamp": Micros(subset.timestamp),
-            ":patterns": written(&subset.criteria),
+            ":patterns": criteria_text(&subset.criteria),
             ":identifier": Digest(subset.identifier),
             ":granules": Count(subset.granules),
             ":cited": Micros(subset.cited),
@@ -110,29 +111,13 @@ impl Transaction<'_> {
     }
 }
 
-/// The criteria as their column stores them: a JSON array of patterns, empty if the granules are
-/// named one by one.
-fn written(criteria: &Criteria) -> String {
-    let patterns = match criteria {
-        Criteria::Patterns(patterns) => patterns.as_slice(),
-        Criteria::Named => &[],
-    };
-    patterns.iter().map(Pattern::as_str).collect::<serde_json::Value>().to_string()
-}
-
 fn from_row(row: &Row<'_>) -> rusqlite::Result<(SubsetKey, Subset)> {
-    let wrong = |error| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, error);
-    let written: Vec<String> =
-        serde_json::from_str(row.get_ref(3)?.as_str()?).map_err(|error| wrong(error.into()))?;
-    let patterns = written
-        .iter()
-        .map(|text| text.parse())
-        .collect::<std::result::Result<_, crate::model::PatternError>>()
-        .map_err(|error| wrong(error.into()))?;
+    let criteria = criteria_from(row.get_ref(3)?.as_str()?)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(3, Type::Text, error))?;
     let saved = Subset {
         dataset: dataset::name_from(row, 1)?,
         timestamp: row.get::<_, Micros>(2)?.0,
-        criteria: Criteria::of_patterns(patterns).unwrap_or(Criteria::Named),
+        criteria,
         identifier: row.get::<_, Digest>(4)?.0,
         granules: row.get::<_, Count>(5)?.0,
         cited: row.get::<_, Micros>(6)?.0,

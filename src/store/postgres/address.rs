@@ -1,0 +1,379 @@
+//! The address of a registry on a PostgreSQL server.
+//!
+//! A URL as libpq takes it (postgresql.org/docs/current/libpq-connect.html § Connection URIs), with
+//! libpq's environment variables for what it does not state. The password is in no message.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::postgres::Config;
+use ::postgres::config::{Host, SslMode};
+use percent_encoding::percent_decode_str;
+
+use crate::store::Error;
+
+/// What a URL of PostgreSQL begins with.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// How long to wait for a connection, unless the address states it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a server listens on Unix by default: Debian's directory, and that of the sources.
+const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+
+/// The address of a registry on a PostgreSQL server, and how to connect to it.
+#[derive(Clone)]
+pub struct Address {
+    pub(super) config: Box<Config>,
+    pub(super) tls: Tls,
+    shown: String,
+}
+
+/// What is required of the server's certificate, and the files that it takes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tls {
+    pub verify: Verify,
+    /// The certificates to trust, in PEM. `None` means those of the system.
+    pub roots: Option<PathBuf>,
+    /// A certificate of the client and its key, in PEM.
+    pub client: Option<(PathBuf, PathBuf)>,
+}
+
+/// How far the certificate of the server is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Verify {
+    /// The connection is encrypted, to whoever answers: libpq's `prefer` and `require`.
+    #[default]
+    Nothing,
+    /// An authority that is trusted has signed it: `verify-ca`, and `require` with `sslrootcert`.
+    Authority,
+    /// It also names the host: `verify-full`.
+    Host,
+}
+
+/// Whether the name of a registry is the address of a server rather than the path of a file.
+pub fn is_address(name: &Path) -> bool {
+    name.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
+}
+
+/// An address as messages show it: without its password, or without anything if it cannot be read.
+pub fn shown(name: &Path) -> PathBuf {
+    Address::parse(name).map_or_else(|_| PathBuf::from(SCHEMES[0]), |it| it.to_string().into())
+}
+
+impl fmt::Display for Address {
+    /// The address without the password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown)
+    }
+}
+
+impl Address {
+    /// Reads an address, with the environment of the process.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Address`], which does not repeat the address: a password may be anywhere in one that
+    /// cannot be read.
+    pub fn parse(name: &Path) -> Result<Self, Error> {
+        Address::parse_with(name, |variable| std::env::var_os(variable))
+    }
+
+    fn parse_with(name: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let refused = |what: &str| Error::Address { what: what.to_owned() };
+        let text = name.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
+        let variable = |name: &str| variable(name)?.into_string().ok().filter(|it| !it.is_empty());
+        let (before, parameters) = text.split_once('?').unwrap_or((text, ""));
+        let mut settings = Settings::default();
+        let mut others = Vec::new();
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            let (key, value) = parameter
+                .split_once('=')
+                .ok_or_else(|| refused("a parameter after the ? has no value"))?;
+            let value = percent_decode_str(value)
+                .decode_utf8()
+                .map_err(|_| refused("a parameter after the ? is not UTF-8"))?;
+            if !settings.take(key, &value) {
+                others.push(parameter);
+            }
+        }
+        settings.add_environment(&variable);
+        let rest = match others.is_empty() {
+            true => before.to_owned(),
+            false => format!("{before}?{}", others.join("&")),
+        };
+        let mut config: Config = rest.parse().map_err(|_| {
+            refused("write postgres://USER@HOST:PORT/DATABASE, with other characters than letters and digits as %XX, and parameters that libpq has")
+        })?;
+        add_environment(&mut config, &variable);
+        let (mode, verify) = settings.mode()?;
+        config.ssl_mode(mode);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("accession");
+        }
+        if config.get_password().is_none()
+            && let Some(password) = password_of(&config, settings.passfile.as_deref(), &variable)
+        {
+            config.password(password);
+        }
+        let client = settings.certificate.zip(settings.key);
+        let tls = Tls { verify, roots: settings.roots, client };
+        let shown = without_password(&config);
+        Ok(Address { config: Box::new(config), tls, shown })
+    }
+}
+
+/// What libpq knows and the driver does not.
+#[derive(Default)]
+struct Settings {
+    mode: Option<String>,
+    roots: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    passfile: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Takes a parameter of the URL. `false` means that it is one of the driver's.
+    fn take(&mut self, key: &str, value: &str) -> bool {
+        match key {
+            "sslmode" => self.mode = Some(value.to_owned()),
+            "sslrootcert" => self.roots = Some(value.into()),
+            "sslcert" => self.certificate = Some(value.into()),
+            "sslkey" => self.key = Some(value.into()),
+            "passfile" => self.passfile = Some(value.into()),
+            _ => return false,
+        }
+        true
+    }
+
+    fn add_environment(&mut self, variable: &impl Fn(&str) -> Option<String>) {
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        self.mode = self.mode.take().or_else(|| variable("PGSSLMODE"));
+        self.roots = self.roots.take().or_else(|| path("PGSSLROOTCERT"));
+        self.certificate = self.certificate.take().or_else(|| path("PGSSLCERT"));
+        self.key = self.key.take().or_else(|| path("PGSSLKEY"));
+        self.passfile = self.passfile.take().or_else(|| path("PGPASSFILE"));
+        // libpq's name for the certificates of the system.
+        self.roots = self.roots.take().filter(|roots| roots.as_os_str() != "system");
+    }
+
+    fn mode(&self) -> Result<(SslMode, Verify), Error> {
+        Ok(match self.mode.as_deref() {
+            Some("disable") => (SslMode::Disable, Verify::Nothing),
+            None | Some("allow" | "prefer") => (SslMode::Prefer, Verify::Nothing),
+            Some("require") if self.roots.is_none() => (SslMode::Require, Verify::Nothing),
+            Some("require" | "verify-ca") => (SslMode::Require, Verify::Authority),
+            Some("verify-full") => (SslMode::Require, Verify::Host),
+            Some(_) => {
+                let what = "sslmode is disable, allow, prefer, require, verify-ca or verify-full";
+                return Err(Error::Address { what: what.to_owned() });
+            }
+        })
+    }
+}
+
+/// Adds what the URL does not state and libpq's environment variables do.
+fn add_environment(config: &mut Config, variable: &impl Fn(&str) -> Option<String>) {
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        match variable("PGHOST") {
+            Some(hosts) => hosts.split(',').for_each(|host| {
+                config.host(host);
+            }),
+            None => {
+                let socket = |directory: &&str| Path::new(directory).is_dir();
+                let default = SOCKET_DIRECTORIES.iter().find(|it| cfg!(unix) && socket(it));
+                config.host(default.copied().unwrap_or("localhost"));
+            }
+        }
+    }
+    if config.get_ports().is_empty()
+        && let Some(port) = variable("PGPORT").and_then(|port| port.parse().ok())
+    {
+        config.port(port);
+    }
+    if config.get_user().is_none()
+        && let Some(user) = variable("PGUSER").or_else(|| variable("USER"))
+    {
+        config.user(&user);
+    }
+    if config.get_password().is_none()
+        && let Some(password) = variable("PGPASSWORD")
+    {
+        config.password(password);
+    }
+    if config.get_dbname().is_none()
+        && let Some(database) = variable("PGDATABASE")
+    {
+        config.dbname(&database);
+    }
+    if config.get_options().is_none()
+        && let Some(options) = variable("PGOPTIONS")
+    {
+        config.options(&options);
+    }
+    if config.get_application_name().is_none()
+        && let Some(name) = variable("PGAPPNAME")
+    {
+        config.application_name(&name);
+    }
+    if config.get_connect_timeout().is_none()
+        && let Some(seconds) = variable("PGCONNECT_TIMEOUT").and_then(|text| text.parse().ok())
+    {
+        config.connect_timeout(Duration::from_secs(seconds));
+    }
+}
+
+/// The password that a password file has for an address (postgresql.org/docs/current/libpq-pgpass.html).
+/// A file that others may read is ignored, as libpq ignores it.
+fn password_of(
+    config: &Config,
+    passfile: Option<&Path>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
+    let file = passfile.map(Path::to_owned).or_else(home)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if std::fs::metadata(&file).ok()?.mode() & 0o077 != 0 {
+            return None;
+        }
+    }
+    let text = std::fs::read_to_string(file).ok()?;
+    let host = config.get_hosts().first().map_or("localhost".to_owned(), |host| match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(_) => "localhost".to_owned(),
+    });
+    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+    let user = config.get_user().unwrap_or_default();
+    let database = config.get_dbname().unwrap_or(user);
+    let wanted = [host.as_str(), port.as_str(), database, user];
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = fields_of(line);
+        let (password, fields) = fields.split_last()?;
+        let is_match = fields.len() == wanted.len()
+            && fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+        is_match.then(|| password.clone())
+    })
+}
+
+/// The fields of a line of a password file: separated by colons, with `\` before a colon or `\` that
+/// belongs to one.
+fn fields_of(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            ':' => fields.push(String::new()),
+            '\\' => fields.last_mut().expect("there is a field").extend(characters.next()),
+            other => fields.last_mut().expect("there is a field").push(other),
+        }
+    }
+    fields
+}
+
+/// The address as messages show it, from its parts: it has no password.
+fn without_password(config: &Config) -> String {
+    let user = config.get_user().map_or(String::new(), |user| format!("{user}@"));
+    let hosts = config.get_hosts().iter().enumerate().map(|(index, host)| {
+        let host = match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(directory) => directory.to_string_lossy().replace('/', "%2F"),
+        };
+        let ports = config.get_ports();
+        match ports.get(index).or_else(|| ports.first().filter(|_| ports.len() == 1)) {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        }
+    });
+    let hosts = hosts.collect::<Vec<_>>().join(",");
+    format!("postgres://{user}{hosts}/{}", config.get_dbname().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Address, Error> {
+        Address::parse_with(Path::new(text), |name| {
+            let found = environment.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (text, shown) in [
+            (
+                "postgres://me:secret@db.example.org:6432/archive",
+                "postgres://me@db.example.org:6432/archive",
+            ),
+            ("postgresql://me@db/archive?password=secret", "postgres://me@db/archive"),
+            ("postgres://me:secret@a,b:7000/archive", "postgres://me@a:5432,b:7000/archive"),
+            ("postgres://me:secret@%2Frun%2Fpg/archive", "postgres://me@%2Frun%2Fpg/archive"),
+            ("postgres:///archive?host=/run/pg&user=me", "postgres://me@%2Frun%2Fpg/archive"),
+        ] {
+            assert_eq!(parse(text, &[]).unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_read_is_not_repeated() {
+        for text in [
+            "postgres://me:sec?ret=1@db/archive",
+            "postgres://me:secret@db:notaport/archive",
+            "postgres://me:secret@db/archive?secret",
+            "postgres://me:secret@db/archive?sslmode=secret",
+            "postgres://me:secret%@db/%ff",
+        ] {
+            let Err(error) = parse(text, &[]) else { continue };
+            let message = error.to_string();
+            assert!(!message.contains("sec") && error.kind() == "registry-address", "{message}");
+        }
+    }
+
+    #[test]
+    fn the_environment_supplies_what_the_address_does_not_state() {
+        let environment = [
+            ("PGHOST", "db.example.org"),
+            ("PGPORT", "6432"),
+            ("PGUSER", "me"),
+            ("PGPASSWORD", "secret"),
+            ("PGDATABASE", "archive"),
+            ("PGSSLMODE", "verify-full"),
+        ];
+        let address = parse("postgres://", &environment).unwrap();
+        assert_eq!(address.to_string(), "postgres://me@db.example.org:6432/archive");
+        assert_eq!(address.config.get_password(), Some(b"secret".as_slice()));
+        assert_eq!(address.tls.verify, Verify::Host);
+        let address = parse("postgres://you@other:1/one?sslmode=disable", &environment).unwrap();
+        assert_eq!(address.to_string(), "postgres://you@other:1/one");
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_password_file_is_read_unless_others_may_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pgpass");
+        std::fs::write(&file, "# ours\nother:*:*:*:no\ndb:5432:ar\\:ch:me:se\\:cret\n").unwrap();
+        let environment = [("PGPASSFILE", file.to_str().unwrap())];
+        let password = || {
+            let address = parse("postgres://me@db/ar%3Ach", &environment).unwrap();
+            address.config.get_password().map(<[u8]>::to_vec)
+        };
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(password(), Some(b"se:cret".to_vec()));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(password(), None);
+    }
+}

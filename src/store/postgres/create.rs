@@ -1,0 +1,132 @@
+//! New registries on a server, and copies that are not finished.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::address::Address;
+use super::connection::{Connection, text};
+use super::pool::Pool;
+use super::schema;
+use super::session::{BEGIN_WRITE, Stage, Store, set_limits, state};
+use crate::store::{Access, Error, Result};
+
+/// A new registry that is complete when it is put in place.
+pub(crate) struct NewDatabase {
+    address: Address,
+}
+
+impl Store {
+    /// Whether there is a registry at an address.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Address`], [`Error::Unreachable`], [`Error::Denied`].
+    pub fn exists(name: &Path) -> Result<bool> {
+        let connection = Connection::open(&Address::parse(name)?)?;
+        match state(&connection) {
+            Err(Error::Missing) => Ok(false),
+            Err(Error::NotARegistry { .. }) | Ok(_) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates a registry at an address, which is visible there once it is put in place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: there is one. [`Error::Denied`]: the role may not create a schema.
+    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, NewDatabase)> {
+        let address = Address::parse(name)?;
+        let connection = Connection::open(&address)?;
+        connection.begin(BEGIN_WRITE)?;
+        set_limits(&connection, busy_wait)?;
+        schema::create(&connection)?;
+        let path = PathBuf::from(address.to_string());
+        let new = NewDatabase { address: address.clone() };
+        let store = Store {
+            pool: Pool::default(),
+            address,
+            access: Access::Write,
+            busy_wait,
+            path,
+            stage: Stage::New,
+        };
+        store.pool.put_back(connection);
+        Ok((store, new))
+    }
+
+    /// Creates a registry that is marked as an unfinished copy of another, or opens the one that an
+    /// earlier attempt has left. It is visible at once, and refused by everybody else until
+    /// [`Store::finish_copy`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: there is a registry that is not an unfinished copy of that one.
+    pub fn create_copy(name: &Path, source: &str, busy_wait: Duration) -> Result<Self> {
+        const MARK: &str = "
+            UPDATE accession.registry
+            SET copied_from = $1";
+        match Store::create(name, busy_wait) {
+            Ok((store, new)) => {
+                let store = Arc::new(store);
+                let connection = store.pool.take().ok_or(Error::Busy)?;
+                connection.execute(MARK, &[text(source)])?;
+                store.pool.put_back(connection);
+                new.put_in_place(&store)?;
+            }
+            Err(Error::Exists) => {}
+            Err(error) => return Err(error),
+        }
+        let store = Store::open_unfinished(name, Access::Write, busy_wait)?;
+        match store.copied_from()? {
+            Some(found) if found == source => Ok(store),
+            Some(source_name) => Err(Error::Unfinished { source_name }),
+            None => Err(Error::Exists),
+        }
+    }
+
+    /// Removes the mark of an unfinished copy.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub fn finish_copy(&self) -> Result<()> {
+        const FINISH: &str = "
+            UPDATE accession.registry
+            SET copied_from = NULL";
+        let connection = self.connection()?;
+        connection.execute(FINISH, &[])?;
+        self.pool.put_back(connection);
+        Ok(())
+    }
+}
+
+impl NewDatabase {
+    /// Commits the registry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`]: a clone of the store is in use. [`Error::Exists`]: another process has
+    /// created a registry.
+    pub fn put_in_place(self, store: &Arc<Store>) -> Result<()> {
+        const ID: &str = "
+            SELECT registry_id::text
+            FROM accession.registry";
+        let connection = store.pool.take().ok_or(Error::Busy)?;
+        let row = connection.query_opt(ID, &[])?.ok_or(Error::Replaced)?;
+        let registry_id: String = row.try_get(0)?;
+        match connection.run("COMMIT") {
+            Err(lost @ Error::ConnectionLost { .. }) => {
+                let found = Connection::open(&self.address).and_then(|other| state(&other));
+                match found {
+                    Ok(stated) if stated.registry_id == registry_id => Ok(()),
+                    Ok(_) => Err(Error::Exists),
+                    Err(Error::Missing) => Err(lost),
+                    Err(_) => Err(Error::OutcomeUnknown),
+                }
+            }
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The registry in a PostgreSQL database.
+//!
+//! An address is read in `address`; `tls` and `connection` connect to it, `pool` keeps connections.
+//! `schema` creates and migrates the tables, `create` makes new registries and copies. An open registry is in `session`; `commit` asks what
+//! became of a change when the connection was lost; `table` has one file for each table.
+//!
+//! # Locking
+//!
+//! The changes of a dataset queue, and those of different datasets do not: a transaction that looks
+//! at a dataset first increments the revision in its row of `writer`, and so holds the lock on that
+//! row until it ends. It runs READ COMMITTED, so what it reads afterwards is what the writer before
+//! it has committed. (Under REPEATABLE READ it would get the lock and still not see that.) Adding a
+//! dataset and leasing payment ids lock row 0. A writer waits for a lock as long as the busy wait
+//! of the registry allows, and then fails with [`Error::Busy`]. Readers see one state, REPEATABLE
+//! READ, and wait for nobody.
+//!
+//! # Durability
+//!
+//! `synchronous_commit` is at least `on`: a change that was acknowledged is on the disk of the
+//! server, and of its synchronous standbys. If the connection is lost during the commit, the server
+//! is asked under the lock of the dataset whether the change is there; only if it cannot be asked
+//! is the outcome unknown, and the error says so.
+//!
+//! # Compatibility
+//!
+//! PostgreSQL 13 or newer, with a database in UTF8 and any collation. Nothing of a session is relied
+//! on beyond a transaction, so a pooler may give each transaction another one. The row of
+//! `registry` states the schema; a newer one is refused, an older one is migrated by the first
+//! writer. The character NUL, which PostgreSQL does not store, is refused.
+//!
+//! # Distribution
+//!
+//! Every statement names the dataset, except those whose comment says why they ask every machine.
+
+mod address;
+mod commit;
+mod connection;
+mod create;
+mod error;
+mod pool;
+mod schema;
+mod session;
+mod table;
+mod tls;
+
+pub(crate) use address::{is_address, shown};
+pub(crate) use create::NewDatabase;
+pub(crate) use session::{Snapshot, Store, Transaction};

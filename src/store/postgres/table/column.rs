@@ -1,0 +1,67 @@
+//! How values of the domain are stored in columns. All conversions are in this file.
+
+use ::postgres::Row;
+use ::postgres::types::FromSql;
+
+use crate::model::{DatasetName, GranuleId, Identifier, Timestamp};
+use crate::store::{Error, Result};
+
+/// The value in a column.
+pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
+    Ok(row.try_get(index)?)
+}
+
+/// The instant in a `bigint` column, in microseconds.
+pub(super) fn instant(row: &Row, index: usize) -> Result<Timestamp> {
+    instant_of(value(row, index)?)
+}
+
+/// The instant in a `bigint` column that can be null.
+pub(super) fn instant_or_null(row: &Row, index: usize) -> Result<Option<Timestamp>> {
+    value::<Option<i64>>(row, index)?.map(instant_of).transpose()
+}
+
+fn instant_of(micros: i64) -> Result<Timestamp> {
+    Timestamp::from_micros(micros)
+        .ok_or_else(|| Error::Damaged { what: format!("{micros} is not an instant") })
+}
+
+/// The identifier in a `bytea` column of 16 bytes.
+pub(super) fn identifier(row: &Row, index: usize) -> Result<Identifier> {
+    let bytes: &[u8] = value(row, index)?;
+    let bytes = <[u8; 16]>::try_from(bytes)
+        .map_err(|_| Error::Damaged { what: format!("an identifier has {} bytes", bytes.len()) })?;
+    Ok(Identifier::from_bytes(bytes))
+}
+
+/// The id in a `text` column.
+pub(super) fn granule_id(row: &Row, index: usize) -> Result<GranuleId> {
+    GranuleId::new(value::<&str>(row, index)?).map_err(damaged)
+}
+
+/// The id in a `text` column that can be null.
+pub(super) fn granule_id_or_null(row: &Row, index: usize) -> Result<Option<GranuleId>> {
+    let text: Option<&str> = value(row, index)?;
+    text.map(|text| GranuleId::new(text).map_err(damaged)).transpose()
+}
+
+/// The dataset name in a `text` column.
+pub(super) fn dataset_name(row: &Row, index: usize) -> Result<DatasetName> {
+    DatasetName::from_stored(value(row, index)?).map_err(damaged)
+}
+
+/// The count in a `bigint` column.
+pub(super) fn count(row: &Row, index: usize) -> Result<u64> {
+    let count: i64 = value(row, index)?;
+    u64::try_from(count).map_err(|_| Error::Damaged { what: format!("{count} is not a count") })
+}
+
+/// A count as a column stores it.
+pub(super) fn stored(count: u64) -> Result<i64> {
+    i64::try_from(count).map_err(|_| Error::Unstorable { what: format!("the number {count}") })
+}
+
+/// The error of a value that cannot be one of its column.
+pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
+    Error::Damaged { what: error.to_string() }
+}

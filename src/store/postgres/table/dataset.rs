@@ -1,0 +1,167 @@
+//! The table `dataset`.
+
+use ::postgres::Row;
+
+use super::column::{count, damaged, dataset_name, value};
+use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, YearError};
+use crate::store::Result;
+use crate::store::json_column::{creators_from, creators_text};
+use crate::store::order::ascending;
+use crate::store::postgres::connection::{bigint, boolean, integer, text, text_or_null};
+use crate::store::postgres::session::{Snapshot, Transaction};
+use crate::store::rows::{DatasetKey, Withdrawn};
+
+impl Snapshot {
+    /// As the other store; in a transaction, the dataset is locked until its end, and the record is
+    /// the one under the lock.
+    pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
+        const KEY: &str = "
+            SELECT id
+            FROM accession.dataset
+            WHERE name = $1
+            UNION ALL
+            SELECT dataset_id
+            FROM accession.dataset_name
+            WHERE name = $1
+              AND NOT EXISTS (SELECT 1 FROM accession.dataset WHERE name = $1)";
+        const DATASET: &str = "
+            SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
+            FROM accession.dataset
+            WHERE id = $1";
+        let parameters = [text(name.as_str())];
+        let Some(row) = self.reading()?.query_opt(KEY, &parameters)? else { return Ok(None) };
+        let id: i64 = value(&row, 0)?;
+        self.lock(id)?;
+        self.reading()?.query_opt(DATASET, &[bigint(id)])?.as_ref().map(from_row).transpose()
+    }
+
+    pub fn datasets_after(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<(DatasetKey, Dataset)>> {
+        const PAGE: &str = "
+            SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
+            FROM accession.dataset
+            WHERE name > $1 AND (withdrawn IS NULL OR $2)
+            ORDER BY name
+            LIMIT $3";
+        let start = after.map_or("", DatasetName::as_str);
+        let is_listed = withdrawn == Withdrawn::Listed;
+        let limit = i64::from(limit);
+        let rows =
+            self.reading()?.query(PAGE, &[text(start), boolean(is_listed), bigint(limit)])?;
+        ascending(
+            "dataset",
+            rows.iter().map(from_row).collect::<Result<_>>()?,
+            |(_, first): &(DatasetKey, Dataset)| after.is_none_or(|after| *after < first.name),
+            |(_, one), (_, next)| one.name < next.name,
+        )
+    }
+
+    pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
+        const WITH_DOI: &str = r#"
+            SELECT name
+            FROM accession.dataset
+            WHERE doi IS NOT NULL AND lower(doi) = lower($1 COLLATE "C")
+            ORDER BY name"#;
+        let rows = self.reading()?.query(WITH_DOI, &[text(doi.as_str())])?;
+        rows.iter().map(|row| dataset_name(row, 0)).collect()
+    }
+
+    pub fn count_datasets(&self) -> Result<u64> {
+        const COUNT: &str = "
+            SELECT count(*)
+            FROM accession.dataset";
+        self.reading()?.query_opt(COUNT, &[])?.map_or(Ok(0), |row| count(&row, 0))
+    }
+}
+
+impl Transaction<'_> {
+    pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
+        const NEXT: &str = "
+            SELECT coalesce(max(id), 0) + 1
+            FROM accession.dataset";
+        const INSERT: &str = "
+            INSERT INTO accession.dataset
+                (id, name, doi, title, description, creators, publisher, version, year, url,
+                 licence, archive)
+            VALUES ($12, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+        // Datasets are added one after the other, by whoever holds the lock on the registry.
+        self.lock(0)?;
+        let row = self.connection().query_opt(NEXT, &[])?;
+        let id: i64 = row.map_or(Ok(1), |row| value(&row, 0))?;
+        self.insert_writer(id)?;
+        self.put_dataset(INSERT, dataset, Some(id))?;
+        Ok(DatasetKey(id))
+    }
+
+    pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
+        const UPDATE: &str = "
+            UPDATE accession.dataset
+            SET doi = $2, title = $3, description = $4, creators = $5, publisher = $6,
+                version = $7, year = $8, url = $9, licence = $10, archive = $11
+            WHERE name = $1";
+        self.put_dataset(UPDATE, dataset, None)
+    }
+
+    fn put_dataset(&self, sql: &str, dataset: &Dataset, id: Option<i64>) -> Result<()> {
+        let creators = creators_text(dataset);
+        let name = dataset.name.as_str();
+        let doi = dataset.doi.as_ref().map(Doi::as_str);
+        let title = dataset.title.as_deref();
+        let description = dataset.description.as_deref();
+        let creators = creators.as_str();
+        let publisher = dataset.publisher.as_deref();
+        let version = dataset.version.as_deref();
+        let year = dataset.year.map(|year| i32::from(year.as_number()));
+        let url = dataset.url.as_ref().map(WebAddress::as_str);
+        let licence = dataset.licence.as_deref();
+        let archive = dataset.archive.as_deref();
+        let mut parameters = vec![
+            text(name),
+            text_or_null(doi),
+            text_or_null(title),
+            text_or_null(description),
+            text(creators),
+            text_or_null(publisher),
+            text_or_null(version),
+            integer(year),
+            text_or_null(url),
+            text_or_null(licence),
+            text_or_null(archive),
+        ];
+        parameters.extend(id.map(bigint));
+        self.connection().execute(sql, &parameters)?;
+        Ok(())
+    }
+}
+
+fn from_row(row: &Row) -> Result<(DatasetKey, Dataset)> {
+    let string = |index| value::<Option<String>>(row, index);
+    let year: Option<i32> = value(row, 8)?;
+    let dataset = Dataset {
+        name: dataset_name(row, 1)?,
+        doi: string(2)?
+            .map(|doi| doi.parse().map_err(|error: DoiError| damaged(error)))
+            .transpose()?,
+        title: string(3)?,
+        description: string(4)?,
+        creators: creators_from(value(row, 5)?).map_err(damaged)?,
+        publisher: string(6)?,
+        version: string(7)?,
+        year: year
+            .map(|year| {
+                let year = u16::try_from(year).map_err(damaged)?;
+                year.try_into().map_err(|error: YearError| damaged(error))
+            })
+            .transpose()?,
+        url: string(9)?.as_deref().and_then(WebAddress::from_stored),
+        licence: string(10)?,
+        archive: string(11)?,
+    };
+    Ok((DatasetKey(value(row, 0)?), dataset))
+}

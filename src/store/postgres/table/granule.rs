@@ -1,0 +1,232 @@
+//! The table `granule`, as queries see it: which granules were held, and when.
+
+use ::postgres::Row;
+use ::postgres::types::Type;
+
+use super::column::{
+    damaged, dataset_name, granule_id, granule_id_or_null, instant, instant_or_null, value,
+};
+use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
+use crate::store::Result;
+use crate::store::order::{ascending, out_of_order};
+use crate::store::postgres::connection::{array, bigint, text};
+use crate::store::postgres::session::Snapshot;
+use crate::store::rows::{DatasetKey, NewPeriod, SubsetKey};
+
+impl Snapshot {
+    pub fn held_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM accession.granule
+            WHERE dataset_id = $1 AND granule_id > $2
+              AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
+            ORDER BY granule_id
+            LIMIT $4";
+        let (at, limit) = (at.as_micros(), i64::from(limit));
+        let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
+        let rows = self.reading()?.query(PAGE, &parameters)?;
+        ascending(
+            "granule",
+            rows.iter().map(granule_from).collect::<Result<_>>()?,
+            |first: &Granule| first.granule_id.as_str() > after,
+            // Held twice at once, a finding of `verify`, it is read twice.
+            |one, next| one.granule_id <= next.granule_id,
+        )
+    }
+
+    pub fn held_ids_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<IdPage> {
+        const PAGE: &str = "
+            SELECT granule_id
+            FROM accession.granule
+            WHERE dataset_id = $1 AND granule_id > $2
+              AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
+            ORDER BY granule_id
+            LIMIT $4";
+        let (at, limit) = (at.as_micros(), i64::from(limit));
+        let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
+        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let mut page = IdPageBuilder::default();
+        for row in &rows {
+            let granule_id: &str = value(row, 0)?;
+            let leads_on = match page.last() {
+                None => granule_id > after,
+                // As in `held_after`, an id may be read more than once.
+                Some(last) => last <= granule_id.as_bytes(),
+            };
+            if !leads_on {
+                return Err(out_of_order("granule"));
+            }
+            page.push(granule_id.as_bytes());
+        }
+        page.finish().map_err(damaged)
+    }
+
+    pub fn held_among(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        granule_ids: &[&str],
+    ) -> Result<Vec<Granule>> {
+        const AMONG: &str = r#"
+            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule
+            FROM unnest($3::text[]) AS wanted (granule_id)
+            JOIN accession.granule ON granule.granule_id = wanted.granule_id COLLATE "C"
+            WHERE granule.dataset_id = $1
+              AND granule.ingested <= $2 AND (granule.deleted IS NULL OR granule.deleted > $2)
+            ORDER BY granule.granule_id"#;
+        let at = at.as_micros();
+        let parameters = [bigint(dataset.0), bigint(at), array(&granule_ids, Type::TEXT_ARRAY)];
+        self.reading()?.query(AMONG, &parameters)?.iter().map(granule_from).collect()
+    }
+
+    pub fn named_after(
+        &self,
+        dataset: DatasetKey,
+        subset: SubsetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<(GranuleId, Option<Granule>)>> {
+        const PAGE: &str = "
+            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule,
+                named_granule.granule_id
+            FROM accession.named_granule
+            LEFT JOIN accession.granule
+              ON granule.dataset_id = named_granule.dataset_id
+              AND granule.granule_id = named_granule.granule_id
+              AND granule.ingested <= $3 AND (granule.deleted IS NULL OR granule.deleted > $3)
+            WHERE named_granule.dataset_id = $1 AND named_granule.selection_id = $2
+              AND named_granule.granule_id > $4
+            ORDER BY named_granule.granule_id
+            LIMIT $5";
+        let (at, limit) = (at.as_micros(), i64::from(limit));
+        let parameters =
+            [bigint(dataset.0), bigint(subset.0), bigint(at), text(after), bigint(limit)];
+        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let named = rows.iter().map(|row| {
+            let held = match value::<Option<&str>>(row, 0)? {
+                None => None,
+                Some(_) => Some(granule_from(row)?),
+            };
+            Ok((granule_id(row, 4)?, held))
+        });
+        ascending(
+            "named_granule",
+            named.collect::<Result<_>>()?,
+            |(first, _): &(GranuleId, _)| first.as_str() > after,
+            |(one, _), (next, _)| one <= next,
+        )
+    }
+
+    pub fn of_producer_after(
+        &self,
+        dataset: DatasetKey,
+        producer_granule: &GranuleId,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM accession.granule
+            WHERE dataset_id = $1 AND producer_granule = $2 AND (granule_id, ingested) > ($3, $4)
+            ORDER BY granule_id, ingested
+            LIMIT $5";
+        let start = after.map_or("", |(granule_id, _)| granule_id.as_str());
+        let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
+        let (producer, limit) = (producer_granule.as_str(), i64::from(limit));
+        let parameters =
+            [bigint(dataset.0), text(producer), text(start), bigint(ingested), bigint(limit)];
+        let rows = self.reading()?.query(PAGE, &parameters)?;
+        ascending(
+            "granule",
+            rows.iter().map(granule_from).collect::<Result<_>>()?,
+            |first: &Granule| {
+                after.is_none_or(|(granule_id, ingested)| {
+                    (granule_id, ingested) < (&first.granule_id, first.ingested)
+                })
+            },
+            |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
+        )
+    }
+
+    pub fn periods_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<NewPeriod>> {
+        const PAGE: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM accession.granule
+            WHERE dataset_id = $1 AND (granule_id, ingested) > ($2, $3)
+            ORDER BY granule_id, ingested
+            LIMIT $4";
+        let start = after.map_or("", |(granule_id, _)| granule_id.as_str());
+        let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
+        let parameters =
+            [bigint(dataset.0), text(start), bigint(ingested), bigint(i64::from(limit))];
+        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = ascending(
+            "granule",
+            rows.iter().map(granule_from).collect::<Result<_>>()?,
+            |first: &Granule| {
+                after.is_none_or(|(granule_id, ingested)| {
+                    (granule_id, ingested) < (&first.granule_id, first.ingested)
+                })
+            },
+            |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
+        )?;
+        Ok(rows.into_iter().map(NewPeriod::from).collect())
+    }
+
+    pub fn periods_of_one(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<Granule>> {
+        const PERIODS: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM accession.granule
+            WHERE dataset_id = $1 AND granule_id = $2
+            ORDER BY ingested";
+        let parameters = [bigint(dataset.0), text(granule_id.as_str())];
+        self.reading()?.query(PERIODS, &parameters)?.iter().map(granule_from).collect()
+    }
+
+    /// Asks every machine: a granule does not say which datasets hold it.
+    pub fn periods_everywhere(
+        &self,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<(DatasetName, Granule)>> {
+        const PERIODS: &str = "
+            SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name
+            FROM accession.dataset
+            JOIN accession.granule ON granule.dataset_id = dataset.id
+            WHERE granule.granule_id = $1
+            ORDER BY dataset.name, granule.ingested";
+        let rows = self.reading()?.query(PERIODS, &[text(granule_id.as_str())])?;
+        rows.iter().map(|row| Ok((dataset_name(row, 4)?, granule_from(row)?))).collect()
+    }
+}
+
+fn granule_from(row: &Row) -> Result<Granule> {
+    Ok(Granule {
+        granule_id: granule_id(row, 0)?,
+        ingested: instant(row, 1)?,
+        deleted: instant_or_null(row, 2)?,
+        producer_granule: granule_id_or_null(row, 3)?,
+    })
+}

@@ -1,0 +1,297 @@
+//! The table `instance`: the history of each dataset.
+
+use ::postgres::Row;
+use ::postgres::types::Type;
+
+use super::column::{count, dataset_name, identifier, instant, instant_or_null, stored, value};
+use crate::model::{DatasetName, Identifier, Instance, Timestamp};
+use crate::store::Result;
+use crate::store::order::ascending;
+use crate::store::postgres::connection::{Parameter, array, bigint, bytes, text};
+use crate::store::postgres::session::{Snapshot, Transaction};
+use crate::store::rows::DatasetKey;
+
+/// A query of the columns of an [`Instance`], followed by the given clauses.
+macro_rules! select_instance {
+    ($rest:literal) => {
+        concat!(
+            "
+            SELECT dataset.name, instance.timestamp,
+                (SELECT min(later.timestamp)
+                 FROM accession.instance AS later
+                 WHERE later.dataset_id = instance.dataset_id
+                   AND later.timestamp > instance.timestamp),
+                instance.identifier, instance.granules, instance.ingested, instance.deleted,
+                instance.recorded, instance.recorded_by, instance.note
+            FROM accession.instance
+            JOIN accession.dataset ON dataset.id = instance.dataset_id",
+            $rest
+        )
+    };
+}
+
+impl Snapshot {
+    pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
+        const LATEST: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(LATEST, &[bigint(dataset.0)])
+    }
+
+    pub fn latest_recorded_by(
+        &self,
+        dataset: DatasetKey,
+        recorded: Timestamp,
+    ) -> Result<Option<Instance>> {
+        const LATEST: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1 AND instance.recorded <= $2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(LATEST, &[bigint(dataset.0), bigint(recorded.as_micros())])
+    }
+
+    pub fn instances_known_between(
+        &self,
+        dataset: DatasetKey,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<Vec<Instance>> {
+        const BETWEEN: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1
+              AND greatest(instance.timestamp, instance.recorded) BETWEEN $2 AND $3
+            ORDER BY instance.timestamp"
+        );
+        let (first, last) = (first.as_micros(), last.as_micros());
+        self.instances(BETWEEN, &[bigint(dataset.0), bigint(first), bigint(last)])
+    }
+
+    pub fn instance_known_at(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+    ) -> Result<Option<Instance>> {
+        const KNOWN: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1 AND instance.timestamp <= $2 AND instance.recorded <= $2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(KNOWN, &[bigint(dataset.0), bigint(at.as_micros())])
+    }
+
+    pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
+        const FIRST: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1
+            ORDER BY instance.timestamp
+            LIMIT 1"
+        );
+        self.instance(FIRST, &[bigint(dataset.0)])
+    }
+
+    pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
+        const IN_FORCE: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1 AND instance.timestamp <= $2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(IN_FORCE, &[bigint(dataset.0), bigint(at.as_micros())])
+    }
+
+    pub fn instances_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        const PAGE: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1 AND instance.timestamp > $2 AND instance.timestamp <= $3
+            ORDER BY instance.timestamp
+            LIMIT $4"
+        );
+        let start = after.map_or(i64::MIN, Timestamp::as_micros);
+        let (end, limit) = (up_to.as_micros(), i64::from(limit));
+        let parameters = [bigint(dataset.0), bigint(start), bigint(end), bigint(limit)];
+        ascending(
+            "instance",
+            self.instances(PAGE, &parameters)?,
+            |first| after.is_none_or(|after| first.timestamp > after),
+            |one, next| one.timestamp < next.timestamp,
+        )
+    }
+
+    pub fn instances_before(
+        &self,
+        dataset: DatasetKey,
+        before: Timestamp,
+        since: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        const PAGE: &str = select_instance!(
+            "
+            WHERE instance.dataset_id = $1 AND instance.timestamp < $2 AND instance.timestamp >= $3
+            ORDER BY instance.timestamp DESC
+            LIMIT $4"
+        );
+        let start = since.map_or(i64::MIN, Timestamp::as_micros);
+        let (end, limit) = (before.as_micros(), i64::from(limit));
+        let parameters = [bigint(dataset.0), bigint(end), bigint(start), bigint(limit)];
+        ascending(
+            "instance",
+            self.instances(PAGE, &parameters)?,
+            |first| first.timestamp < before,
+            |one, next| one.timestamp > next.timestamp,
+        )
+    }
+
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn instances_with(
+        &self,
+        with: Identifier,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        const PAGE: &str = select_instance!(
+            "
+            WHERE instance.identifier = $1 AND (dataset.name, instance.timestamp) > ($2, $3)
+            ORDER BY dataset.name, instance.timestamp
+            LIMIT $4"
+        );
+        let name = after.map_or("", |(name, _)| name.as_str());
+        let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
+        let limit = i64::from(limit);
+        let digest = with.as_bytes().as_slice();
+        let parameters = [bytes(digest), text(name), bigint(start), bigint(limit)];
+        ascending(
+            "instance",
+            self.instances(PAGE, &parameters)?,
+            |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
+            |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
+        )
+    }
+
+    pub fn instances_of_with(
+        &self,
+        dataset: DatasetKey,
+        with: Identifier,
+    ) -> Result<Vec<Instance>> {
+        const WITH: &str = select_instance!(
+            "
+            WHERE instance.identifier = $1 AND instance.dataset_id = $2
+            ORDER BY instance.timestamp"
+        );
+        self.instances(WITH, &[bytes(with.as_bytes()), bigint(dataset.0)])
+    }
+
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn latest_with(&self, with: Identifier) -> Result<Option<Instance>> {
+        const LATEST: &str = select_instance!(
+            "
+            WHERE instance.identifier = $1
+            ORDER BY instance.timestamp DESC, dataset.name DESC
+            LIMIT 1"
+        );
+        self.instance(LATEST, &[bytes(with.as_bytes())])
+    }
+
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn count_instances_with(&self, with: Identifier) -> Result<u64> {
+        const COUNT: &str = "
+            SELECT count(*)
+            FROM accession.instance
+            WHERE identifier = $1";
+        let row = self.reading()?.query_opt(COUNT, &[bytes(with.as_bytes())])?;
+        row.map_or(Ok(0), |row| count(&row, 0))
+    }
+
+    pub fn count_instances(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
+        const COUNT: &str = "
+            SELECT count(*)
+            FROM accession.instance
+            WHERE dataset_id = $1 AND timestamp <= $2";
+        let parameters = (dataset.0, up_to.as_micros());
+        let parameters = [bigint(parameters.0), bigint(parameters.1)];
+        let row = self.reading()?.query_opt(COUNT, &parameters)?;
+        row.map_or(Ok(0), |row| count(&row, 0))
+    }
+
+    fn instance(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Instance>> {
+        self.reading()?.query_opt(sql, parameters)?.as_ref().map(from_row).transpose()
+    }
+
+    fn instances(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Instance>> {
+        self.reading()?.query(sql, parameters)?.iter().map(from_row).collect()
+    }
+}
+
+impl Transaction<'_> {
+    pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
+        const INSERT: &str = "
+            INSERT INTO accession.instance
+                (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
+                 recorded_by, note)
+            SELECT $1, added.timestamp, added.identifier, added.granules, added.ingested,
+                added.deleted, added.recorded, added.recorded_by, added.note
+            FROM unnest($2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[],
+                $7::bigint[], $8::text[], $9::text[])
+              AS added (timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
+                note)";
+        /// Rows of a statement.
+        const BATCH_ROWS: usize = 4_096;
+        self.lock(dataset.0)?;
+        for batch in instances.chunks(BATCH_ROWS) {
+            let counts = |count: fn(&Instance) -> u64| {
+                batch.iter().map(|row| stored(count(row))).collect::<Result<Vec<i64>>>()
+            };
+            let timestamps: Vec<i64> = batch.iter().map(|row| row.timestamp.as_micros()).collect();
+            let identifiers: Vec<&[u8]> =
+                batch.iter().map(|row| row.identifier.as_bytes().as_slice()).collect();
+            let granules = counts(|row| row.granules)?;
+            let ingested = counts(|row| row.ingested)?;
+            let deleted = counts(|row| row.deleted)?;
+            let recorded: Vec<i64> = batch.iter().map(|row| row.recorded.as_micros()).collect();
+            let recorded_by: Vec<Option<&str>> =
+                batch.iter().map(|row| row.recorded_by.as_deref()).collect();
+            let notes: Vec<Option<&str>> = batch.iter().map(|row| row.note.as_deref()).collect();
+            self.connection().execute(
+                INSERT,
+                &[
+                    bigint(dataset.0),
+                    array(&timestamps, Type::INT8_ARRAY),
+                    array(&identifiers, Type::BYTEA_ARRAY),
+                    array(&granules, Type::INT8_ARRAY),
+                    array(&ingested, Type::INT8_ARRAY),
+                    array(&deleted, Type::INT8_ARRAY),
+                    array(&recorded, Type::INT8_ARRAY),
+                    array(&recorded_by, Type::TEXT_ARRAY),
+                    array(&notes, Type::TEXT_ARRAY),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn from_row(row: &Row) -> Result<Instance> {
+    Ok(Instance {
+        dataset: dataset_name(row, 0)?,
+        timestamp: instant(row, 1)?,
+        until: instant_or_null(row, 2)?,
+        identifier: identifier(row, 3)?,
+        granules: count(row, 4)?,
+        ingested: count(row, 5)?,
+        deleted: count(row, 6)?,
+        recorded: instant(row, 7)?,
+        recorded_by: value(row, 8)?,
+        note: value(row, 9)?,
+    })
+}

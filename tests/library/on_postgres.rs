@@ -1,0 +1,56 @@
+//! The tests of the library once more, on PostgreSQL: from the same source, in a process of their
+//! own, against a server that is started for them.
+
+use std::path::Path;
+use std::process::Command;
+
+use accession::Registry;
+
+use crate::harness::server::{Server, VARIABLE};
+use crate::harness::store::{TEMPLATE, is_on_server};
+
+/// Tests that are not run there, each with the reason.
+const OF_SQLITE: [(&str, &str); 13] = [
+    ("on_postgres::", "this test itself"),
+    ("backup::", "copies of files"),
+    ("restore::", "replaces a file"),
+    ("replaced::", "moves a file away"),
+    ("hostile_registries::", "files that others have written"),
+    ("old_registries::", "files of earlier versions"),
+    ("lost_rows::", "erases rows by SQLite's shell"),
+    ("pages::no_read_transaction", "looks at the log of SQLite"),
+    ("records_of_others::", "writes records by SQLite's shell"),
+    ("fuzz_corpus::", "the readers of input, which have no registry"),
+    ("recognise::", "citations, which have no registry"),
+    (
+        "all_small_histories::every_history",
+        "thousands of registries; random_histories samples them",
+    ),
+    ("monitor::", "counts SQLite's interruptions"),
+];
+
+#[test]
+fn the_tests_of_the_library_pass_on_postgresql_as_well() {
+    if is_on_server() {
+        return;
+    }
+    let settings = ["fsync=off", "full_page_writes=off", "shared_buffers=256MB"];
+    let Some(server) = Server::find(&settings) else { return };
+    let url = server.new_database();
+    drop(Registry::create(Path::new(&url)).unwrap());
+    let template = url.rsplit('/').next().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(VARIABLE, server.url()).env(TEMPLATE, template);
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        command.env("PROPTEST_CASES", "8");
+    }
+    for (name, _) in OF_SQLITE {
+        command.args(["--skip", name]);
+    }
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let passed = printed.matches("... ok").count();
+    println!("{passed} tests passed on PostgreSQL");
+    assert!(passed > 50, "{printed}");
+}

@@ -1,0 +1,85 @@
+//! Addresses, passwords, and databases that are not registries.
+
+use accession::{Access, Registry};
+
+use crate::scene::{Scene, command};
+
+#[test]
+fn no_message_shows_a_password() {
+    for registry in [
+        "postgres://me:verysecret@127.0.0.1:1/archive",
+        "postgres://me@127.0.0.1:1/archive?password=verysecret",
+        "postgres://me:very?secret@127.0.0.1:1/archive",
+        "postgres://me:verysecret@127.0.0.1:port/archive",
+        "postgres://me:verysecret@127.0.0.1:1/archive?sslmode=never",
+    ] {
+        for arguments in [
+            &["verify"][..],
+            &["ingest", "D", "--create", "A"],
+            &["--json", "dataset", "list"],
+            &["backup", "/nonexistent/copy.db"],
+            &["restore", "/dev/null"],
+            &["copy", registry, registry],
+        ] {
+            let output = command(registry, arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert!(!printed.contains("secret"), "{arguments:?}: {printed}");
+        }
+    }
+}
+
+#[test]
+fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is() {
+    let Some(scene) = Scene::new() else { return };
+    let kind = |url: &str| {
+        let opened = Registry::open(url.as_ref(), Access::Write);
+        opened.err().map(|error| error.kind())
+    };
+    let empty = scene.server.new_database();
+    assert_eq!(kind(&empty), Some("registry-missing"));
+    // A refused command leaves nothing there.
+    let refused = command(&empty, &["ingest", "D", "--create", "--at", "noon", "A"]).output();
+    assert_eq!(refused.unwrap().status.code(), Some(2));
+    let refused = command(&empty, &["ingest", "D", "--create", "A", "A"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(kind(&empty), Some("registry-missing"));
+
+    let mut client = scene.client();
+    client.batch_execute("UPDATE accession.registry SET version = 99").unwrap();
+    assert_eq!(kind(&scene.url), Some("newer"));
+    client.batch_execute("ALTER TABLE accession.registry DISABLE TRIGGER ALL").unwrap();
+    client.batch_execute("DELETE FROM accession.registry").unwrap();
+    assert_eq!(kind(&scene.url), Some("not-a-registry"));
+    assert_eq!(kind("postgres://nobody@127.0.0.1:1/x"), Some("unreachable"));
+}
+
+#[test]
+fn a_second_registry_of_the_same_name_is_refused() {
+    let Some(scene) = Scene::new() else { return };
+    let created = Registry::create(scene.path().as_path());
+    assert_eq!(created.err().map(|error| error.kind()), Some("registry-exists"));
+}
+
+#[test]
+fn eight_processes_that_create_one_registry_make_one_with_all_their_changes() {
+    let Some(scene) = Scene::new() else { return };
+    let url = scene.server.new_database();
+    let children: Vec<_> = (0..8)
+        .map(|number| {
+            let granule_id = format!("G{number}");
+            let dataset = format!("D{}", number % 3);
+            command(&url, &["ingest", &dataset, "--create", "--quiet", &granule_id])
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let registry = Registry::open(url.as_ref(), Access::Read).unwrap();
+    for number in 0..8 {
+        assert_eq!(crate::scene::periods_of(&registry, &format!("G{number}")), 1);
+    }
+    assert_eq!(registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap().findings, 0);
+}

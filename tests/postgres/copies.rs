@@ -1,0 +1,147 @@
+//! Copies from a file to a server and back: equal to the byte, and continued after a kill.
+
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use accession::{Access, Registry};
+
+use crate::scene::{Scene, command, dice, rounds};
+
+fn succeed(output: Output) -> String {
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A file with all that a registry can have.
+fn filled(directory: &Path) -> String {
+    let path = directory.join("source.db").to_str().unwrap().to_owned();
+    let many: String = (0..20_000).map(|number| format!("granule.{number:06}\n")).collect();
+    std::fs::write(directory.join("many.txt"), many).unwrap();
+    let many = directory.join("many.txt");
+    for arguments in [
+        &[
+            "dataset",
+            "add",
+            "US",
+            "--doi",
+            "10.9999/US",
+            "--title",
+            "it's \\ é",
+            "--creator",
+            "NASA",
+        ][..],
+        &["ingest", "US", "--at", "2001-01-02", "--note", "first\nnote", "A", "a", "é", "Z"],
+        &["delete", "US", "--at", "2001-01-03", "a"],
+        &["ingest", "US", "--at", "2001-01-04", "a", "値"],
+        &["cite", "US", "--select", "A*"],
+        &["cite", "US", "--at", "2001-01-02", "--select", "*a*"],
+        &["dataset", "edit", "US", "--title", "other"],
+        &["dataset", "rename", "US", "OURS"],
+        &["ingest", "LARGE", "--create", "--at", "2002-01-02", "--from", many.to_str().unwrap()],
+        &["ingest", "THIRD", "--create", "--at", "2002-01-02", "A"],
+        &["dataset", "withdraw", "THIRD", "--note", "wrong"],
+        &["dataset", "add", "EMPTY"],
+        &["payment-id", "new", "--worker", "3"],
+    ] {
+        succeed(command(&path, arguments).output().unwrap());
+    }
+    path
+}
+
+/// Everything that a registry says about itself, but payment ids.
+fn told(registry: &str) -> Vec<String> {
+    let mut told = vec![
+        succeed(command(registry, &["dataset", "list", "--all", "--json"]).output().unwrap()),
+        succeed(command(registry, &["verify", "--json"]).output().unwrap()),
+        succeed(command(registry, &["find", "A", "--json"]).output().unwrap()),
+    ];
+    for name in ["US", "OURS", "LARGE", "THIRD", "EMPTY"] {
+        for arguments in [
+            &["export", name][..],
+            &["history", name, "--json"],
+            &["dataset", "show", name, "--versions", "--json"],
+            &["dataset", "show", name, "--json"],
+            &["subsets", name, "--json"],
+        ] {
+            let output = command(registry, arguments).output().unwrap();
+            told.push(String::from_utf8([output.stdout, output.stderr].concat()).unwrap());
+        }
+    }
+    told
+}
+
+#[test]
+fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let source = filled(directory.path());
+    let server = scene.server.new_database();
+    let back = directory.path().join("back.db").to_str().unwrap().to_owned();
+    succeed(command("unused", &["copy", &source, &server]).output().unwrap());
+    succeed(command("unused", &["copy", &server, &back]).output().unwrap());
+    let expected = told(&source);
+    let masked = |told: Vec<String>, registry: &str| -> Vec<String> {
+        let shown = Registry::full_name(Path::new(registry));
+        told.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
+    };
+    let expected = masked(expected, &source);
+    assert_eq!(masked(told(&server), &server), expected);
+    assert_eq!(masked(told(&back), &back), expected);
+
+    // The target of a copy is empty.
+    let refused = command("unused", &["copy", &source, &server, "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("registry-exists"));
+
+    // A backup has the payment workers, a copy has them when it is asked for.
+    let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
+    succeed(command(&server, &["payment-id", "new", "--worker", "5"]).output().unwrap());
+    succeed(command(&server, &["backup", &backup]).output().unwrap());
+    assert_eq!(masked(told(&backup), &backup), expected);
+    let workers = rusqlite::Connection::open(&backup)
+        .unwrap()
+        .query_row("SELECT group_concat(worker) FROM payment_worker", [], |row| {
+            row.get::<_, String>(0)
+        })
+        .unwrap();
+    assert_eq!(workers, "5");
+    let other = scene.server.new_database();
+    succeed(command("unused", &["copy", &source, &other, "--payment-ids"]).output().unwrap());
+    let rows = crate::harness::server::client(&other)
+        .query("SELECT worker FROM accession.payment_worker", &[])
+        .unwrap();
+    assert_eq!(rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(), [3]);
+    let restore = command(&server, &["restore", &backup, "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&restore.stderr).contains("not-a-file"));
+}
+
+#[test]
+fn a_copy_that_is_killed_is_refused_until_it_is_continued() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let source = filled(directory.path());
+    let mut unfinished = 0;
+    for round in 0..rounds(12, 100) {
+        let server = scene.server.new_database();
+        let mut copy = command("unused", &["copy", "--quiet", &source, &server]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(dice(round, 700)));
+        copy.kill().unwrap();
+        copy.wait().unwrap();
+        // The server notices that the client is gone when it answers.
+        let opened =
+            || Registry::open(server.as_ref(), Access::Read).err().map(|error| error.kind());
+        match opened() {
+            Some("unfinished-copy") => unfinished += 1,
+            None | Some("registry-missing") => {}
+            other => assert_eq!(other, None),
+        }
+        if opened().is_some() {
+            let again =
+                || command("unused", &["copy", "--quiet", &source, &server]).output().unwrap();
+            succeed(again());
+        }
+        assert_eq!(told(&server)[1], told(&source)[1]);
+    }
+    println!("{unfinished} copies were killed half done");
+}

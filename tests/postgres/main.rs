@@ -1,0 +1,23 @@
+//! What only a server can do, and what can go wrong with one: privileges, locks, lost connections,
+//! crashes, and copies from and to files.
+//!
+//! `TRUST=1` runs each fault as often as is reported; without it, as often as every change is tested.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panic")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tested is reported")]
+
+#[path = "../harness"]
+mod harness {
+    mod crash;
+    pub mod program;
+    pub mod server;
+}
+
+mod addresses;
+mod copies;
+mod crashes;
+mod cut;
+mod privileges;
+mod scene;
+mod schema;
+mod writers;

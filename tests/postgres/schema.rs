@@ -1,0 +1,150 @@
+//! The rules of the schema, by the catalogue of the server.
+
+use crate::scene::Scene;
+
+/// Small tables that Citus copies to every machine; all others are distributed.
+const REFERENCE: [&str; 5] =
+    ["dataset", "dataset_name", "payment_taken", "payment_worker", "registry"];
+
+fn strings(scene: &Scene, sql: &str) -> Vec<String> {
+    scene.client().query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+#[test]
+fn every_text_that_is_compared_is_compared_by_its_bytes() {
+    let Some(scene) = Scene::new() else { return };
+    let others = strings(
+        &scene,
+        "SELECT table_name || '.' || column_name FROM information_schema.columns
+         JOIN pg_class ON relname = table_name AND relkind = 'r'
+         WHERE table_schema = 'accession' AND data_type = 'text'
+           AND collation_name IS DISTINCT FROM 'C'",
+    );
+    assert_eq!(others, ["registry.copied_from"]);
+}
+
+#[test]
+fn every_key_of_a_distributed_table_begins_with_the_dataset() {
+    let Some(scene) = Scene::new() else { return };
+    let keys = strings(
+        &scene,
+        "SELECT relname::text || ' ' || attname::text FROM pg_index
+         JOIN pg_class ON pg_class.oid = indrelid
+         JOIN pg_namespace ON pg_namespace.oid = relnamespace AND nspname = 'accession'
+         JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+         WHERE indisunique ORDER BY 1",
+    );
+    let distributed: Vec<&String> = keys
+        .iter()
+        .filter(|key| !REFERENCE.iter().any(|table| key.split(' ').next() == Some(table)))
+        .collect();
+    assert!(distributed.len() >= 7, "{keys:?}");
+    assert!(distributed.iter().all(|key| key.ends_with(" dataset_id")), "{distributed:?}");
+    // A foreign key between distributed tables would stop their distribution.
+    let foreign = strings(
+        &scene,
+        "SELECT conrelid::regclass::text || ' ' || confrelid::regclass::text FROM pg_constraint
+         WHERE contype = 'f' AND connamespace = 'accession'::regnamespace",
+    );
+    assert_eq!(foreign, ["accession.dataset_name accession.dataset"]);
+}
+
+/// The SQL of the store: the name of each `const`, and its text, with the comment before its
+/// function.
+fn statements() -> Vec<(String, String, String)> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/table");
+    let mut statements = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let select = text.split("macro_rules! select_").nth(1).map(|rest| {
+            let start = rest.find("SELECT").unwrap();
+            rest[start..start + rest[start..].find('"').unwrap()].to_owned()
+        });
+        let mut before = "";
+        for part in text.split("const ") {
+            if let Some((head, rest)) = part.split_once('"')
+                && let Some((sql, _)) = rest.split_once('"')
+                && let Some((name, _)) = head.split_once(':')
+                && name.chars().all(|character| character.is_ascii_uppercase() || character == '_')
+            {
+                let inserted = head.contains("select_").then(|| select.clone().unwrap());
+                let sql = format!("{} {sql}", inserted.unwrap_or_default());
+                let function = before.rfind("fn ").unwrap_or(0);
+                let comment = before[..function].rfind("\n\n").map_or("", |at| &before[at..]);
+                statements.push((name.to_owned(), sql, comment.to_owned()));
+            }
+            before = part;
+        }
+    }
+    statements
+}
+
+#[test]
+fn every_statement_names_the_dataset_or_says_why_it_asks_every_machine() {
+    let statements = statements();
+    assert!(statements.len() > 40, "{}", statements.len());
+    let tables = ["instance", "granule", "checkpoint", "record_version", "saved_selection"];
+    for (name, sql, comment) in statements {
+        let is_distributed =
+            tables.iter().any(|table| sql.contains(&format!("accession.{table}\n")));
+        let names_it = ["dataset_id = $", "(dataset_id,", "SELECT $1"];
+        if is_distributed && !names_it.iter().any(|text| sql.contains(text)) {
+            assert!(comment.contains("every machine"), "{name}: {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_a_second_copy_is_found() {
+    let Some(scene) = Scene::new() else { return };
+    let registry = scene.open();
+    registry
+        .change(&crate::scene::name("D"), &crate::scene::ingest("A"), &crate::scene::stamp())
+        .unwrap();
+    let verified = || {
+        let mut texts = Vec::new();
+        let verified = registry.verify_all(&[], |verification| {
+            texts.extend(verification.mismatches.into_iter().map(|finding| finding.text));
+            Ok::<(), accession::Error>(())
+        });
+        (verified.unwrap().findings, texts)
+    };
+    assert_eq!(verified().0, 0);
+    let mut owner = scene.client();
+    // A bit that flips below the server changes a row and not its checksum.
+    owner
+        .batch_execute(
+            "ALTER TABLE accession.instance DISABLE TRIGGER ALL;
+             ALTER TABLE accession.instance ALTER COLUMN checksum DROP EXPRESSION;
+             UPDATE accession.instance SET note = 'forged'",
+        )
+        .unwrap();
+    let (findings, texts) = verified();
+    assert_eq!(findings, 1, "{texts:?}");
+    assert!(texts[0].contains("1 rows of instance differ from their checksums"), "{texts:?}");
+}
+
+#[test]
+fn the_views_show_instants_that_the_program_can_read() {
+    let Some(scene) = Scene::new() else { return };
+    let instants = [
+        "0000-01-01T00:00:00Z",
+        "1969-12-31T23:59:59.999999Z",
+        "2001-01-02T00:00:00Z",
+        "2001-01-02T00:00:00.500Z",
+        "9999-12-31T23:59:59.999999Z",
+    ];
+    let mut owner = scene.client();
+    owner
+        .batch_execute("INSERT INTO accession.dataset (id, name, creators) VALUES (1, 'D', '[]')")
+        .unwrap();
+    let insert =
+        "INSERT INTO accession.granule (dataset_id, granule_id, ingested) VALUES (1, $1, $2)";
+    let parse = |text: &str| text.parse::<accession::Timestamp>().unwrap();
+    for (number, text) in instants.iter().enumerate() {
+        owner.execute(insert, &[&number.to_string(), &parse(text).as_micros()]).unwrap();
+    }
+    let sql = r#"SELECT "Ingested" FROM accession."Granules" ORDER BY "LocalgranuleID""#;
+    let shown: Vec<_> = strings(&scene, sql).iter().map(|text| parse(text)).collect();
+    assert_eq!(shown, instants.map(parse));
+}

@@ -1,0 +1,131 @@
+//! Many writers at once, and locks that others hold.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use accession::minting::payment::{Layout, Scheme};
+
+use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
+
+const WRITERS: usize = 8;
+
+/// Eight writers, each on the dataset that a function chooses, with readers beside them.
+fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usize {
+    let duration = Duration::from_secs(u64::from(rounds(4, 60)));
+    let is_over = AtomicBool::new(false);
+    let made: Vec<usize> = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let registry = scene.open();
+                while !is_over.load(Ordering::Relaxed) {
+                    let snapshot = registry.snapshot().unwrap();
+                    let page = snapshot.datasets(None, accession::Withdrawn::Listed, 100).unwrap();
+                    for listed in page.datasets {
+                        let selection =
+                            accession::Selection::Dataset { name: listed.dataset.name, at: None };
+                        if let Ok(selected) = snapshot.select(&selection) {
+                            let granules = snapshot.granules(&selected.set).unwrap();
+                            assert_eq!(
+                                granules.map(Result::unwrap).count() as u64,
+                                selected.set.granules()
+                            );
+                        }
+                    }
+                }
+            });
+        }
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let dataset = &dataset;
+                scope.spawn(move || {
+                    let registry = scene.open();
+                    let began = Instant::now();
+                    let mut made = 0;
+                    while began.elapsed() < duration {
+                        let change = ingest(&format!("{writer}.{made}"));
+                        registry.change(&name(&dataset(writer)), &change, &stamp()).unwrap();
+                        made += 1;
+                    }
+                    made
+                })
+            })
+            .collect();
+        let made = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        made
+    });
+    let registry = scene.open();
+    for (writer, made) in made.iter().enumerate() {
+        for number in 0..*made {
+            assert_eq!(periods_of(&registry, &format!("{writer}.{number}")), 1);
+        }
+    }
+    let verified = registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap();
+    assert_eq!(verified.findings, 0);
+    assert_eq!(verified.identifiers, made.iter().sum::<usize>() as u64);
+    made.iter().sum()
+}
+
+#[test]
+fn eight_writers_on_eight_datasets_make_all_their_changes() {
+    let Some(scene) = Scene::new() else { return };
+    let made = write_at_once(&scene, |writer| format!("D{writer}"));
+    println!("8 writers on 8 datasets: {made} changes");
+}
+
+#[test]
+fn eight_writers_on_one_dataset_make_all_their_changes() {
+    let Some(scene) = Scene::new() else { return };
+    let made = write_at_once(&scene, |_| "D".to_owned());
+    println!("8 writers on 1 dataset: {made} changes");
+}
+
+#[test]
+fn a_lock_that_another_session_holds_is_waited_for_and_then_reported() {
+    let Some(scene) = Scene::new() else { return };
+    scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    scene.open().change(&name("E"), &ingest("A"), &stamp()).unwrap();
+    let mut other = scene.client();
+    let mut transaction = other.transaction().unwrap();
+    transaction
+        .execute("SELECT 1 FROM accession.writer WHERE dataset_id = 1 FOR UPDATE", &[])
+        .unwrap();
+    let registry = scene.impatient(200);
+    let refused = registry.change(&name("D"), &ingest("B"), &stamp()).unwrap_err();
+    assert_eq!(refused.kind(), "busy");
+    // Another dataset, and every reader, goes on.
+    registry.change(&name("E"), &ingest("B"), &stamp()).unwrap();
+    assert_eq!(periods_of(&registry, "A"), 2);
+    transaction.rollback().unwrap();
+    registry.change(&name("D"), &ingest("B"), &stamp()).unwrap();
+}
+
+#[test]
+fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
+    let Some(scene) = Scene::new() else { return };
+    let epoch = "2000-01-01T00:00:00Z".parse().unwrap();
+    let scheme = Scheme { layout: Layout::Wide, epoch };
+    let leased: Vec<String> = std::thread::scope(|scope| {
+        let hosts: Vec<_> = (0..WRITERS as u32)
+            .map(|host| {
+                let scene = &scene;
+                scope.spawn(move || {
+                    let registry = scene.open();
+                    let worker = scheme.worker(host % 2).unwrap();
+                    let mut leased = Vec::new();
+                    for second in 0..10 {
+                        let now = crate::scene::second(second);
+                        let lease = registry.lease_payment_ids(scheme, worker, 5, || now).unwrap();
+                        leased.extend(lease.ids.iter().map(|id| id.id.to_string()));
+                    }
+                    leased
+                })
+            })
+            .collect();
+        hosts.into_iter().flat_map(|host| host.join().unwrap()).collect()
+    });
+    let different: BTreeSet<&String> = leased.iter().collect();
+    assert_eq!(different.len(), leased.len());
+    assert!(!leased.is_empty());
+}
