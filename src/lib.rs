@@ -77,6 +77,7 @@
 //!
 //! Each may use only those below it:
 //!
+//! - [`publish`]: writes the logs of datasets as files for any web server
 //! - [`mirror`]: manifests, and the comparison of a mirror with its primary
 //! - [`citation`]: writes citations in every format, and checks pasted ones
 //! - [`input`]: reads files of other systems as a stream of ids, each with its source location
@@ -96,6 +97,7 @@ pub mod input;
 pub mod minting;
 pub mod mirror;
 pub mod model;
+pub mod publish;
 pub mod registry;
 mod store;
 

@@ -87,6 +87,7 @@ pub enum Command {
     Copy(command::copy::Args),
     Restore(command::restore::Args),
     Export(command::export::Args),
+    Publish(command::publish::Args),
     #[command(subcommand)]
     Mirror(command::mirror::Command),
     #[command(subcommand)]
@@ -131,6 +132,7 @@ impl Command {
             Command::Copy(args) => args.run(session),
             Command::Restore(args) => args.run(session),
             Command::Export(args) => args.run(session),
+            Command::Publish(args) => args.run(session),
             Command::Mirror(command) => command.run(session),
             Command::GranuleId(command) => command.run(session),
             Command::PaymentId(command) => command.run(session),

@@ -143,6 +143,13 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "not-a-file" => {
             "use the tools of the server: pg_dump and pg_restore, its backups and replicas"
         }
+        "published-otherwise" => {
+            "nothing was published; if the registry was restored from a backup, `accession import` brings the days back that it lost, from the published log; publish another history into another directory"
+        }
+        "published-damaged" => {
+            "nothing was published; publish into an empty directory, and compare what is in this one"
+        }
+        "unpublishable" => "`accession dataset rename` gives it another name",
         "primary-dataset-unknown" => "name one of them with --primary-dataset",
         "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",
         "dataset-exists" => "`accession dataset edit` changes its record",

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 
-use accession::{ChangeError, Error, GranuleId, SourceLocation, disk, input, mirror};
+use accession::{ChangeError, Error, GranuleId, SourceLocation, disk, input, mirror, publish};
 use serde::Serialize;
 
 use super::commit::Commit;
@@ -41,12 +41,15 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
     let report = if let Some(error) = error.downcast_ref::<Error>() {
         of_registry(error, message)
     } else if let Some(error) = error.downcast_ref::<mirror::Error>() {
+        of_mirror(error, message)
+    } else if let Some(error) = error.downcast_ref::<publish::Error>() {
         match error {
-            mirror::Error::Registry(error) => of_registry(error, message),
-            mirror::Error::Input(error) => of_input(error, message),
+            publish::Error::Registry(error) => of_registry(error, message),
+            publish::Error::Mirror(error) => of_mirror(error, message),
             other => {
-                let hint = hint::of_mirror(other);
-                Report { kind: other.kind(), message, hint, ..Report::default() }
+                let kind = other.kind();
+                let hint = hint::of_kind(kind).map(str::to_owned);
+                Report { kind, message, hint, ..Report::default() }
             }
         }
     } else if let Some(error) = error.downcast_ref::<UsageError>() {
@@ -72,6 +75,17 @@ fn of_registry(error: &Error, message: String) -> Report {
     let report =
         Report { kind: error.kind(), message, hint: hint::of(error), granule, ..Report::default() };
     report.at(location_of(error))
+}
+
+fn of_mirror(error: &mirror::Error, message: String) -> Report {
+    match error {
+        mirror::Error::Registry(error) => of_registry(error, message),
+        mirror::Error::Input(error) => of_input(error, message),
+        other => {
+            let hint = hint::of_mirror(other);
+            Report { kind: other.kind(), message, hint, ..Report::default() }
+        }
+    }
 }
 
 fn of_input(error: &input::Error, message: String) -> Report {

@@ -139,6 +139,8 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("export US", 0),
         ("export US --output copy.jsonl", 0),
         ("export US --output held.txt", 2),
+        ("publish www", 0),
+        ("publish www OTHER", 2),
         ("mirror compare US us.jsonl", 0),
         ("mirror compare THEM us.jsonl", 1),
         ("mirror pull US us.jsonl", 0),

@@ -37,6 +37,7 @@ mod old_registries;
 mod on_postgres;
 mod pages;
 mod payment;
+mod publish;
 mod random_histories;
 mod recognise;
 mod records_of_others;

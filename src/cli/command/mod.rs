@@ -21,6 +21,7 @@ pub mod lookup;
 pub mod man;
 pub mod mirror;
 pub mod payment_id;
+pub mod publish;
 pub mod resolve;
 pub mod restore;
 pub mod revert;

@@ -194,7 +194,6 @@ impl HeadFile {
     /// # Errors
     ///
     /// The name cannot be written as JSON.
-    #[expect(dead_code, reason = "written by publish")]
     pub fn moved_line(moved_to: &DatasetName) -> serde_json::Result<String> {
         sealed(&MovedWritten { accession_head: VERSION, moved_to })
     }

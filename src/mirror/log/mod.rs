@@ -23,5 +23,8 @@ pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
 pub(crate) use line::{MAX_LINE_BYTES, Part};
 pub(crate) use reader::{LogReader, Position};
-pub(crate) use subsets::{BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter};
-pub(crate) use writer::LogWriter;
+pub(crate) use segments::Segment;
+pub(crate) use subsets::{
+    BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter, SubsetsDigest,
+};
+pub(crate) use writer::{Line, LogWriter};

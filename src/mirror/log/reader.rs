@@ -66,6 +66,11 @@ impl LogReader {
         LogReader { source, line, not_after, chain, position, open: None }
     }
 
+    /// Goes on in another file, of which so many lines precede the next one.
+    pub fn enter(&mut self, source: Arc<str>, line: u64) {
+        (self.source, self.line) = (source, line);
+    }
+
     /// Verifies the next line, which ends with LF. `None`: it was the first line, which is no
     /// change. The change is returned with its last line.
     ///

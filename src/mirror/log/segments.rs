@@ -23,7 +23,6 @@ impl Segment {
     }
 
     /// The name of the file of the segment with this zero-based number.
-    #[expect(dead_code, reason = "written by publish")]
     pub fn file_name(index: usize) -> String {
         format!("{index:06}.jsonl")
     }

@@ -24,7 +24,6 @@ pub(crate) struct Line {
     /// The line.
     pub text: String,
     /// Whether it is the last one of its segment.
-    #[expect(dead_code, reason = "read by publish")]
     pub ends_segment: bool,
     /// The change that it completes.
     pub change: Option<LogChange>,

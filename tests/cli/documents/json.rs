@@ -63,6 +63,7 @@ const SCENARIO: &[&str] = &[
     "accession ingest US --at 2001-03-02 D.1",
     "accession export US > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession mirror pull EMPTY us.jsonl --create --dry-run",
+    "accession publish www US",
     "accession ingest NEW --create --skip-existing --from /dev/null",
     "accession verify",
     "accession backup copy.db",

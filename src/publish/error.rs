@@ -1,0 +1,83 @@
+//! What publishing can fail with.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::{DatasetName, Timestamp, quoted};
+use crate::{disk, mirror, registry};
+
+/// The result of publishing.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What publishing can fail with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// A log that cannot be read or written.
+    #[error(transparent)]
+    Mirror(#[from] mirror::Error),
+    /// A file that cannot be put in its place.
+    #[error(transparent)]
+    Disk(#[from] disk::Error),
+    /// A file or a directory.
+    #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
+    File {
+        /// What could not be done.
+        verb: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// What the operating system reported.
+        source: io::Error,
+    },
+    /// A dataset whose name cannot be an address.
+    #[error("{name} cannot be published: its name is one that only older versions permitted")]
+    Unpublishable {
+        /// Its name.
+        name: DatasetName,
+    },
+    /// A history that is not the one that was published.
+    #[error(
+        "the history of {name} contradicts what was published in {}: change {change}, at {timestamp}, is not in the registry as it was published",
+        quoted(&path.to_string_lossy())
+    )]
+    Contradicts {
+        /// The dataset.
+        name: DatasetName,
+        /// Where it was published.
+        path: PathBuf,
+        /// The number of the first change that differs, from 1.
+        change: u64,
+        /// When that change took effect, according to what was published.
+        timestamp: Timestamp,
+    },
+    /// A published file that is not as it was written.
+    #[error("{} is not as it was published: {what}", quoted(&path.to_string_lossy()))]
+    Damaged {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Error {
+    /// A stable name of what went wrong, for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Registry(error) => error.kind(),
+            Error::Mirror(error) => error.kind(),
+            Error::Disk(error) => error.kind(),
+            Error::File { .. } => "io",
+            Error::Unpublishable { .. } => "unpublishable",
+            Error::Contradicts { .. } => "published-otherwise",
+            Error::Damaged { .. } => "published-damaged",
+        }
+    }
+
+    pub(super) fn file(verb: &'static str, path: &Path, source: io::Error) -> Self {
+        Error::File { verb, path: path.to_owned(), source }
+    }
+}
