@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::error::{Error, Result};
@@ -160,6 +161,19 @@ impl Registry {
         Registry { store: self.store.clone(), monitor: other.monitor.clone() }
     }
 
+    /// Returns the same registry for the threads that work side by side: their work is reported as
+    /// one, and all of them stop once the second value is dropped.
+    pub(super) fn with_joint_monitor(&self) -> (Self, JointWork) {
+        let inner = self.monitor.clone();
+        let joint = Arc::new(JointMonitor { inner, is_over: AtomicBool::new(false) });
+        (self.with_monitor(joint.clone()), JointWork(joint))
+    }
+
+    /// Whether several threads can read the registry at the same time.
+    pub(super) fn has_many_connections(&self) -> bool {
+        self.store.has_many_connections()
+    }
+
     /// The store, to close it.
     pub(super) fn into_store(self) -> Store {
         self.store
@@ -245,6 +259,35 @@ impl Registry {
     fn watch(&self) -> Option<Watch> {
         let monitor = Arc::clone(self.monitor.as_ref()?);
         Some(Arc::new(move || monitor.advance(0).is_break()))
+    }
+}
+
+/// The monitor of threads that work side by side. The thread that started them reports when the
+/// work begins and ends.
+struct JointMonitor {
+    inner: Option<Arc<dyn Monitor>>,
+    is_over: AtomicBool,
+}
+
+/// Stops threads that work side by side when it is dropped.
+pub(super) struct JointWork(Arc<JointMonitor>);
+
+impl Monitor for JointMonitor {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        self.inner.as_ref().map_or(ControlFlow::Continue(()), |inner| inner.advance(more))
+    }
+
+    fn end(&self) {}
+}
+
+impl Drop for JointWork {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
     }
 }
 

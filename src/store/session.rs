@@ -219,6 +219,16 @@ impl Store {
         }))
     }
 
+    /// Whether several threads should read the registry at the same time, each with a connection of
+    /// its own. A server has a limited number of connections for all its users.
+    pub fn has_many_connections(&self) -> bool {
+        match self {
+            Store::Sqlite(store) => store.has_many_connections(),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(_) => false,
+        }
+    }
+
     /// The only handle of a registry in a file, to close it.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A registry file that a test can alter with SQL.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -137,13 +138,20 @@ pub fn only(findings: &[Finding], code: Code) -> &Finding {
     first.unwrap()
 }
 
+/// The result of verifying everything, which must not depend on the number of jobs.
 pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
-    let mut shown = Vec::new();
-    let verified = registry.verify_all(&[], |verification| {
-        shown.push(verification);
-        Ok::<_, accession::Error>(())
-    });
-    (verified.unwrap(), shown)
+    let with_jobs = |jobs: usize| {
+        let mut shown = Vec::new();
+        let verified =
+            registry.verify_all_on(NonZeroUsize::new(jobs).unwrap(), &[], |verification| {
+                shown.push(verification);
+                Ok::<_, accession::Error>(())
+            });
+        (verified.unwrap(), shown)
+    };
+    let one_by_one = with_jobs(1);
+    assert_eq!(with_jobs(3), one_by_one);
+    one_by_one
 }
 
 /// The datasets that have findings, in the order in which they were shown. `None` means the file.

@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
 use accession::{Access, DatasetName, Verification, Verified, quoted};
 use anyhow::Result;
@@ -21,6 +22,10 @@ pub struct Args {
     /// The datasets [default: all]
     #[arg(value_name = "DATASET", value_parser = stored_name)]
     datasets: Vec<DatasetName>,
+
+    /// Check at most this many datasets at the same time, up to 16 [default: the number of cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
 }
 
 const COLUMNS: [Column; 3] =
@@ -30,7 +35,9 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
         let mut table = session.table(COLUMNS);
-        let verified = registry.verify_all(&self.datasets, |verification| {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let jobs = self.jobs.unwrap_or(cores);
+        let verified = registry.verify_all_on(jobs, &self.datasets, |verification| {
             if session.is_json() {
                 session.json(&verification)?;
             } else {

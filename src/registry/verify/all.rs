@@ -1,6 +1,9 @@
 //! Verifies several datasets or all of them, and the file once.
 
+use std::num::NonZeroUsize;
+
 use super::finding::{Code, Findings, Verification, VerifyWork, readable};
+use super::jobs::in_order;
 use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -33,38 +36,74 @@ impl Verified {
 }
 
 impl Registry {
-    /// Checks the file once, and then verifies these datasets, or all of them if none is named.
-    /// Calls `show` with a [`Verification`] of the file if it has findings, and then with one for
-    /// each dataset. Damage in one dataset does not prevent the verification of others. No lock is
-    /// held while `show` runs.
+    /// The same as [`Registry::verify_all_on`] with as many jobs as there are cores.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::verify_all_on`].
+    pub fn verify_all<E: From<Error>>(
+        &self,
+        datasets: &[DatasetName],
+        show: impl FnMut(Verification) -> Result<(), E>,
+    ) -> Result<Verified, E> {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.verify_all_on(cores, datasets, show)
+    }
+
+    /// Checks the file once, and verifies these datasets, or all of them if none is named. Calls
+    /// `show` with a [`Verification`] of the file if it has findings, and then with one for each
+    /// dataset, in order. Damage in one dataset does not prevent the verification of others. No lock
+    /// is held while `show` runs.
+    ///
+    /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
+    /// most 16; each dataset also has a thread that hashes. With one job, and in a registry that has
+    /// only one connection, such as [`Registry::in_memory`], or on a database server, they are checked one after the other.
     ///
     /// # Errors
     ///
     /// [`Error::NoDataset`], before anything is verified; [`Error::Store`]: the registry was
     /// replaced, or cannot be opened; the errors of `show`. Damage is not an error.
-    pub fn verify_all<E: From<Error>>(
+    pub fn verify_all_on<E: From<Error>>(
         &self,
+        jobs: NonZeroUsize,
         datasets: &[DatasetName],
         mut show: impl FnMut(Verification) -> Result<(), E>,
     ) -> Result<Verified, E> {
         self.refuse_unknown(datasets)?;
+        let jobs = if self.has_many_connections() { jobs } else { NonZeroUsize::MIN };
+        let (registry, stop) = self.with_joint_monitor();
+        // Several threads report their work as one.
+        let (registry, _progress) = match jobs {
+            NonZeroUsize::MIN => (self.clone(), None),
+            _ => (registry, Some(self.begin("verifying", "granules", None))),
+        };
         let mut verified = Verified::default();
-        let mut show = |verification: Verification| {
+        let mut is_file = true;
+        let show = |verification: Result<Verification>| {
+            let verification = verification?;
             verified.add(&verification);
+            if std::mem::take(&mut is_file) && verification.ok {
+                return Ok(());
+            }
             show(verification)
         };
-        let mut file = self.verify_file()?;
-        let work = std::mem::take(&mut file.work);
-        if !file.ok {
-            show(file)?;
-        }
-        if datasets.is_empty() {
-            self.verify_every_dataset(&mut show)?;
-        } else {
-            datasets.iter().try_for_each(|dataset| show(self.verify(dataset)?))?;
-        }
-        verified.work += work;
+        let parts = std::iter::once(Part::File).chain(datasets.iter().cloned().map(Part::Dataset));
+        let rest = datasets.is_empty().then(|| self.names()).into_iter().flatten();
+        let parts = parts.map(Ok).chain(rest).map(|part| part.map_err(E::from));
+        let size = |verification: &Result<Verification>| {
+            verification.as_ref().map_or(0, |verification| verification.mismatches.len())
+        };
+        let work = |part| registry.verify_part(part);
+        in_order(jobs, stop, parts, work, (size, Verification::MAX_MISMATCHES), show)?;
         Ok(verified)
+    }
+
+    fn verify_part(&self, part: Part) -> Result<Verification> {
+        match part {
+            Part::File => self.verify_file(),
+            Part::Dataset(dataset) => self.verify(&dataset),
+            Part::Finding(verification) => Ok(verification),
+        }
     }
 
     fn refuse_unknown(&self, datasets: &[DatasetName]) -> Result<()> {
@@ -81,33 +120,50 @@ impl Registry {
         refuse().map_err(|error| self.named(error))
     }
 
-    fn verify_every_dataset<E: From<Error>>(
-        &self,
-        show: &mut impl FnMut(Verification) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut after = String::new();
-        loop {
-            let page = || Ok(self.read()?.dataset_names_after(&after, PAGE_NAMES)?);
-            let names = match readable(page()).map_err(|error: Error| self.named(error))? {
-                Ok(names) => names,
-                Err(error) => {
-                    let mut findings = Findings::default();
-                    findings.add_unreadable("the list of datasets cannot be read", &error);
-                    return show(Verification::new(None, 0, findings, VerifyWork::default()));
+    /// Every dataset, by name. If the names cannot be read, the last part is a finding.
+    fn names(&self) -> impl Iterator<Item = Result<Part>> {
+        let mut after = Some(String::new());
+        let mut page = Vec::<String>::new().into_iter();
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(name) = page.next() {
+                    return Some(Ok(part_of(&name)));
                 }
-            };
-            for name in &names {
-                match DatasetName::from_stored(name) {
-                    Ok(dataset) => show(self.verify(&dataset)?)?,
-                    Err(_) => show(of_impossible_name(name))?,
-                }
+                let last = after.take()?;
+                let read = || Ok(self.read()?.dataset_names_after(&last, PAGE_NAMES)?);
+                let names = match readable(read()).map_err(|error: Error| self.named(error)) {
+                    Ok(Ok(names)) => names,
+                    Ok(Err(error)) => {
+                        let mut findings = Findings::default();
+                        findings.add_unreadable("the list of datasets cannot be read", &error);
+                        return Some(Ok(Part::Finding(not_of_a_dataset(findings))));
+                    }
+                    Err(error) => return Some(Err(error)),
+                };
+                after = names.last().cloned();
+                page = names.into_iter();
             }
-            match names.into_iter().last() {
-                Some(last) => after = last,
-                None => return Ok(()),
-            }
-        }
+        })
     }
+}
+
+/// A part of what [`Registry::verify_all`] verifies.
+enum Part {
+    File,
+    Dataset(DatasetName),
+    /// Something that was found before.
+    Finding(Verification),
+}
+
+fn part_of(name: &str) -> Part {
+    match DatasetName::from_stored(name) {
+        Ok(dataset) => Part::Dataset(dataset),
+        Err(_) => Part::Finding(of_impossible_name(name)),
+    }
+}
+
+fn not_of_a_dataset(findings: Findings) -> Verification {
+    Verification::new(None, 0, findings, VerifyWork::default())
 }
 
 fn of_impossible_name(name: &str) -> Verification {
@@ -115,7 +171,7 @@ fn of_impossible_name(name: &str) -> Verification {
     let text =
         format!("a dataset has the name {}, which is not a valid dataset name", quoted(name));
     findings.add(Code::File, None, None, text);
-    Verification::new(None, 0, findings, VerifyWork::default())
+    not_of_a_dataset(findings)
 }
 
 /// For [`Registry::verify_all`]: stops at the first thing that does not agree.

@@ -2,7 +2,7 @@
 //!
 //! The file is checked once ([`Registry::check_file`](super::Registry::check_file)), and then each
 //! dataset in one pass over its granule rows ([`Registry::verify`](super::Registry::verify));
-//! [`Registry::verify_all`](super::Registry::verify_all) does both. Nothing is repaired, and
+//! [`Registry::verify_all`](super::Registry::verify_all) does both, on several threads. Nothing is repaired, and
 //! nothing that can still be read is left out because something else cannot.
 //!
 //! One cause gives one finding, or a few. Since a lost granule row changes every later identifier
@@ -17,6 +17,7 @@ mod file;
 mod finding;
 mod history;
 mod intervals;
+mod jobs;
 mod patterns;
 mod rows;
 mod subsets;

@@ -99,6 +99,12 @@ impl Store {
         self.path.as_deref()
     }
 
+    /// Whether more than one connection can be opened: not to a registry in memory, nor to a
+    /// migrated copy or a new registry.
+    pub fn has_many_connections(&self) -> bool {
+        self.identity.file().is_some()
+    }
+
     /// Begins a read transaction.
     ///
     /// # Errors
