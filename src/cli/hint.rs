@@ -118,7 +118,9 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "orphaned" => {
             "put the missing file back, or move these files away: SQLite would apply them to the next file of that name"
         }
-        "read-only" => "nothing was changed; check who is permitted to write to the file",
+        "read-only" => {
+            "nothing was changed; check who is permitted to write to the registry, and whether its server is a standby"
+        }
         "cannot-open" => "check who is permitted to read the file, and to write to its directory",
         "changed" => "try again",
         "damaged" => {

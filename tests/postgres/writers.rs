@@ -114,8 +114,10 @@ fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
                     let registry = scene.open();
                     let worker = scheme.worker(host % 2).unwrap();
                     let mut leased = Vec::new();
-                    for second in 0..10 {
-                        let now = crate::scene::second(second);
+                    // One second for all: a host that is slow here would look like a clock that
+                    // is behind. Each worker has 1,024 ids in a second.
+                    let now = crate::scene::second(0);
+                    for _ in 0..10 {
                         let lease = registry.lease_payment_ids(scheme, worker, 5, || now).unwrap();
                         leased.extend(lease.ids.iter().map(|id| id.id.to_string()));
                     }
@@ -127,5 +129,5 @@ fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
     });
     let different: BTreeSet<&String> = leased.iter().collect();
     assert_eq!(different.len(), leased.len());
-    assert!(!leased.is_empty());
+    assert_eq!(leased.len(), WRITERS * 10 * 5);
 }
