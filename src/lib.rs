@@ -112,8 +112,9 @@ pub use registry::{
     Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, CitedSubset, Code,
     Copied, Counts, DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Every,
     Expected, Exported, Finding, FirstIds, FoundPeriod, Granules, History, IdPages, Identified,
-    Import, Imported, Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, Monitor, Named,
-    NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion, Registry, Resolution,
-    Resolved, Restored, Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp, StoreError,
-    Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory, restore,
+    Import, Imported, Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, MirrorSource,
+    Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion, Registry,
+    Resolution, Resolved, Restored, Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp,
+    StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory,
+    restore,
 };

@@ -19,6 +19,8 @@ pub enum WarningKind {
     HeaderLine,
     /// A mirror is ahead of its primary or has diverged from it, and was not changed.
     MirrorNotChanged,
+    /// What was read of a primary could not be remembered.
+    MirrorNotRemembered,
     /// A mirror cannot be named in the citation.
     MirrorUnnamed,
     /// No granule with this producer id was ever held.
@@ -70,7 +72,7 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 25] = [
+    pub const ALL: [WarningKind; 26] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
@@ -85,6 +87,7 @@ impl WarningKind {
         WarningKind::LikelyPerson,
         WarningKind::ManyTimes,
         WarningKind::MirrorNotChanged,
+        WarningKind::MirrorNotRemembered,
         WarningKind::MirrorUnnamed,
         WarningKind::NeverHeld,
         WarningKind::NotAsExpected,
@@ -108,6 +111,7 @@ impl WarningKind {
             WarningKind::Separators => "separators",
             WarningKind::DeletedInFile => "deleted-in-file",
             WarningKind::EdgeSpace => "edge-space",
+            WarningKind::MirrorNotRemembered => "mirror-not-remembered",
             WarningKind::MirrorUnnamed => "mirror-unnamed",
             WarningKind::NeverHeld => "never-held",
             WarningKind::NotInForce => "not-in-force",

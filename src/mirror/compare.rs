@@ -4,9 +4,9 @@ use super::differences::{Held, MirrorDifferences};
 use super::error::Result;
 use super::primary::{Kind, Primary};
 use super::reading::Reading;
-use super::status::{MirrorStatus, Standing, Status};
-use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
-use crate::registry::{Registry, Selection, Snapshot};
+use super::status::{FirstDifference, MirrorStatus, Standing, Status};
+use crate::model::{Dataset, DatasetName, Identifier, Instance, LogChange, Moment, Set, Timestamp};
+use crate::registry::{Registry, Remembered, Selection, Snapshot};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -14,6 +14,17 @@ pub struct Comparison {
     status: MirrorStatus,
     mirror: Registry,
     there: There,
+    /// Where the log is that was read. `None`: nothing is remembered of the primary.
+    source: Option<String>,
+}
+
+/// What followed a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing.
+    Compared,
+    /// The mirror was brought to the primary's set.
+    Pulled,
 }
 
 /// The primary's side.
@@ -64,11 +75,18 @@ pub fn compare(
                 })?;
                 drop(work);
                 let instance = reading.primary().expect("a log without a change then is refused");
-                let status = status(mirror, latest, instance, reading.standing())?;
+                let mut status = status(mirror, latest, instance, reading.standing())?;
+                if let Some(source) = &manifest.source {
+                    recall(mirror, dataset, source, &reading.changes, &mut status)?;
+                }
                 (status, There::Log(Box::new(reading)))
             }
         };
-    Ok(Comparison { status, mirror: mirror.clone(), there })
+    let source = match &primary.kind {
+        Kind::Registry(..) => None,
+        Kind::Manifest(manifest) => manifest.source.clone(),
+    };
+    Ok(Comparison { status, mirror: mirror.clone(), there, source })
 }
 
 /// Behind takes precedence over ahead: if each once held the other's set, the history of the
@@ -93,6 +111,36 @@ fn status(
         }
     };
     Ok(MirrorStatus { status, mirror: latest, primary, standing, first_difference: None })
+}
+
+/// Compares a log with what was read of it before: it can be an older state, or another history.
+fn recall(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    source: &str,
+    changes: &[LogChange],
+    status: &mut MirrorStatus,
+) -> Result<()> {
+    let mut is_stale = false;
+    let mut first_difference = None;
+    mirror.snapshot()?.each_change_read(dataset, source, 0, |known| {
+        let found = usize::try_from(known.number - 1).ok().and_then(|index| changes.get(index));
+        match found {
+            None => is_stale = true,
+            Some(found) if found.check == known.check => {}
+            Some(_) => {
+                let (change, timestamp) = (known.number, known.timestamp);
+                first_difference = Some(FirstDifference { change, timestamp });
+            }
+        }
+        !is_stale && first_difference.is_none()
+    })?;
+    match first_difference {
+        Some(_) => (status.status, status.first_difference) = (Status::Rewritten, first_difference),
+        None if is_stale => status.status = Status::Stale,
+        None => {}
+    }
+    Ok(())
 }
 
 /// The last interval, up to an instance, in which an identifier was in force in its dataset.
@@ -122,6 +170,48 @@ impl Comparison {
             There::Registry { record, .. } => record,
             There::Log(reading) => &reading.record,
         }
+    }
+
+    /// Whether there is something to remember: what was read of a log that can be read again.
+    pub fn has_memory(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// Remembers what was read of the log, so that the next comparison notices an older state of it,
+    /// or another history. A log that contradicts what was read before replaces it only if
+    /// `outcome` is [`Outcome::Pulled`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Registry`](super::Error::Registry): the registry cannot be written.
+    pub fn remember(
+        &self,
+        registry: &Registry,
+        dataset: &DatasetName,
+        read: Timestamp,
+        outcome: Outcome,
+    ) -> Result<()> {
+        let (Some(source), There::Log(reading)) = (&self.source, &self.there) else {
+            return Ok(());
+        };
+        let first_difference = self.status.first_difference.map(|difference| difference.change);
+        let is_pulled = outcome == Outcome::Pulled;
+        let changes: &[LogChange] = match first_difference {
+            Some(_) if !is_pulled => &[],
+            _ => &reading.changes,
+        };
+        registry.remember(
+            dataset,
+            &Remembered {
+                source,
+                read,
+                etag: None,
+                is_identical: is_pulled || self.status.status == Status::Identical,
+                forget_from: first_difference.filter(|_| is_pulled),
+                changes,
+            },
+        )?;
+        Ok(())
     }
 
     /// The granules that only one of them has. The status is proved when all of them were read.

@@ -17,7 +17,7 @@ mod pull;
 mod reading;
 mod status;
 
-pub use compare::{Comparison, compare};
+pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
 pub use error::{Error, Result};
 pub use primary::Primary;

@@ -33,7 +33,6 @@ pub(super) struct Manifest {
     /// What messages call it.
     pub name: String,
     /// Its absolute path. `None`: it is read from a stream.
-    #[expect(dead_code, reason = "read by the memory of mirrors")]
     pub source: Option<String>,
     /// The dataset that it must be of. `None`: whatever it has.
     pub named: Option<DatasetName>,

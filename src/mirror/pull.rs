@@ -1,8 +1,8 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
-use super::compare::compare;
+use super::compare::{Comparison, Outcome, compare};
 use super::differences::MirrorDifference;
-use super::error::Result;
+use super::error::{Error, Result};
 use super::primary::Primary;
 use super::status::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
@@ -66,12 +66,15 @@ pub enum Run {
 }
 
 /// The result of a pull.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Pulled {
     /// The status of the mirror before the pull.
     pub before: MirrorStatus,
     /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
+    /// Why what was read of the primary could not be remembered. `None`: it was, or there is nothing
+    /// to remember.
+    pub not_remembered: Option<Error>,
 }
 
 impl Pulled {
@@ -109,7 +112,8 @@ pub fn pull(
     let comparison = compare(mirror, dataset, primary, options.primary_at)?;
     let before = comparison.status().clone();
     if !options.policy.allows(&before) {
-        return Ok(Pulled { before, applied: None });
+        let not_remembered = remember(mirror, dataset, &comparison, options, stamp, None);
+        return Ok(Pulled { before, applied: None, not_remembered });
     }
     let mut change = Change::new();
     let (mut ingested, mut deleted) = (0, 0);
@@ -126,7 +130,8 @@ pub fn pull(
         }
     }
     if ingested + deleted == 0 {
-        return Ok(Pulled { before, applied: None });
+        let not_remembered = remember(mirror, dataset, &comparison, options, stamp, None);
+        return Ok(Pulled { before, applied: None, not_remembered });
     }
     if let PullPolicy::Reset(max_delete) = options.policy {
         let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
@@ -140,7 +145,30 @@ pub fn pull(
         change.dry_run();
     }
     let applied = mirror.change(dataset, &change, stamp)?;
-    Ok(Pulled { before, applied: Some(applied) })
+    let not_remembered = remember(mirror, dataset, &comparison, options, stamp, Some(&applied));
+    Ok(Pulled { before, applied: Some(applied), not_remembered })
+}
+
+/// Remembers what was read of the primary's log. A failure is returned as a value: what was pulled
+/// is committed.
+fn remember(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    comparison: &Comparison,
+    options: PullOptions,
+    stamp: &Stamp<'_>,
+    applied: Option<&Applied>,
+) -> Option<Error> {
+    if options.run == Run::Rehearse {
+        return None;
+    }
+    let has_pulled =
+        applied.is_some() || comparison.status().held() == comparison.status().primary.identifier;
+    let outcome = match has_pulled && options.policy.allows(comparison.status()) {
+        true => Outcome::Pulled,
+        false => Outcome::Compared,
+    };
+    comparison.remember(mirror, dataset, stamp.read_clock(), outcome).err()
 }
 
 fn entry(granule: Granule) -> Entry {

@@ -36,11 +36,12 @@ pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Restored, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Exported, FoundPeriod,
-    Granules, History, IdPages, Listed, ListingDifferences, NotedPeriod, RecordVersion, Resolution,
-    Resolved, Selected, Selection, Snapshot,
+    Granules, History, IdPages, Listed, ListingDifferences, MirrorSource, NotedPeriod,
+    RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
+pub(crate) use write::Remembered;
 pub use write::{
     Applied, Change, CitedSubset, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported,
     Kept, Lease, MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,

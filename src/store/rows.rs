@@ -10,6 +10,24 @@ pub(crate) struct DatasetKey(pub(in crate::store) i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SubsetKey(pub(in crate::store) i64);
 
+/// The key of a log that a mirror has read, valid only in its registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SourceKey(pub(in crate::store) i64);
+
+/// A log that was read for a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredSource {
+    pub key: SourceKey,
+    /// Where the log is: a URL or an absolute path.
+    pub source: String,
+    /// When it was last read.
+    pub read: Timestamp,
+    /// When the dataset was last identical to it. `None` means that it never was.
+    pub identical: Option<Timestamp>,
+    /// The entity tag of the state that was read. `None` means that it had none.
+    pub etag: Option<String>,
+}
+
 /// Whether datasets that were withdrawn are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawn {

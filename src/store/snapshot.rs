@@ -6,13 +6,13 @@ use std::path::Path;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{
-    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredVersion, SubsetKey,
-    Withdrawn, WorkerRow,
+    Begin, DatasetKey, NewPeriod, Period, SourceKey, StoredEvent, StoredPeriod, StoredSource,
+    StoredVersion, SubsetKey, Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
     Checkpoint, Criteria, Dataset, DatasetName, Doi, Granule, GranuleId, IdPage, Identifier,
-    Instance, Subset, Timestamp, Withdrawal,
+    Instance, LogChange, Subset, Timestamp, Withdrawal,
 };
 
 /// One consistent state of the registry. It should be short-lived (see the documentation of the
@@ -222,6 +222,21 @@ queries! {
 
     /// Every subset of a dataset, by identifier.
     fn subsets_of(dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>>;
+
+    /// The logs that were read for a dataset, by source.
+    fn mirror_sources(dataset: DatasetKey) -> Result<Vec<StoredSource>>;
+
+    /// The changes that were read of a log after one (0 means from the first), in order, at most
+    /// `limit` of them.
+    fn changes_read_after(
+        dataset: DatasetKey,
+        source: SourceKey,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<LogChange>>;
+
+    /// The last change that was read of a log. `None` means that none was.
+    fn last_change_read(dataset: DatasetKey, source: SourceKey) -> Result<Option<LogChange>>;
 
     /// The last id that each worker issued, by the worker's number: at most 45 rows.
     ///

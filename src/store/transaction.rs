@@ -4,11 +4,11 @@ use std::ops::Deref;
 
 #[cfg(feature = "postgres")]
 use super::postgres;
-use super::rows::{DatasetKey, NewPeriod, StoredVersion, SubsetKey, WorkerRow};
+use super::rows::{DatasetKey, NewPeriod, SourceKey, StoredVersion, SubsetKey, WorkerRow};
 use super::snapshot::Snapshot;
 use super::{Result, sqlite};
 use crate::model::{
-    Checkpoint, Dataset, DatasetName, GranuleId, Instance, Subset, Timestamp, Withdrawal,
+    Checkpoint, Dataset, DatasetName, GranuleId, Instance, LogChange, Subset, Timestamp, Withdrawal,
 };
 
 /// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
@@ -119,6 +119,26 @@ statements! {
         dataset: DatasetKey,
         subset: SubsetKey,
         granule_ids: &[GranuleId],
+    ) -> Result<()>;
+
+    /// Stores when a log was read for a dataset, the entity tag of its state and, unless it is
+    /// `None`, when the dataset was identical to it; adds the log if it was not read before.
+    fn save_mirror_source(
+        dataset: DatasetKey,
+        source: &str,
+        read: Timestamp,
+        identical: Option<Timestamp>,
+        etag: Option<&str>,
+    ) -> Result<SourceKey>;
+
+    /// Forgets the changes that were read of a log from one on.
+    fn forget_changes_from(dataset: DatasetKey, source: SourceKey, number: u64) -> Result<()>;
+
+    /// Adds changes that were read of a log.
+    fn insert_changes_read(
+        dataset: DatasetKey,
+        source: SourceKey,
+        changes: &[LogChange],
     ) -> Result<()>;
 
     /// Stores the last id that a worker issued.

@@ -15,6 +15,7 @@ fn sandbox() -> Sandbox {
         "accession delete US --at 2001-01-03 B",
         "accession ingest THEM --create --at 2001-01-04 A B",
         "accession dataset add EMPTY",
+        "accession export THEM --output us.jsonl",
     ] {
         assert!(!sandbox.run(command).contains("? "), "{command}");
     }
@@ -56,8 +57,7 @@ const INSTANCE: &str =
     "dataset timestamp until identifier granules ingested deleted recorded recorded_by note";
 const APPLIED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
      recorded_by note changed dry_run skipped created";
-const MIRROR: &str =
-    "status mirror primary behind_by in_force_at_primary matched missing unexpected";
+const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected";
 const VERDICT: &str = "citation identifier doi date known agrees ok problem note intervals";
 const PAYMENT: &str = "id time worker counter layout epoch";
 const RESOLVED: &str = "kind dataset from until identifier granules instance subset";
@@ -97,6 +97,8 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("mirror compare US accession.db --primary-dataset THEM", MIRROR, 1),
         ("mirror compare US accession.db", MIRROR, 0),
         ("mirror pull US accession.db --primary-dataset THEM --reset", PULLED, 0),
+        ("mirror pull US us.jsonl --reset", PULLED, 0),
+        ("mirror status US", "dataset source changes timestamp identifier read identical", 0),
         ("granule-id new A --collection C___1", "granule producer_granule", 0),
         ("payment-id new --worker 3 --count 2", PAYMENT, 0),
         ("payment-id decode 000000300", PAYMENT, 0),

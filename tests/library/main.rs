@@ -30,6 +30,7 @@ mod import;
 mod large_change;
 mod log_format;
 mod lost_rows;
+mod mirror_memory;
 mod mirror_properties;
 mod mirror_pull;
 mod monitor;

@@ -68,6 +68,11 @@ fn assert_reports_the_same(registry: &Registry, schema: u32) {
             registry.snapshot().unwrap().granules_of_producer(&name("MOD09GQ"), &producer);
         assert_eq!(periods.unwrap().count(), 1);
     }
+    if schema >= 7 {
+        let sources = registry.snapshot().unwrap().mirror_sources(&name("THEM.FOOL2.002")).unwrap();
+        let [source] = sources.as_slice() else { panic!("{sources:?}") };
+        assert_eq!(source.last.as_ref().unwrap().number, 5);
+    }
     if schema >= 6 {
         assert_has_the_data_of_schema_6(registry);
     }

@@ -48,7 +48,7 @@ impl<'clock> Stamp<'clock> {
     }
 
     /// Reads the clock.
-    pub(super) fn read_clock(&self) -> Timestamp {
+    pub(crate) fn read_clock(&self) -> Timestamp {
         (self.clock)()
     }
 

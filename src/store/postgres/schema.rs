@@ -6,7 +6,10 @@ use crate::store::{Error, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never
 /// edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../../migrations/postgres/V1__registry.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../migrations/postgres/V1__registry.sql"),
+    include_str!("../../../migrations/postgres/V2__mirror_memory.sql"),
+];
 
 /// The schema of this version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/V4__citations.sql"),
     include_str!("../../../migrations/sqlite/V5__second_copies.sql"),
     include_str!("../../../migrations/sqlite/V6__record_versions.sql"),
+    include_str!("../../../migrations/sqlite/V7__mirror_memory.sql"),
 ];
 
 /// The schema of this version.

@@ -63,7 +63,10 @@ const SCENARIO: &[&str] = &[
     "accession ingest US --at 2001-03-02 D.1",
     "accession export US > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession mirror pull EMPTY us.jsonl --create --dry-run",
+    "accession mirror status",
     "accession publish www US",
+    // Another history at the same path.
+    "accession export LOG > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession ingest NEW --create --skip-existing --from /dev/null",
     "accession verify",
     "accession backup copy.db",

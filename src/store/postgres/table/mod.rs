@@ -10,6 +10,7 @@ mod event;
 mod granule;
 mod instance;
 mod integrity;
+mod mirror;
 mod payment;
 mod period;
 mod record;

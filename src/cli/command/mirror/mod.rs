@@ -1,8 +1,8 @@
 use std::io::{self, Write};
 
 use accession::mirror::{
-    FirstDifference, MirrorDifference, MirrorStatus, PullOptions, PullPolicy, Pulled, Run,
-    Standing, Status, UnknownMirror, compare, pull,
+    FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
+    Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
 };
 use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Moment, Skipped};
 use anyhow::Result;
@@ -17,11 +17,14 @@ use crate::cli::output::{
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::warning::WarningKind;
 
+mod status;
+
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
 pub enum Command {
     Compare(Compare),
     Pull(Pull),
+    Status(status::Args),
 }
 
 /// Show whether a mirror is identical to its primary, behind, ahead or diverged
@@ -85,6 +88,7 @@ impl Command {
         match self {
             Command::Compare(compare) => compare.run(session),
             Command::Pull(pull) => pull.run(session),
+            Command::Status(status) => status.run(session),
         }
     }
 }
@@ -117,6 +121,15 @@ impl Compare {
             }
         }
         let counts = differences.counts();
+        if comparison.has_memory() {
+            let now = session.now()?;
+            let remembered = session.open(Access::Write).and_then(|registry| {
+                Ok(comparison.remember(&registry, &dataset, now, Followed::Compared)?)
+            });
+            if let Err(error) = remembered {
+                warn_of_memory(session, &error);
+            }
+        }
         if session.is_json() {
             write_json(session, status, counts, missing, unexpected)?;
         } else {
@@ -167,7 +180,7 @@ fn write_json(
     missing: Spool,
     unexpected: Spool,
 ) -> Result<()> {
-    let MirrorStatus { status, mirror, primary, standing, .. } = status;
+    let MirrorStatus { status, mirror, primary, standing, first_difference } = status;
     let out = session.out();
     write!(out, "{{\"status\":{}", json::to_string(status))?;
     write!(out, ",\"mirror\":{}", json::to_string(mirror))?;
@@ -178,6 +191,8 @@ fn write_json(
     let interval = behind
         .map(|standing| serde_json::json!({ "from": standing.since, "until": standing.until }));
     write!(out, ",\"in_force_at_primary\":{}", json::to_string(&interval))?;
+    let first_difference = json::to_string(first_difference);
+    write!(out, ",\"first_difference\":{first_difference}")?;
     write!(out, ",\"matched\":{}", counts.matched)?;
     write_json_list(out, "missing", missing)?;
     write_json_list(out, "unexpected", unexpected)?;
@@ -264,7 +279,7 @@ impl Pull {
         let create = Create::when(self.create, dry_run);
         let is_new_registry = session.new_registry(create)?.is_some();
         let at = self.at.map(Moment::of_change);
-        let pulled = session.write(create, |registry, session| {
+        let mut pulled = session.write(create, |registry, session| {
             let pulled = pull(registry, dataset, &primary, options, &session.stamp(at)?)?;
             let changed = pulled.applied.is_some() && !dry_run;
             Ok(Written { result: pulled, committed: changed.then_some(Commit::History) })
@@ -291,12 +306,23 @@ impl Pull {
             session.write_created(dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
+        if let Some(error) = pulled.not_remembered.take() {
+            warn_of_memory(session, &error.into());
+        }
         if pulled.is_identical() {
             return Ok(Exit::Done);
         }
         session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
         Ok(Exit::Differs)
     }
+}
+
+/// Warns that an older or rewritten log will not be noticed.
+fn warn_of_memory(session: &Session, error: &anyhow::Error) {
+    session.warn(
+        WarningKind::MirrorNotRemembered,
+        &format!("what was read of the primary could not be remembered: {error:#}"),
+    );
 }
 
 /// Why a mirror was not changed, and what the user can do.

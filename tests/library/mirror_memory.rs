@@ -1,0 +1,182 @@
+//! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use accession::mirror::{
+    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Run, Status,
+    UnknownMirror, compare, manifest, pull,
+};
+use accession::{MaxDelete, Registry, Stamp};
+use proptest::prelude::*;
+
+use crate::harness::history::{change, name, now, second};
+
+/// Writes the manifest of a dataset that held these sets in turn.
+fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
+    let us = Registry::in_memory().unwrap();
+    let mut held = BTreeSet::new();
+    for (seconds, set) in sets.iter().enumerate() {
+        let ingest = set.difference(&held).map(String::as_str);
+        let delete = held.difference(set).map(String::as_str);
+        let stamp = Stamp::at(second(seconds as i64), now());
+        us.change(&name("us"), &change(ingest, delete), &stamp).unwrap();
+        held.clone_from(set);
+    }
+    let mut bytes = Vec::new();
+    manifest::write(&us, &name("us"), &mut bytes).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn sets(ids: &[&str]) -> Vec<BTreeSet<String>> {
+    (1..=ids.len()).map(|n| ids[..n].iter().map(|id| (*id).to_owned()).collect()).collect()
+}
+
+struct Mirror {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+    registry: Registry,
+}
+
+impl Mirror {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("us.jsonl");
+        Mirror { path, _directory: directory, registry: Registry::in_memory().unwrap() }
+    }
+
+    fn primary(&self) -> Primary {
+        Primary::open(&self.path, &name("mirror"), None, now()).unwrap()
+    }
+
+    fn compare(&self) -> Comparison {
+        let compared = compare(&self.registry, &name("mirror"), &self.primary(), None).unwrap();
+        compared.differences().unwrap().finish().unwrap();
+        compared.remember(&self.registry, &name("mirror"), now(), Outcome::Compared).unwrap();
+        compared
+    }
+
+    fn pull(&self, at: i64, policy: PullPolicy, run: Run) -> Pulled {
+        let unknown = UnknownMirror::Create;
+        let options = PullOptions { unknown, policy, run, ..PullOptions::default() };
+        let stamp = Stamp::at(second(at), now());
+        let pulled =
+            pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap();
+        assert!(pulled.not_remembered.is_none());
+        pulled
+    }
+
+    fn remembered(&self) -> (u64, bool) {
+        let sources = self.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+        let [source] = sources.as_slice() else { panic!("{sources:?}") };
+        assert_eq!(source.source, self.path.canonicalize().unwrap().to_str().unwrap());
+        (source.last.as_ref().map_or(0, |last| last.number), source.identical.is_some())
+    }
+}
+
+const FOLLOW: PullPolicy = PullPolicy::Follow;
+const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+
+#[test]
+fn an_older_manifest_is_stale_even_where_the_mirror_holds_what_it_says() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A", "B"]));
+    assert_eq!(mirror.pull(0, FOLLOW, Run::Commit).before.status, Status::Behind);
+    assert_eq!(mirror.remembered(), (2, true));
+    // Read, but not pulled.
+    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
+    assert_eq!(mirror.compare().status().status, Status::Behind);
+    assert_eq!(mirror.remembered(), (3, true));
+    write_manifest(&mirror.path, &sets(&["A", "B"]));
+    assert_eq!(mirror.compare().status().status, Status::Stale);
+    let pulled = mirror.pull(1, FOLLOW, Run::Commit);
+    assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
+    assert_eq!(mirror.remembered().0, 3, "what was read is not forgotten");
+    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
+    assert!(mirror.pull(2, FOLLOW, Run::Commit).is_identical());
+}
+
+#[test]
+fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
+    mirror.pull(0, FOLLOW, Run::Commit);
+    // The same set in the end, by another way: it is the history that was rewritten.
+    let other = [&["A"][..], &["A", "X"], &["A", "B", "C"]];
+    let other: Vec<_> =
+        other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
+    write_manifest(&mirror.path, &other);
+    let first = Some(FirstDifference { change: 2, timestamp: second(1) });
+    for _ in 0..2 {
+        let compared = mirror.compare();
+        assert_eq!(compared.status().status, Status::Rewritten);
+        assert_eq!(compared.status().first_difference, first);
+    }
+    for run in [Run::Rehearse, Run::Commit] {
+        let pulled = mirror.pull(1, FOLLOW, run);
+        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Rewritten, false));
+        assert_eq!(mirror.remembered(), (3, true));
+    }
+    mirror.pull(2, RESET, Run::Rehearse);
+    assert_eq!(mirror.compare().status().status, Status::Rewritten);
+    mirror.pull(3, RESET, Run::Commit);
+    assert_eq!(mirror.compare().status().status, Status::Identical);
+}
+
+#[test]
+fn a_dry_run_remembers_nothing() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    mirror.pull(0, FOLLOW, Run::Commit);
+    write_manifest(&mirror.path, &sets(&["A", "B"]));
+    mirror.pull(1, FOLLOW, Run::Rehearse);
+    assert_eq!(mirror.remembered(), (1, true));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Two histories that share their beginning, each read up to some change: the status is that of a
+    /// comparison of the two lists.
+    #[test]
+    fn stale_and_rewritten_are_naive(
+        common in 0..4_usize,
+        first in prop::collection::vec(0..3_u8, 1..4),
+        second_part in prop::collection::vec(0..3_u8, 1..4),
+        cut in 0..4_usize,
+    ) {
+        let history = |rest: &[u8]| -> Vec<BTreeSet<String>> {
+            let mut set = BTreeSet::new();
+            let mut sets = Vec::new();
+            for n in 0..common {
+                set.insert(format!("common.{n}"));
+                sets.push(set.clone());
+            }
+            for (n, id) in rest.iter().enumerate() {
+                set.insert(format!("{n}.{id}"));
+                sets.push(set.clone());
+            }
+            sets
+        };
+        let known = history(&first);
+        let mut found = history(&second_part);
+        found.truncate((found.len() - cut.min(found.len() - 1)).max(1));
+        let mirror = Mirror::new();
+        write_manifest(&mirror.path, &known);
+        mirror.pull(0, FOLLOW, Run::Commit);
+        write_manifest(&mirror.path, &found);
+        let compared = mirror.compare();
+        let differs = known.iter().zip(&found).position(|(known, found)| known != found);
+        let status = compared.status();
+        match differs {
+            Some(index) => {
+                let change = FirstDifference { change: index as u64 + 1, timestamp: second(index as i64) };
+                prop_assert_eq!(status.status, Status::Rewritten);
+                prop_assert_eq!(status.first_difference, Some(change));
+            }
+            None if found.len() < known.len() => prop_assert_eq!(status.status, Status::Stale),
+            None if found.len() == known.len() => prop_assert_eq!(status.status, Status::Identical),
+            None => prop_assert_eq!(status.status, Status::Behind),
+        }
+    }
+}
