@@ -77,6 +77,8 @@
 //!
 //! Each may use only those below it:
 //!
+//! - `server`, with the feature `serve`: landing pages and an HTTP API
+//! - `pages`, with the same feature: the pages themselves, as HTML
 //! - [`publish`]: writes the logs of datasets as files for any web server
 //! - [`mirror`]: manifests, and the comparison of a mirror with its primary
 //! - [`citation`]: writes citations in every format, and checks pasted ones
@@ -97,8 +99,12 @@ pub mod input;
 pub mod minting;
 pub mod mirror;
 pub mod model;
+#[cfg(feature = "serve")]
+pub mod pages;
 pub mod publish;
 pub mod registry;
+#[cfg(feature = "serve")]
+pub mod server;
 mod store;
 
 pub use model::{

@@ -106,6 +106,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "registry-missing" => {
             "create a registry with `accession dataset add NAME`, or with `accession ingest --create`"
         }
+        "cannot-listen" => "name another address with --listen, or stop the program that uses it",
         "not-a-registry" => "name another file with --registry",
         "newer" => "use the version of accession that wrote the file, or a newer one",
         "replaced" => "nothing was changed; find out where the registry is now, and try again",

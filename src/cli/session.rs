@@ -92,14 +92,9 @@ impl Session {
         by.or_else(system_user)
     }
 
-    /// The current time. Nothing else reads the clock.
+    /// The current time.
     pub fn now(&self) -> Result<Timestamp> {
-        let now = SystemTime::now();
-        let micros = match now.duration_since(UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_micros()).ok(),
-            Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
-        };
-        micros.and_then(Timestamp::from_micros).ok_or_else(|| {
+        clock().ok_or_else(|| {
             UsageError::new("the system clock is not within the years 0000 to 9999").into()
         })
     }
@@ -129,6 +124,20 @@ impl Session {
                 other => other,
             })?;
         Ok(registry.with_monitor(Arc::new(Progress::new())))
+    }
+
+    /// Opens the registry for reading, as often as the result is called: without progress, and for
+    /// other threads.
+    #[cfg(feature = "serve")]
+    pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
+        let path = self.options.registry.clone();
+        move || Registry::open(&path, Access::Read)
+    }
+
+    /// The clock, for other threads.
+    #[cfg(feature = "serve")]
+    pub fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + use<> {
+        || clock().unwrap_or(Timestamp::EPOCH)
     }
 
     /// The absolute path of the registry, or its address without the password.
@@ -275,6 +284,16 @@ impl Session {
     pub fn output_failure(&self) -> Option<&Failure> {
         self.out.failure()
     }
+}
+
+/// The current time. `None` means that it is not within the years 0000 to 9999. Nothing else reads the
+/// clock.
+fn clock() -> Option<Timestamp> {
+    let micros = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_micros()).ok(),
+        Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
+    };
+    micros.and_then(Timestamp::from_micros)
 }
 
 /// Whether a missing registry is created.

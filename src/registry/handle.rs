@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use super::error::{Error, Result};
 use super::monitor::Monitor;
+use super::visibility::{Shown, Visibility};
+use crate::model::DatasetName;
 use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
@@ -37,6 +39,7 @@ use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
 pub struct Registry {
     store: Store,
     monitor: Option<Arc<dyn Monitor>>,
+    visibility: Visibility,
 }
 
 /// How a registry is opened.
@@ -84,7 +87,7 @@ impl OpenOptions {
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| Error::from(error).in_file(&store::shown_name(path)))?;
-        Ok(Registry { store, monitor: None })
+        Ok(Registry { store, monitor: None, visibility: Visibility::All })
     }
 }
 
@@ -118,7 +121,7 @@ impl Registry {
     /// [`Error::Store`]: there is not enough memory.
     pub fn in_memory() -> Result<Self> {
         let store = Store::in_memory(BUSY_WAIT)?;
-        Ok(Registry { store, monitor: None })
+        Ok(Registry { store, monitor: None, visibility: Visibility::All })
     }
 
     /// Creates a registry in an unnamed temporary file, for data that does not fit into memory. It
@@ -129,7 +132,11 @@ impl Registry {
     ///
     /// [`Error::Store`] of kind `temporary`: the directory for temporary files cannot be used.
     pub fn temporary() -> Result<Self> {
-        Ok(Registry { store: Store::temporary(BUSY_WAIT)?, monitor: None })
+        Ok(Registry {
+            store: Store::temporary(BUSY_WAIT)?,
+            monitor: None,
+            visibility: Visibility::All,
+        })
     }
 
     /// Creates a new registry that is to be put in place at `path` later.
@@ -140,7 +147,7 @@ impl Registry {
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
         let (store, new) =
             Store::create(path, BUSY_WAIT).map_err(|error| Error::from(error).in_file(path))?;
-        let registry = Registry { store, monitor: None };
+        let registry = Registry { store, monitor: None, visibility: Visibility::All };
         Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
 
@@ -148,17 +155,34 @@ impl Registry {
     /// it.
     #[must_use]
     pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
-        Registry { store: self.store.clone(), monitor: Some(monitor) }
+        Registry { monitor: Some(monitor), ..self.clone() }
+    }
+
+    /// Returns the same registry as others may see it: its snapshots show only datasets whose names
+    /// can be published ([`DatasetName::is_publishable`]) and, if `names` is not empty, only those
+    /// that have one of these names, or once had it. The others are as if they did not exist.
+    #[must_use]
+    pub fn published(&self, names: &[DatasetName]) -> Self {
+        let visibility = match names {
+            [] => Visibility::Publishable,
+            names => Visibility::Named(names.into()),
+        };
+        Registry { visibility, ..self.clone() }
+    }
+
+    /// Which datasets a snapshot shows.
+    pub(super) fn shown(&self, read: &store::Snapshot) -> Result<Shown> {
+        self.visibility.of(read)
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None }
+        Registry { store, monitor: None, visibility: Visibility::All }
     }
 
     /// Returns the same registry with the monitor of another one.
     pub(super) fn reporting_as(&self, other: &Registry) -> Self {
-        Registry { store: self.store.clone(), monitor: other.monitor.clone() }
+        Registry { monitor: other.monitor.clone(), ..self.clone() }
     }
 
     /// Returns the same registry for the threads that work side by side: their work is reported as
@@ -200,8 +224,11 @@ impl Registry {
         self.store.path()
     }
 
-    /// Begins a read transaction.
+    /// Begins a read transaction, unless the monitor stops the work.
     pub(super) fn read(&self) -> Result<store::Snapshot> {
+        if self.watch().is_some_and(|is_stopped| is_stopped()) {
+            return Err(Error::Interrupted);
+        }
         self.store.snapshot(self.watch().as_ref()).map_err(|error| self.named(error.into()))
     }
 

@@ -23,6 +23,7 @@ mod restore;
 mod snapshot;
 mod staging;
 mod verify;
+mod visibility;
 mod write;
 
 pub use backup::BackedUp;

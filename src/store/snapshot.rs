@@ -158,6 +158,10 @@ queries! {
         limit: u32,
     ) -> Result<IdPage>;
 
+    /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
+    /// them.
+    fn last_held(dataset: DatasetKey, at: Timestamp, limit: u32) -> Result<Vec<Granule>>;
+
     /// The granules with some of these ids that were held at an instant, in canonical order.
     fn held_among(dataset: DatasetKey, at: Timestamp, granule_ids: &[&str]) -> Result<Vec<Granule>>;
 

@@ -157,6 +157,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("payment-id new --worker 1000", 2),
         ("payment-id decode 000000300", 0),
         ("completions bash", 0),
+        ("serve NONE --listen 127.0.0.1:0", 2),
         ("man ingest", 0),
         ("--help", 0),
     ];

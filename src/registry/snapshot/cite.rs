@@ -1,6 +1,6 @@
 //! The facts from which a citation is written.
 
-use super::select::{Selected, Selection, select};
+use super::select::{Selected, Selection};
 use super::view::{Snapshot, dataset_of};
 use crate::model::{Dataset, DatasetName, Identifier, Instance, Set, Timestamp};
 use crate::registry::error::{Error, Result};
@@ -32,7 +32,13 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::select`]; [`Error::NotIdentical`]: a mirror never held the set.
     pub fn cite(&self, selection: &Selection, mirrors: &[DatasetName]) -> Result<Cited> {
-        self.ask(|read| cited(read, select(read, selection)?, mirrors))
+        let selected = self.select(selection)?;
+        self.ask(|read| {
+            for mirror in mirrors {
+                self.dataset_of(read, mirror)?;
+            }
+            cited(read, selected, mirrors)
+        })
     }
 }
 

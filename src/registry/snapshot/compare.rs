@@ -33,6 +33,27 @@ impl Snapshot {
         );
         Ok(Differences { left, right, walk })
     }
+
+    /// As [`Snapshot::compare`], but only the differences after an id. They are not checked against
+    /// the two identifiers, since the sets are not read in full.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`].
+    pub fn compare_after(
+        &self,
+        left: &Selection,
+        right: &Selection,
+        after: &GranuleId,
+    ) -> Result<Differences> {
+        let (left, right) = (self.select(left)?.set, self.select(right)?.set);
+        let walk = Walk::of(
+            &self.registry,
+            (self.granules(&left)?.after(after), left.identifier()),
+            (self.granules(&right)?.after(after), right.identifier()),
+        );
+        Ok(Differences { left, right, walk: walk.of_a_part() })
+    }
 }
 
 /// The granules that only one of two sets has, in canonical order.

@@ -1,6 +1,6 @@
 //! The datasets of a registry.
 
-use super::view::{Snapshot, dataset_of};
+use super::view::Snapshot;
 use crate::model::{Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
 use crate::registry::error::Result;
 use crate::store::{self, DatasetKey, Withdrawn};
@@ -55,7 +55,7 @@ impl Snapshot {
     /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         self.ask(|read| {
-            let (key, dataset) = dataset_of(read, name)?;
+            let (key, dataset) = self.dataset_of(read, name)?;
             listed(read, key, dataset)
         })
     }
@@ -66,7 +66,10 @@ impl Snapshot {
     ///
     /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
-        self.ask(|read| Ok(read.dataset(name)?.is_some()))
+        self.ask(|read| {
+            let found = read.dataset(name)?;
+            Ok(found.is_some_and(|(_, dataset)| self.shown.shows(&dataset.name)))
+        })
     }
 
     /// The number of datasets.
@@ -90,15 +93,52 @@ impl Snapshot {
         limit: u32,
     ) -> Result<DatasetPage> {
         self.ask(|read| {
-            let found = read.datasets_after(after, withdrawn, limit)?;
-            let is_full = found.len() == limit as usize;
             let mut page = DatasetPage::default();
-            for (key, dataset) in found {
-                page.datasets.push(listed(read, key, dataset)?);
+            let mut after = after.cloned();
+            // Datasets that are not shown do not count.
+            loop {
+                let missing = limit - page.datasets.len() as u32;
+                let found = read.datasets_after(after.as_ref(), withdrawn, missing)?;
+                let is_last = found.len() < missing as usize;
+                after = found.last().map(|(_, dataset)| dataset.name.clone());
+                for (key, dataset) in found {
+                    if self.shown.shows(&dataset.name) {
+                        page.datasets.push(listed(read, key, dataset)?);
+                    }
+                }
+                if is_last {
+                    return Ok(page);
+                }
+                if page.datasets.len() == limit as usize {
+                    page.next = after;
+                    return Ok(page);
+                }
             }
-            page.next =
-                page.datasets.last().filter(|_| is_full).map(|listed| listed.dataset.name.clone());
-            Ok(page)
+        })
+    }
+
+    /// The records of the datasets after a name (`None` means from the first), by name, at most
+    /// `limit` of them. Fewer mean that there are no more; datasets that are not shown are left out
+    /// afterwards, so the position of the next page is returned too.
+    ///
+    /// This reads less than [`Snapshot::datasets`], for a search in all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    pub fn records(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<(Vec<Dataset>, Option<DatasetName>)> {
+        self.ask(|read| {
+            let found = read.datasets_after(after, withdrawn, limit)?;
+            let next = (found.len() == limit as usize)
+                .then(|| found.last().map(|(_, dataset)| dataset.name.clone()))
+                .flatten();
+            let records = found.into_iter().map(|(_, dataset)| dataset);
+            Ok((records.filter(|dataset| self.shown.shows(&dataset.name)).collect(), next))
         })
     }
 
@@ -109,7 +149,7 @@ impl Snapshot {
     /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, name)?;
+            let (key, _) = self.dataset_of(read, name)?;
             let stored = read.record_versions(key, 0, u32::MAX)?;
             let versions = stored.into_iter().map(|version| RecordVersion {
                 recorded: version.recorded,
@@ -127,7 +167,11 @@ impl Snapshot {
     ///
     /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
-        self.ask(|read| Ok(read.datasets_with_doi(doi)?))
+        self.ask(|read| {
+            let mut names = read.datasets_with_doi(doi)?;
+            names.retain(|name| self.shown.shows(name));
+            Ok(names)
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::view::{Snapshot, dataset_of};
+use super::view::Snapshot;
 use crate::model::{DatasetName, Granule, GranuleId, Timestamp};
 use crate::registry::error::Result;
 use crate::store::{self, DatasetKey};
@@ -48,7 +48,8 @@ impl Snapshot {
     /// held is not an error.
     pub fn find(&self, granule_id: &GranuleId) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
-            let found = read.periods_everywhere(granule_id)?;
+            let mut found = read.periods_everywhere(granule_id)?;
+            found.retain(|(dataset, _)| self.shown.shows(dataset));
             let periods = found.into_iter().map(|(dataset, period)| FoundPeriod {
                 dataset,
                 granule: period.granule_id,
@@ -71,7 +72,7 @@ impl Snapshot {
         granule_id: &GranuleId,
     ) -> Result<Vec<NotedPeriod>> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, dataset)?;
+            let (key, _) = self.dataset_of(read, dataset)?;
             let noted = |period: Granule| {
                 let ingest_note = note_at(read, key, Some(period.ingested))?;
                 let delete_note = note_at(read, key, period.deleted)?;

@@ -5,7 +5,8 @@ use std::vec;
 use super::view::{Snapshot, dataset_of};
 use crate::chain::Chain;
 use crate::model::{
-    Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Pattern, Set, Timestamp,
+    Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
+    Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -23,8 +24,25 @@ impl Snapshot {
     ///
     /// [`Error::NoDataset`]; [`Error::UnknownIdentifier`]: the set is not from this registry.
     pub fn granules(&self, set: &Set) -> Result<Granules> {
-        let pages = self.ask(|read| GranulePages::of(read, set))?;
+        let pages = self.ask(|read| {
+            self.dataset_of(read, set.dataset())?;
+            GranulePages::of(read, set)
+        })?;
         Ok(Granules::of(&self.registry, pages, Some(set)))
+    }
+
+    /// The last granules of an instance, in canonical order, at most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]: the instance is not from this registry.
+    pub fn last_granules(&self, instance: &Instance, limit: u32) -> Result<Vec<Granule>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, &instance.dataset)?;
+            let mut last = read.last_held(key, instance.timestamp, limit)?;
+            last.reverse();
+            Ok(last)
+        })
     }
 
     /// Every period in which granules with this producer id were held, past or present, by id and
@@ -38,7 +56,7 @@ impl Snapshot {
         dataset: &DatasetName,
         producer_granule: &GranuleId,
     ) -> Result<Granules> {
-        let (key, _) = self.ask(|read| dataset_of(read, dataset))?;
+        let (key, _) = self.ask(|read| self.dataset_of(read, dataset))?;
         let kind = Kind::OfProducer { producer_granule: producer_granule.clone(), ingested: None };
         Ok(Granules::of(
             &self.registry,

@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use super::view::{Snapshot, dataset_of, latest_known};
+use super::view::{Snapshot, latest_known};
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
@@ -20,7 +20,7 @@ impl Snapshot {
     /// [`Error::NoDataset`]: no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, dataset)?;
+            let (key, _) = self.dataset_of(read, dataset)?;
             let latest = latest_known(read, key, self.known)?.map(|latest| latest.timestamp);
             Ok(History {
                 registry: self.registry.clone(),
@@ -36,6 +36,34 @@ impl Snapshot {
         })
     }
 
+    /// The instances of a dataset before a time (`None` means from the latest), newest first, at
+    /// most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]: no dataset has the name.
+    pub fn instances_before(
+        &self,
+        dataset: &DatasetName,
+        before: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            match before {
+                Some(before) => Ok(read.instances_before(key, before, None, limit)?),
+                None => {
+                    let latest = read.latest_instance(key)?;
+                    let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
+                    let mut instances =
+                        read.instances_before(key, latest.timestamp, None, limit - 1)?;
+                    instances.insert(0, latest);
+                    Ok(instances)
+                }
+            }
+        })
+    }
+
     /// The instances of a dataset with this identifier, in order of time.
     ///
     /// # Errors
@@ -47,7 +75,7 @@ impl Snapshot {
         identifier: Identifier,
     ) -> Result<Vec<Instance>> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, dataset)?;
+            let (key, _) = self.dataset_of(read, dataset)?;
             Ok(read.instances_of_with(key, identifier)?)
         })
     }
@@ -59,7 +87,7 @@ impl Snapshot {
     /// [`Error::NoDataset`]: no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, dataset)?;
+            let (key, _) = self.dataset_of(read, dataset)?;
             Ok(read.count_instances(key, up_to.unwrap_or(Timestamp::MAX))?)
         })
     }

@@ -98,7 +98,13 @@ impl Snapshot {
     ) -> Result<Resolution> {
         self.ask(|read| {
             let mut resolution = Resolution::default();
+            if let Some(dataset) = dataset {
+                self.dataset_of(read, dataset)?;
+            }
             for instance in instances(read, identifier, dataset)? {
+                if !self.shown.shows(&instance.dataset) {
+                    continue;
+                }
                 let agreement = match at {
                     None => Some(Agreement::AsKnownNow),
                     Some(at) => agreement(read, &instance, at)?,
@@ -106,7 +112,9 @@ impl Snapshot {
                 resolution.add(Set::Instance(instance), agreement);
             }
             for (key, subset) in read.subsets_with(identifier)? {
-                if dataset.is_some_and(|dataset| *dataset != subset.dataset) {
+                if dataset.is_some_and(|dataset| *dataset != subset.dataset)
+                    || !self.shown.shows(&subset.dataset)
+                {
                     continue;
                 }
                 let set = with_instance(read, subset)?;
@@ -120,6 +128,51 @@ impl Snapshot {
                 resolution.add(set, agreement);
             }
             Ok(resolution)
+        })
+    }
+
+    /// The intervals in which an identifier was in force as that of an instance, by dataset and
+    /// time, after one of them (`None` means from the first), at most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: the registry cannot be read. An unknown identifier is not an error.
+    pub fn intervals_after(
+        &self,
+        identifier: Identifier,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        self.ask(|read| {
+            let mut intervals: Vec<Instance> = Vec::new();
+            let mut after = after.map(|(name, timestamp)| (name.clone(), timestamp));
+            // Intervals of datasets that are not shown do not count.
+            loop {
+                let missing = limit - intervals.len() as u32;
+                let position = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
+                let mut page = read.instances_with(identifier, position, missing)?;
+                let is_last = page.len() < missing as usize;
+                after = page.last().map(|last| (last.dataset.clone(), last.timestamp));
+                page.retain(|instance| self.shown.shows(&instance.dataset));
+                intervals.append(&mut page);
+                if is_last || intervals.len() == limit as usize {
+                    return Ok(intervals);
+                }
+            }
+        })
+    }
+
+    /// The subsets that were cited with an identifier, each with the instance from which it was
+    /// first selected, by dataset and by the time of the first citation.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Inconsistent`]: a subset was cited as of a time at which its dataset had no change.
+    pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<Set>> {
+        self.ask(|read| {
+            let mut subsets = read.subsets_with(identifier)?;
+            subsets.retain(|(_, subset)| self.shown.shows(&subset.dataset));
+            subsets.into_iter().map(|(_, subset)| with_instance(read, subset)).collect()
         })
     }
 

@@ -3,7 +3,11 @@
 use super::view::{Known, Snapshot, dataset_of, latest_known};
 use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Subset};
 use crate::registry::error::{Error, Result};
+use crate::registry::visibility::Shown;
 use crate::store::{self, DatasetKey};
+
+/// The number of instances in a page.
+const PAGE_ROWS: u32 = 1_024;
 
 /// A reference to a set of granules, as a person writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +54,7 @@ impl Snapshot {
     /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::NothingKnown`],
     /// [`Error::BeforeHistory`], [`Error::UnknownIdentifier`].
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
-        self.ask(|read| select_known(read, selection, self.known))
+        self.ask(|read| select_known(read, selection, self.known, &self.shown))
     }
 }
 
@@ -59,10 +63,24 @@ pub(in crate::registry) fn select(
     read: &store::Snapshot,
     selection: &Selection,
 ) -> Result<Selected> {
-    select_known(read, selection, Known::Now)
+    select_known(read, selection, Known::Now, &Shown::All)
 }
 
-fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> Result<Selected> {
+fn select_known(
+    read: &store::Snapshot,
+    selection: &Selection,
+    known: Known,
+    shown: &Shown,
+) -> Result<Selected> {
+    let named = match selection {
+        Selection::Dataset { name, .. } => Some(name),
+        Selection::Identifier { dataset, .. } => dataset.as_ref(),
+    };
+    if let Some(name) = named
+        && !shown.shows(&dataset_of(read, name)?.1.name)
+    {
+        return Err(Error::NoDataset { name: name.clone() });
+    }
     match selection {
         Selection::Dataset { name, at } => {
             let (dataset, _) = dataset_of(read, name)?;
@@ -77,7 +95,7 @@ fn select_known(read: &store::Snapshot, selection: &Selection, known: Known) -> 
         Selection::Identifier { identifier, dataset } => {
             let set = match dataset {
                 Some(name) => of_dataset(read, *identifier, name)?,
-                None => of_any(read, *identifier)?,
+                None => of_any(read, *identifier, shown)?,
             };
             let dataset = dataset.clone();
             let set = set.ok_or(Error::UnknownIdentifier { identifier: *identifier, dataset })?;
@@ -104,11 +122,29 @@ fn nothing_known(
 
 /// The most recent instance with an identifier, so that the latest holding periods are shown, or
 /// else a subset.
-fn of_any(read: &store::Snapshot, identifier: Identifier) -> Result<Option<Set>> {
-    if let Some(instance) = read.latest_with(identifier)? {
-        return Ok(Some(Set::Instance(instance)));
+fn of_any(read: &store::Snapshot, identifier: Identifier, shown: &Shown) -> Result<Option<Set>> {
+    match read.latest_with(identifier)? {
+        Some(latest) if shown.shows(&latest.dataset) => return Ok(Some(Set::Instance(latest))),
+        // The latest is of a dataset that is not shown, but an earlier one need not be.
+        Some(_) => {
+            let mut after: Option<Instance> = None;
+            let mut found: Option<Instance> = None;
+            loop {
+                let position = after.as_ref().map(|last| (&last.dataset, last.timestamp));
+                let page = read.instances_with(identifier, position, PAGE_ROWS)?;
+                let Some(last) = page.last().cloned() else { break };
+                after = Some(last);
+                let shown = page.into_iter().filter(|instance| shown.shows(&instance.dataset));
+                found = found.into_iter().chain(shown).max_by_key(|instance| instance.timestamp);
+            }
+            if let Some(instance) = found {
+                return Ok(Some(Set::Instance(instance)));
+            }
+        }
+        None => {}
     }
-    let subset = read.subsets_with(identifier)?.into_iter().next();
+    let subsets = read.subsets_with(identifier)?;
+    let subset = subsets.into_iter().find(|(_, subset)| shown.shows(&subset.dataset));
     subset.map(|(_, subset)| with_instance(read, subset)).transpose()
 }
 

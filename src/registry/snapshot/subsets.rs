@@ -1,7 +1,7 @@
 //! The subsets of a dataset that were cited.
 
 use super::granules::{GranulePages, GranulesWithin};
-use super::view::{Snapshot, dataset_of};
+use super::view::Snapshot;
 use crate::model::{DatasetName, GranuleId, Set, Subset};
 use crate::registry::error::{Error, Result};
 
@@ -13,7 +13,7 @@ impl Snapshot {
     /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
         self.ask(|read| {
-            let (key, _) = dataset_of(read, dataset)?;
+            let (key, _) = self.dataset_of(read, dataset)?;
             Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
         })
     }
@@ -29,7 +29,7 @@ impl Snapshot {
         subset: &Subset,
     ) -> Result<impl Iterator<Item = Result<GranuleId>>> {
         let pages = self.ask(|read| {
-            let (key, _) = dataset_of(read, &subset.dataset)?;
+            let (key, _) = self.dataset_of(read, &subset.dataset)?;
             let instance = read.instance_at(key, subset.timestamp)?;
             let instance = instance.ok_or_else(|| Error::UnknownIdentifier {
                 identifier: subset.identifier,

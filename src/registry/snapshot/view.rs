@@ -3,6 +3,7 @@
 use crate::model::{Dataset, DatasetName, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
+use crate::registry::visibility::Shown;
 use crate::store::{self, DatasetKey};
 
 /// One consistent state of a registry, on which all queries are made.
@@ -37,6 +38,7 @@ pub struct Snapshot {
     pub(super) registry: Registry,
     pub(super) read: store::Snapshot,
     pub(super) known: Known,
+    pub(super) shown: Shown,
 }
 
 /// Which changes are known.
@@ -56,7 +58,9 @@ impl Registry {
     ///
     /// [`Error::Store`]: the registry cannot be read, or another file has replaced it (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { registry: self.clone(), read: self.read()?, known: Known::Now })
+        let read = self.read()?;
+        let shown = self.shown(&read).map_err(|error| self.named(error))?;
+        Ok(Snapshot { registry: self.clone(), read, known: Known::Now, shown })
     }
 }
 
@@ -68,6 +72,19 @@ impl Snapshot {
     pub fn known_at(mut self, recorded: Timestamp) -> Self {
         self.known = Known::At(recorded);
         self
+    }
+
+    /// The key and the record of a dataset, which must exist and be shown.
+    pub(super) fn dataset_of(
+        &self,
+        read: &store::Snapshot,
+        name: &DatasetName,
+    ) -> Result<(DatasetKey, Dataset)> {
+        let (key, dataset) = dataset_of(read, name)?;
+        match self.shown.shows(&dataset.name) {
+            true => Ok((key, dataset)),
+            false => Err(Error::NoDataset { name: name.clone() }),
+        }
     }
 
     /// Queries the store. An error gets the path of the registry; the result is refused if the file

@@ -57,6 +57,8 @@ pub(super) struct Walk<L: Iterator, R: Iterator, I> {
     left: Identifier,
     right: I,
     counts: Counts,
+    /// Whether only a part of both lists is read, which has another identifier.
+    is_partial: bool,
     is_over: bool,
 }
 
@@ -70,8 +72,14 @@ impl<L: Iterator, R: Iterator, I: RightIdentifier> Walk<L, R, I> {
             left: left.1,
             right: right.1,
             counts: Counts::default(),
+            is_partial: false,
             is_over: false,
         }
+    }
+
+    /// The same walk over a part of both lists, which is not compared with the identifiers.
+    pub fn of_a_part(self) -> Self {
+        Walk { is_partial: true, ..self }
     }
 
     /// The counts of what was read so far.
@@ -110,6 +118,9 @@ where
                 }
                 Side::Both(_, right) => self.right.see(right.granule_id()),
             }
+        }
+        if self.is_partial {
+            return Ok(None);
         }
         self.counts.check(self.left, self.right.identifier()).map(|()| None)
     }

@@ -26,6 +26,7 @@ const SCENARIO: &[&str] = &[
     "accession ingest THEM --create --at 2001-03-01 --uniquify A___1 A.9",
     "accession import LOG fixtures/input/changes.tsv --create",
     "accession dataset edit US --title FOO2",
+    "timeout --preserve-status 2 accession serve --listen 127.0.0.1:0 --quiet",
     "accession dataset list",
     "accession dataset show US",
     "accession dataset show US --versions",

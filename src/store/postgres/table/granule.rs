@@ -40,6 +40,25 @@ impl Snapshot {
         )
     }
 
+    pub fn last_held(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const LAST: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM accession.granule
+            WHERE dataset_id = $1
+              AND ingested <= $2 AND (deleted IS NULL OR deleted > $2)
+            ORDER BY granule_id DESC
+            LIMIT $3";
+        let (at, limit) = (at.as_micros(), i64::from(limit));
+        let parameters = [bigint(dataset.0), bigint(at), bigint(limit)];
+        let rows = self.reading()?.query(LAST, &parameters)?;
+        rows.iter().map(granule_from).collect()
+    }
+
     pub fn held_ids_after(
         &self,
         dataset: DatasetKey,

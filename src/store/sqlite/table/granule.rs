@@ -82,6 +82,26 @@ impl Snapshot {
         page.finish().map_err(|error| Error::Damaged { what: error.to_string() })
     }
 
+    /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
+    /// them.
+    pub fn last_held(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        const LAST: &str = "
+            SELECT granule_id, ingested, deleted, producer_granule
+            FROM granule
+            WHERE dataset_id = :dataset_id
+              AND ingested <= :at AND (deleted IS NULL OR deleted > :at)
+            ORDER BY granule_id DESC
+            LIMIT :limit";
+        let params = named_params! { ":dataset_id": dataset.0, ":at": Micros(at), ":limit": limit };
+        let mut statement = self.connection().prepare_cached(LAST)?;
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The granules with some of these ids that were held at an instant, in canonical order.
     pub fn held_among(
         &self,

@@ -1,0 +1,146 @@
+//! The check of pasted citations.
+
+use maud::{Markup, html};
+
+use super::figures::{counted, identifier as code, time, visible};
+use super::layout::{Head, Section, page};
+use super::site::Site;
+use crate::citation::check::{Checked, Verdict};
+
+/// How many intervals are shown for a citation.
+const MAX_INTERVALS: usize = 10;
+
+/// The form for pasted citations, and what is known of them.
+#[derive(Debug, Default)]
+pub struct CheckPage {
+    /// The text that was pasted. Empty at first.
+    pub text: String,
+    /// The verdict on each citation, in order; at most ten of its intervals are shown.
+    pub quoted: Vec<Quoted>,
+    /// What the citations have in common. `None` means that nothing was checked.
+    pub checked: Option<Checked>,
+    /// Why the text cannot be checked. `None` means that it can.
+    pub problem: Option<String>,
+}
+
+/// The verdict on a citation.
+#[derive(Debug)]
+pub struct Quoted {
+    /// The verdict, with some of its intervals.
+    pub verdict: Verdict,
+    /// In how many intervals the set was in force.
+    pub intervals: u64,
+}
+
+impl CheckPage {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let head = Head {
+            title: "Check citations".into(),
+            description: Some(
+                "Says what is known of citations with identifiers of granule sets.".into(),
+            ),
+            section: Section::Check,
+            is_unlisted: self.checked.is_some(),
+            ..Head::default()
+        };
+        page(site, &head, &self.main(site)).into_string()
+    }
+
+    fn main(&self, site: &Site) -> Markup {
+        html! {
+            div.masthead {
+                h1 { "Check citations" }
+                p.lead {
+                    "Paste references in any form: sentences, BibTeX, RIS, JSON, or tuples such as "
+                    code { "{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }" }
+                    ". Each is compared with what was held on its date."
+                }
+            }
+            @if let Some(checked) = &self.checked { (self.results(site, checked)) }
+            form.check action=(site.href("/check")) method="post" {
+                label for="text" { @if self.checked.is_some() { "Check others" } @else { "Citations" } }
+                textarea #text name="text" rows="8" required spellcheck="false"
+                    aria-describedby=[self.problem.as_ref().map(|_| "problem")]
+                    aria-invalid=[self.problem.as_ref().map(|_| "true")] { (self.text) }
+                @if let Some(problem) = &self.problem { p.problem #problem role="alert" { (visible(problem)) } }
+                button type="submit" { "Check" }
+            }
+        }
+    }
+
+    fn results(&self, site: &Site, checked: &Checked) -> Markup {
+        let wrong = self.quoted.iter().filter(|quoted| !quoted.verdict.ok).count();
+        html! {
+            section #results aria-label="Results" {
+                p.verdict-summary role="status" {
+                    @if checked.ok {
+                        strong.good { (counted(self.quoted.len() as u64, "citation")) ": nothing to object to" }
+                    } @else {
+                        strong.bad { (wrong) " of " (counted(self.quoted.len() as u64, "citation")) " cannot be confirmed" }
+                    }
+                }
+                ol.verdicts { @for quoted in &self.quoted { li { (verdict(site, quoted)) } } }
+                @for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
+                    p { "Citations " (numbers(&set.citations)) " are of the same " (counted(set.granules, "granule")) "." }
+                }
+                @for difference in &checked.differences {
+                    p {
+                        a href=(site.href(&Site::comparison(difference.left, difference.right))) {
+                            "Two of the sets differ"
+                        }
+                        ": " (counted(difference.matched, "granule")) " in both, "
+                        (difference.only_left) " only in the first, " (difference.only_right) " only in the other."
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn numbers(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn verdict(site: &Site, quoted: &Quoted) -> Markup {
+    let Quoted { verdict, intervals } = quoted;
+    html! {
+        p.verdict {
+            @if verdict.ok { span.state.now { "confirmed" } }
+            @else if verdict.known { span.state.gone { "disagrees" } }
+            @else { span.state.past { "unknown" } }
+            @if let Some(identifier) = verdict.identifier {
+                " "
+                @if verdict.known { a href=(site.href(&Site::set(identifier))) { (code(identifier)) } }
+                @else { (code(identifier)) }
+            }
+            @if let Some(date) = &verdict.date { span.date { (visible(date)) } }
+        }
+        @if let Some(problem) = &verdict.problem { p.problem { (visible(problem)) } }
+        @if let Some(note) = &verdict.note { p.note { (visible(note)) } }
+        @if !verdict.intervals.rows.is_empty() {
+            ul.intervals {
+                @for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
+                    @let instance = resolved.set.instance();
+                    li {
+                        a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
+                            (instance.dataset)
+                        }
+                        span.when {
+                            (time(instance.timestamp)) " to "
+                            @match instance.until { Some(until) => (time(until)), None => "now" }
+                        }
+                    }
+                }
+                @if *intervals > MAX_INTERVALS as u64 {
+                    li { "and " (counted(intervals - MAX_INTERVALS as u64, "other interval")) }
+                }
+            }
+        }
+    }
+}

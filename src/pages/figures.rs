@@ -1,0 +1,102 @@
+//! Numbers and times as the pages show them.
+
+use maud::{Markup, html};
+
+use crate::model::{Identifier, Timestamp};
+
+/// A number with a comma between groups of three digits: `61,832`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of things: `1 granule`, `61,832 granules`.
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
+}
+
+/// A time: the date alone at midnight, else with the time of day in UTC.
+pub fn time(at: Timestamp) -> Markup {
+    let text = at.to_string();
+    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+    let time = time.trim_end_matches('Z');
+    html! {
+        time datetime=(text) title=(text) {
+            (date)
+            @if time != "00:00:00" { " " span.time { (time) } }
+        }
+    }
+}
+
+/// A time as plain text, for titles and descriptions.
+pub fn time_text(at: Timestamp) -> String {
+    let text = at.to_string();
+    match text.strip_suffix("T00:00:00Z") {
+        Some(date) => date.to_owned(),
+        None => text,
+    }
+}
+
+/// What a change added and deleted: `+288 −2`.
+pub fn change(ingested: u64, deleted: u64) -> Markup {
+    html! {
+        @if ingested > 0 { span.plus { "+" (grouped(ingested)) } }
+        @if ingested > 0 && deleted > 0 { " " }
+        @if deleted > 0 { span.minus { "−" (grouped(deleted)) } }
+    }
+}
+
+/// Text of the registry on one line, with escapes in place of control characters and of characters
+/// that would change the direction of what follows (Unicode 16, UAX 9 § 2).
+pub fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for character in text.chars() {
+        let is_interpreted = character.is_control()
+            || matches!(
+                character,
+                '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            );
+        match character {
+            '\n' | '\r' | '\t' => visible.push(' '),
+            character if is_interpreted => visible.extend(character.escape_unicode()),
+            character => visible.push(character),
+        }
+    }
+    visible
+}
+
+/// The identifier of a set, with its prefix.
+pub fn identifier(identifier: Identifier) -> Markup {
+    html! { code.id { "DI:" (identifier) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        for (number, text) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (61_832, "61,832"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(counted(1, "granule"), "1 granule");
+        assert_eq!(counted(0, "granule"), "0 granules");
+    }
+
+    #[test]
+    fn a_time_shows_its_time_of_day_unless_that_is_midnight() {
+        let shown = |text: &str| time(text.parse().unwrap()).into_string();
+        assert!(shown("2001-01-05T00:00:00Z").ends_with(">2001-01-05</time>"));
+        assert!(shown("2001-01-05T12:30:00.250Z").contains("12:30:00.250</span>"));
+    }
+}

@@ -1,0 +1,132 @@
+//! The list of datasets.
+
+use maud::{Markup, html};
+
+use super::figures::{counted, grouped, time, visible};
+use super::layout::{Head, Section, page};
+use super::record::title;
+use super::site::Site;
+use crate::model::DatasetName;
+use crate::registry::Listed;
+
+/// The list of datasets, or those that a search has found.
+#[derive(Debug)]
+pub struct IndexPage {
+    /// The datasets on this page, by name.
+    pub datasets: Vec<Listed>,
+    /// The name after which the next page begins. `None` means that this is the last page.
+    pub next: Option<DatasetName>,
+    /// The words that are searched for. Empty means that all are listed.
+    pub query: String,
+    /// Whether withdrawn datasets are listed too.
+    pub shows_withdrawn: bool,
+    /// Whether this is the first page.
+    pub is_first: bool,
+    /// The number of datasets in the registry, withdrawn ones included. `None` means that it is not
+    /// known.
+    pub count: Option<u64>,
+}
+
+impl IndexPage {
+    /// The path of the page that begins after a dataset.
+    pub fn path_after(&self, after: &DatasetName) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        if !self.query.is_empty() {
+            query.append_pair("q", &self.query);
+        }
+        if self.shows_withdrawn {
+            query.append_pair("withdrawn", "listed");
+        }
+        query.append_pair("after", after.as_str());
+        format!("/?{}", query.finish())
+    }
+
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let head = Head {
+            title: if self.query.is_empty() {
+                "Datasets".into()
+            } else {
+                format!("Search: {}", visible(&self.query))
+            },
+            description: Some(format!(
+                "The datasets of {}, each with its citable sets of granules.",
+                site.name
+            )),
+            section: Section::Datasets,
+            is_unlisted: !self.query.is_empty(),
+            ..Head::default()
+        };
+        page(site, &head, &self.main(site)).into_string()
+    }
+
+    fn main(&self, site: &Site) -> Markup {
+        html! {
+            div.masthead {
+                h1 { "Datasets" }
+                p.lead {
+                    "Each dataset's page says which granules it held at any time. "
+                    "An identifier from a paper, such as "
+                    code.id { "DI:7631…" }
+                    ", leads to exactly the granules that were cited."
+                }
+                @if site.is_complete() { (self.search(site)) }
+            }
+            @if !self.query.is_empty() {
+                p.summary role="status" {
+                    @if self.datasets.is_empty() {
+                        "No dataset's name, title or DOI contains “" (visible(&self.query)) "”. "
+                    } @else {
+                        "Datasets whose name, title or DOI contains “" (visible(&self.query)) "”. "
+                    }
+                    a href=(site.href("/")) { "All datasets" }
+                }
+            } @else if let Some(count) = self.count.filter(|_| self.is_first) {
+                p.summary { (counted(count, "dataset")) }
+            }
+            @if self.datasets.is_empty() && self.query.is_empty() {
+                p.empty { "There is no dataset here yet." }
+            }
+            ul.datasets {
+                @for listed in &self.datasets { li { (entry(site, listed)) } }
+            }
+            @if let Some(next) = &self.next {
+                p.pager { a.button rel="next" href=(site.href(&self.path_after(next))) { "More datasets" } }
+            }
+            @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() && self.next.is_none() {
+                p.quiet { a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } }
+            }
+        }
+    }
+
+    fn search(&self, site: &Site) -> Markup {
+        html! {
+            form.search role="search" action=(site.href("/")) method="get" {
+                label for="q" { "Name, title, DOI, or an identifier from a paper" }
+                div.field {
+                    input #q type="search" name="q" value=(self.query) autocomplete="off" spellcheck="false";
+                    button type="submit" { "Search" }
+                }
+            }
+        }
+    }
+}
+
+fn entry(site: &Site, listed: &Listed) -> Markup {
+    let record = &listed.dataset;
+    html! {
+        h2 { a href=(site.href(&Site::dataset(&record.name))) { (title(record)) } }
+        p.meta {
+            code { (record.name) }
+            @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
+            @if listed.withdrawn.is_some() { span.state.gone { "withdrawn" } }
+        }
+        @match &listed.latest {
+            Some(latest) => {
+                p.count { strong { (grouped(latest.granules)) } " granules" }
+                p.since { "since " (time(latest.timestamp)) }
+            },
+            None => { p.count { "no granules yet" } },
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What the record of a dataset says, and whether the dataset was withdrawn.
+
+use maud::{Markup, html};
+
+use super::figures::{time, visible};
+use crate::model::{Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
+
+/// The title of a dataset or, if it has none, its name.
+pub(super) fn title(record: &Dataset) -> String {
+    let title = record.title.as_deref().map(visible).filter(|title| !title.trim().is_empty());
+    title.unwrap_or_else(|| record.name.to_string())
+}
+
+/// The line below the title: creators, publisher, year, version.
+pub(super) fn byline(record: &Dataset) -> Markup {
+    /// More creators than this are in a list that can be opened.
+    const MAX_SHOWN: usize = 6;
+    let shown = record.creators.len().min(MAX_SHOWN);
+    html! {
+        div.byline {
+            @if !record.creators.is_empty() {
+                p.creators {
+                    @for (index, creator) in record.creators[..shown].iter().enumerate() {
+                        @if index > 0 { "; " }
+                        (self::creator(creator))
+                    }
+                    @if record.creators.len() > shown {
+                        " and " (record.creators.len() - shown) " others"
+                    }
+                }
+                @if record.creators.len() > shown {
+                    details {
+                        summary { "All " (record.creators.len()) " creators" }
+                        ul.names { @for creator in &record.creators { li { (self::creator(creator)) } } }
+                    }
+                }
+            }
+            p.edition {
+                @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
+                @if let Some(year) = record.year { span { (year) } }
+                @if let Some(version) = &record.version { span { "version " (visible(version)) } }
+                span { code { (record.name) } }
+            }
+        }
+    }
+}
+
+fn creator(creator: &Creator) -> Markup {
+    let name = visible(&creator.full_name());
+    html! {
+        @match creator.orcid() {
+            Some(orcid) => { a href=(orcid.address()) { (name) } },
+            None => { (name) },
+        }
+    }
+}
+
+/// The facts of a record that neither the title nor the byline shows.
+pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Markup {
+    html! {
+        dl.facts {
+            @if let Some(doi) = &record.doi {
+                dt { "DOI" }
+                dd { a href=(doi.address()) { (doi) } }
+            }
+            @if let Some(url) = &record.url {
+                dt { "Web page" }
+                dd { (web_link(url)) }
+            }
+            @if let Some(licence) = record.licence.as_deref() {
+                dt { "Licence" }
+                dd {
+                    @match licence_address(licence) {
+                        Some(address) => { a href=(address) { (visible(licence)) } },
+                        None => { (visible(licence)) },
+                    }
+                }
+            }
+            @if let Some(archive) = &record.archive {
+                dt { "Archive" }
+                dd { (visible(archive)) }
+            }
+            @if !former_names.is_empty() {
+                dt { "Former names" }
+                dd {
+                    @for (index, name) in former_names.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        code { (name) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn web_link(url: &WebAddress) -> Markup {
+    html! { a href=(url.as_str()) { (visible(url.as_str())) } }
+}
+
+/// The address of a licence: of an SPDX identifier its page; an address is its own. `None` if it is
+/// neither.
+pub(super) fn licence_address(licence: &str) -> Option<String> {
+    if let Ok(address) = licence.parse::<WebAddress>() {
+        return Some(address.as_str().to_owned());
+    }
+    let licence = licence.parse::<Licence>().ok()?;
+    let text = licence.as_str();
+    let is_one = !text.contains(char::is_whitespace) && !text.contains("LicenseRef-");
+    is_one.then(|| format!("https://spdx.org/licenses/{text}"))
+}
+
+/// A notice that a dataset was withdrawn.
+pub(super) fn withdrawal(withdrawn: Option<&Withdrawal>) -> Markup {
+    html! {
+        @if let Some(withdrawal) = withdrawn {
+            div.notice role="note" {
+                p {
+                    strong { "This dataset was withdrawn" } " on " (time(withdrawal.timestamp)) ". "
+                    "It no longer changes. Every identifier that was ever issued still resolves."
+                }
+                @if let Some(note) = &withdrawal.note { p.reason { (visible(note)) } }
+            }
+        }
+    }
+}
+
+/// The description of a dataset: paragraphs are separated by empty lines.
+pub(super) fn description(record: &Dataset) -> Markup {
+    let text = record.description.as_deref().unwrap_or_default();
+    html! {
+        @if !text.trim().is_empty() {
+            div.description {
+                @for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+                    p { (visible(paragraph.trim())) }
+                }
+            }
+        }
+    }
+}

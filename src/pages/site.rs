@@ -1,0 +1,113 @@
+//! Where the pages are.
+
+use crate::model::{DatasetName, Doi, Identifier, Timestamp};
+
+/// The site that the pages belong to, and its addresses.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The name of the site, as its header shows it.
+    pub name: String,
+    /// How to reach the people who run it: an e-mail address, a web address, or any text. `None`
+    /// means that the pages do not say it.
+    pub contact: Option<String>,
+    /// The address of the site's root, without the slash at its end. `None` means that it is not
+    /// known: pages then have no absolute addresses.
+    pub public_url: Option<String>,
+    /// What answers at its addresses.
+    pub serves: Serves,
+}
+
+/// What answers at the addresses of a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serves {
+    /// A program: every address of a registry.
+    Everything,
+    /// A web server for files: the pages of the datasets, and what mirrors read.
+    Files,
+}
+
+impl Site {
+    /// Whether every address of a registry is answered.
+    pub fn is_complete(&self) -> bool {
+        self.serves == Serves::Everything
+    }
+
+    /// A path of the site as its pages link to it: below the path of its public address.
+    pub fn href(&self, path: &str) -> String {
+        format!("{}{path}", self.base_path())
+    }
+
+    /// The absolute address of a path. `None` means that the public address is not known.
+    pub fn address(&self, path: &str) -> Option<String> {
+        self.public_url.as_ref().map(|url| format!("{url}{path}"))
+    }
+
+    /// The absolute address of a path or, if the public address is not known, its relative one.
+    pub fn address_or_href(&self, path: &str) -> String {
+        self.address(path).unwrap_or_else(|| self.href(path))
+    }
+
+    /// The path of the public address: `/registry` of `https://archive.example/registry`.
+    fn base_path(&self) -> &str {
+        let url = self.public_url.as_deref().unwrap_or_default();
+        let Some((_, after_scheme)) = url.split_once("://") else { return "" };
+        after_scheme.find('/').map_or("", |slash| &after_scheme[slash..])
+    }
+
+    /// The path of a dataset's page.
+    pub fn dataset(name: &DatasetName) -> String {
+        format!("/datasets/{name}/")
+    }
+
+    /// The path of a dataset's history.
+    pub fn history(name: &DatasetName) -> String {
+        format!("/datasets/{name}/history")
+    }
+
+    /// The path of the page of an instance.
+    pub fn instance(name: &DatasetName, at: Timestamp) -> String {
+        format!("/datasets/{name}@{at}")
+    }
+
+    /// The path of the page of a set.
+    pub fn set(identifier: Identifier) -> String {
+        format!("/DI:{identifier}")
+    }
+
+    /// The path of the list of a set's granules.
+    pub fn granules(identifier: Identifier) -> String {
+        format!("/DI:{identifier}/granules")
+    }
+
+    /// The path of a comparison of two sets.
+    pub fn comparison(left: Identifier, right: Identifier) -> String {
+        format!("/compare/DI:{left}...DI:{right}")
+    }
+
+    /// The path that leads to the dataset with a DOI.
+    pub fn doi(doi: &Doi) -> String {
+        format!("/doi/{}", doi.address().trim_start_matches("https://doi.org/"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_below_the_path_of_the_public_address() {
+        for (url, href) in [
+            (None, "/datasets/A/"),
+            (Some("https://archive.example"), "/datasets/A/"),
+            (Some("https://archive.example/registry"), "/registry/datasets/A/"),
+        ] {
+            let site = Site {
+                name: "Archive".to_owned(),
+                contact: None,
+                public_url: url.map(str::to_owned),
+                serves: Serves::Everything,
+            };
+            assert_eq!(site.href(&Site::dataset(&"A".parse().unwrap())), href);
+        }
+    }
+}

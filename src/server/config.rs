@@ -1,0 +1,66 @@
+//! How a server is set up.
+
+use std::time::Duration;
+
+use crate::model::Timestamp;
+use crate::pages::Site;
+use crate::registry::{Registry, Result};
+
+/// Everything that a server needs.
+pub struct Config {
+    /// The name and the addresses of the site.
+    pub site: Site,
+    /// Opens the registry for reading: at the start, and again whenever another file has replaced
+    /// it. What it returns is public, so it is usually a [`Registry::published`].
+    pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
+    /// The clock.
+    pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    /// The limits on what clients may use.
+    pub limits: Limits,
+}
+
+/// The limits on what clients may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The greatest number of connections. Further ones wait until one of them is closed.
+    pub connections: usize,
+    /// The longest time in which a client sends the head of its next request. It also bounds how long
+    /// a connection may be idle.
+    pub head_time: Duration,
+    /// The longest time for which a client may read nothing while the server has something to send.
+    pub stall_time: Duration,
+    /// The longest time until a response begins.
+    pub request_time: Duration,
+    /// The longest time that a comparison or a check may take.
+    pub budget: Duration,
+    /// The greatest number of requests that read the registry at the same time.
+    pub readers: usize,
+    /// The greatest number of comparisons and checks that run at the same time.
+    pub comparisons: usize,
+    /// The longest target of a request, in bytes.
+    pub target_bytes: usize,
+    /// The longest body of a request, in bytes.
+    pub body_bytes: usize,
+    /// The greatest number of citations in one check.
+    pub citations: usize,
+    /// How long requests that are being answered may go on after the server was asked to stop.
+    pub drain_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 512,
+            head_time: Duration::from_secs(10),
+            stall_time: Duration::from_secs(30),
+            request_time: Duration::from_secs(20),
+            budget: Duration::from_secs(10),
+            readers: 8,
+            comparisons: 2,
+            target_bytes: 8 * 1_024,
+            body_bytes: 256 * 1_024,
+            citations: 200,
+            drain_time: Duration::from_secs(8),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Connections: from listening to the end of the last one.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+use tower::ServiceExt;
+
+use super::config::{Config, Limits};
+use super::route;
+use super::state::State;
+
+/// The buffer for the head of a request. A longer head is refused.
+const HEAD_BYTES: usize = 32 * 1_024;
+
+/// The greatest number of headers of a request.
+const MAX_HEADERS: usize = 64;
+
+/// How long to wait after an error that is not one connection's fault, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A server that listens.
+pub struct Server {
+    runtime: Runtime,
+    listener: TcpListener,
+    address: SocketAddr,
+    stopped: Stop,
+}
+
+/// Why a server cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address is not available.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the operating system reported.
+        source: io::Error,
+    },
+    /// Threads or signals are not available.
+    #[error("cannot start the server")]
+    Start(#[source] io::Error),
+    /// The registry cannot be opened.
+    #[error(transparent)]
+    Registry(#[from] crate::Error),
+}
+
+impl ServerError {
+    /// The stable name of the error kind, for scripts.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ServerError::Listen { .. } => "cannot-listen",
+            ServerError::Start(_) => "io",
+            ServerError::Registry(error) => error.kind(),
+        }
+    }
+}
+
+impl Server {
+    /// Listens on an address; port 0 means any that is free.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Listen`]: another program listens there, or it is not an address of this host.
+    pub fn bind(address: SocketAddr) -> Result<Self, ServerError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .max_blocking_threads(32)
+            .build()
+            .map_err(ServerError::Start)?;
+        let refused = |source| ServerError::Listen { address, source };
+        let listener = runtime.block_on(TcpListener::bind(address)).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let stopped = runtime.block_on(async { Stop::new() }).map_err(ServerError::Start)?;
+        Ok(Server { runtime, listener, address, stopped })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until SIGTERM or SIGINT, then lets what is being answered end, and returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Registry`]: the registry cannot be opened.
+    pub fn run(self, config: Config) -> Result<(), ServerError> {
+        let Server { runtime, listener, stopped, .. } = self;
+        let state = Arc::new(State::new(config)?);
+        let router = route::router(Arc::clone(&state));
+        runtime.block_on(serve(&listener, &router, &state, stopped.requested()));
+        // Work on a registry that a client no longer waits for ends by its own time limit.
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        Ok(())
+    }
+}
+
+/// The signals that ask the process to stop. They are caught from the start, so that none is missed.
+struct Stop {
+    terminated: Signal,
+    interrupted: Signal,
+}
+
+impl Stop {
+    fn new() -> io::Result<Self> {
+        let terminated = signal(SignalKind::terminate())?;
+        Ok(Stop { terminated, interrupted: signal(SignalKind::interrupt())? })
+    }
+
+    /// Completes when the process is asked to stop.
+    async fn requested(mut self) {
+        tokio::select! {
+            _ = self.terminated.recv() => {}
+            _ = self.interrupted.recv() => {}
+        }
+    }
+}
+
+/// Accepts connections until `stopped`, and then waits for those that are being answered.
+async fn serve(
+    listener: &TcpListener,
+    router: &Router,
+    state: &Arc<State>,
+    stopped: impl Future<Output = ()>,
+) {
+    let connections = Arc::new(Semaphore::new(state.limits.connections));
+    let graceful = GracefulShutdown::new();
+    let mut stopped = std::pin::pin!(stopped);
+    loop {
+        // A connection is accepted when there is room for it: further ones wait in the backlog.
+        let permit = tokio::select! {
+            permit = Arc::clone(&connections).acquire_owned() => permit,
+            () = &mut stopped => break,
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stopped => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(cause = %error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let (router, state) = (router.clone(), Arc::clone(state));
+        let watcher = graceful.watcher();
+        tokio::spawn(async move {
+            state.metrics.connection_opens();
+            if let Err(error) = connection(stream, router, state.limits, watcher).await {
+                tracing::debug!(cause = %error, "a connection ended");
+            }
+            state.metrics.connection_closes();
+            drop(permit);
+        });
+    }
+    tracing::info!("stopping");
+    let drained = tokio::time::timeout(state.limits.drain_time, graceful.shutdown()).await;
+    if drained.is_err() {
+        tracing::warn!("connections that had not ended were closed");
+    }
+}
+
+/// Serves one connection until its end, or until the server stops.
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    watcher: Watcher,
+) -> hyper::Result<()> {
+    // Small responses are sent at once. If that cannot be set, they are slower.
+    let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(limits.stall_time));
+    let service = service_fn(move |request: Request<Incoming>| {
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    watcher.watch(connection).await
+}
+
+/// How requests are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessLog {
+    /// As text, a line each.
+    Text,
+    /// As JSON, an object a line.
+    Json,
+    /// Not at all: only warnings are logged, as text.
+    Off,
+}
+
+/// Writes the log of the process to stderr from now on. A log that was set up before stays.
+pub fn log(format: AccessLog) {
+    use tracing_subscriber::fmt;
+    let level = match format {
+        AccessLog::Off => tracing::Level::WARN,
+        AccessLog::Text | AccessLog::Json => tracing::Level::INFO,
+    };
+    let builder = fmt().with_writer(io::stderr).with_max_level(level);
+    let builder = builder.with_ansi(false).with_target(false);
+    // Only a log that was set up before makes this fail.
+    let _ = match format {
+        AccessLog::Json => builder.json().flatten_event(true).try_init(),
+        AccessLog::Text | AccessLog::Off => builder.try_init(),
+    };
+}

@@ -1,0 +1,120 @@
+//! Mementos (RFC 7089): a dataset's page is its own TimeGate, the page of an instance is a memento.
+//!
+//! The times of HTTP have whole seconds. Several changes within one second have one such time, which
+//! means the last of them.
+
+use axum::body::Body;
+use axum::http::header::VARY;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+
+use super::answer::{redirect, value};
+use super::problem::Problem;
+use crate::model::{DatasetName, Instance, Moment, Timestamp};
+use crate::pages::{Link, Site};
+
+/// The header with the time that a client asks for.
+pub const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
+
+/// The header with the time of a memento.
+const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
+
+/// A second, in microseconds.
+const SECOND: i64 = 1_000_000;
+
+/// The last instant of the second that `Accept-Datetime` names.
+///
+/// # Errors
+///
+/// It is not a time as HTTP writes it.
+pub fn asked_for(header: &str) -> Result<Moment, Problem> {
+    let read = Timestamp::from_other_spelling(header);
+    let at = read.map_err(|error| Problem::usage(format!("Accept-Datetime: {error}.")))?;
+    let last = at.as_micros().div_euclid(SECOND) * SECOND + SECOND - 1;
+    Ok(Moment::Instant(Timestamp::from_micros(last).unwrap_or(Timestamp::MAX)))
+}
+
+/// The links of a dataset's page, and of its mementos.
+pub fn links(site: &Site, name: &DatasetName) -> Vec<Link> {
+    let original = site.address_or_href(&Site::dataset(name));
+    vec![
+        Link::new("original timegate", original),
+        Link::new("timemap", timemap(site, name)).of_type("application/link-format"),
+    ]
+}
+
+/// The address of the times of a dataset's sets.
+fn timemap(site: &Site, name: &DatasetName) -> String {
+    site.address_or_href(&format!("{}?format=timemap", Site::history(name)))
+}
+
+/// Leads a client to the memento of a time.
+pub fn lead(site: &Site, instance: &Instance) -> Response<Body> {
+    let path = site.href(&Site::instance(&instance.dataset, instance.timestamp));
+    let mut response = redirect(StatusCode::FOUND, &path);
+    vary(&mut response);
+    response
+}
+
+/// States that the response depends on the time that is asked for.
+pub fn vary(response: &mut Response<Body>) {
+    const VARIES: &str = "Accept, Accept-Datetime, Accept-Encoding";
+    response.headers_mut().insert(VARY, HeaderValue::from_static(VARIES));
+}
+
+/// States the time of a memento.
+pub fn mark(response: &mut Response<Body>, instance: &Instance) {
+    let datetime = value(&http_date(instance.timestamp));
+    response.headers_mut().insert(MEMENTO_DATETIME, datetime);
+}
+
+/// The times of some sets of a dataset, as links; `next` is the address of the earlier ones.
+pub fn map(site: &Site, name: &DatasetName, instances: &[Instance], next: Option<&str>) -> String {
+    let mut all = links(site, name);
+    all[1].rel = "self";
+    all.extend(next.map(|next| Link::new("timemap", next).of_type("application/link-format")));
+    all.extend(instances.iter().map(|instance| {
+        let address = site.address_or_href(&Site::instance(name, instance.timestamp));
+        Link::new("memento", address).at(http_date(instance.timestamp))
+    }));
+    let lines: Vec<String> = all.iter().map(Link::header).collect();
+    format!("{}\n", lines.join(",\n"))
+}
+
+/// A time as HTTP writes it, without its fraction of a second.
+fn http_date(at: Timestamp) -> String {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // 1970-01-01 was a Thursday.
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    let (year, month, day) = at.day().year_month_day();
+    let seconds = at.as_micros().div_euclid(SECOND);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let weekday = DAYS[days.rem_euclid(7) as usize];
+    let month = MONTHS[month as usize - 1];
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_http_writes_them() {
+        for (at, text) in [
+            ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+            ("1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("2001-03-03T09:41:07.204518Z", "Sat, 03 Mar 2001 09:41:07 GMT"),
+            ("1969-12-31T23:59:59.5Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+        ] {
+            assert_eq!(http_date(at.parse().unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn a_second_means_its_last_instant() {
+        let asked = asked_for("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        assert_eq!(asked.to_string(), "1994-11-06T08:49:37.999999Z");
+        assert_eq!(asked_for("yesterday").unwrap_err().status, StatusCode::BAD_REQUEST);
+    }
+}

@@ -1,0 +1,112 @@
+//! What is counted for operators, in the text format of Prometheus.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What was counted since the server was started.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Responses by the first digit of their status, from 1.
+    responses: [AtomicU64; 5],
+    /// The time until responses began, in microseconds.
+    response_micros: AtomicU64,
+    requests_under_way: AtomicU64,
+    connections: AtomicU64,
+    connections_accepted: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts a request that is under way until what is returned is dropped.
+    pub fn request_begins(&self) -> UnderWay<'_> {
+        self.requests_under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay(&self.requests_under_way)
+    }
+
+    /// Counts a response that begins.
+    pub fn response_begins(&self, status: u16, after: Duration) {
+        if let Some(responses) = self.responses.get(usize::from(status / 100).wrapping_sub(1)) {
+            responses.fetch_add(1, Ordering::Relaxed);
+        }
+        let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+        self.response_micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that is opened.
+    pub fn connection_opens(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.connections_accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that is closed.
+    pub fn connection_closes(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut text = String::new();
+        let mut describe = |name: &str, kind: &str, help: &str, rows: &[(String, String)]| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (labels, value) in rows {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        let responses: Vec<(String, String)> = (1..)
+            .zip(&self.responses)
+            .map(|(digit, count)| (format!("{{status=\"{digit}xx\"}}"), read(count).to_string()))
+            .collect();
+        let total: u64 = self.responses.iter().map(read).sum();
+        let one = |value: u64| vec![(String::new(), value.to_string())];
+        describe("accession_responses_total", "counter", "Responses by status.", &responses);
+        let seconds = read(&self.response_micros) as f64 / 1e6;
+        let summary = [
+            ("_sum".to_owned(), format!("{seconds:.6}")),
+            ("_count".to_owned(), total.to_string()),
+        ];
+        let help = "Time until a response began.";
+        describe("accession_response_seconds", "summary", help, &summary);
+        let under_way = one(read(&self.requests_under_way));
+        describe(
+            "accession_requests_under_way",
+            "gauge",
+            "Requests without a response.",
+            &under_way,
+        );
+        let open = one(read(&self.connections));
+        describe("accession_connections", "gauge", "Open connections.", &open);
+        let accepted = one(read(&self.connections_accepted));
+        describe("accession_connections_total", "counter", "Connections accepted.", &accepted);
+        text
+    }
+}
+
+/// A request that is under way.
+pub struct UnderWay<'metrics>(&'metrics AtomicU64);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_counted_by_status() {
+        let metrics = Metrics::default();
+        for status in [200, 204, 404] {
+            let _under_way = metrics.request_begins();
+            metrics.response_begins(status, Duration::from_millis(250));
+        }
+        let text = metrics.text();
+        assert!(text.contains("accession_responses_total{status=\"2xx\"} 2\n"), "{text}");
+        assert!(text.contains("accession_responses_total{status=\"4xx\"} 1\n"), "{text}");
+        assert!(text.contains("accession_response_seconds_sum 0.750000\n"), "{text}");
+        assert!(text.contains("accession_requests_under_way 0\n"), "{text}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Why a request is refused, as the response says it (RFC 9457).
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::pages::Link;
+use crate::registry::{Error, StoreError};
+
+/// Why a request is refused.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The kind, as the command line names it.
+    pub kind: &'static str,
+    /// What is wrong.
+    pub detail: String,
+    /// What to do next. `None` means that there is nothing to advise.
+    pub hint: Option<&'static str>,
+    /// After how many seconds it may succeed. `None` means that it will not.
+    pub retry_after_seconds: Option<u32>,
+    /// Links that help, such as those of a dataset whose history begins later.
+    pub links: Vec<Link>,
+    /// What only the operator should read. `None` means nothing more than the detail.
+    pub cause: Option<String>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &'static str, detail: String) -> Self {
+        Problem {
+            status,
+            kind,
+            detail,
+            hint: None,
+            retry_after_seconds: None,
+            links: Vec::new(),
+            cause: None,
+        }
+    }
+
+    /// The same problem with advice.
+    #[must_use]
+    pub fn with_hint(self, hint: &'static str) -> Self {
+        Problem { hint: Some(hint), ..self }
+    }
+
+    /// The request cannot be understood.
+    pub fn usage(detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, "usage", detail.into())
+    }
+
+    /// There is nothing at this address.
+    pub fn not_found() -> Self {
+        let detail = "There is nothing at this address.".to_owned();
+        Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
+            .with_hint("An identifier is DI: followed by 32 hexadecimal digits, as in /DI:763122197bfb3ffbf0da14adbfb1b13b.")
+    }
+
+    /// Something with this description is not known here.
+    pub fn unknown(kind: &'static str, detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::NOT_FOUND, kind, detail.into())
+    }
+
+    /// None of the formats that the client accepts is offered.
+    pub fn not_acceptable(offered: &[&str]) -> Self {
+        let detail = format!("This is offered as {}.", offered.join(", "));
+        Problem::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", detail)
+    }
+
+    /// The method is not one that this address takes.
+    pub fn method() -> Self {
+        let detail = "This address can only be read: use GET or HEAD.".to_owned();
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
+    }
+
+    /// The target or the body is too long.
+    pub fn too_long(status: StatusCode, detail: String) -> Self {
+        Problem::new(status, "too-long", detail)
+    }
+
+    /// The server is too busy.
+    pub fn busy() -> Self {
+        Problem::overload("busy", "The server has too much to do.".to_owned(), 5)
+    }
+
+    /// The request needs more work than a client may ask for.
+    pub fn too_costly(detail: impl Into<String>) -> Self {
+        Problem::overload("too-costly", detail.into(), 60)
+            .with_hint("The command line has no such limit.")
+    }
+
+    fn overload(kind: &'static str, detail: String, retry_after_seconds: u32) -> Self {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail);
+        Problem { retry_after_seconds: Some(retry_after_seconds), ..problem }
+    }
+
+    /// Something failed that should not fail.
+    pub fn internal(cause: String) -> Self {
+        let detail = "The server failed to answer. Its operator can see why in the log.".to_owned();
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        let problem = Problem::new(status, "internal", detail);
+        Problem { cause: Some(cause), ..problem }
+    }
+
+    /// What it is called, in a few words.
+    pub fn title(&self) -> &'static str {
+        match self.status {
+            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::METHOD_NOT_ALLOWED => "This cannot be changed here",
+            StatusCode::NOT_ACCEPTABLE => "Not offered in this format",
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
+            StatusCode::SERVICE_UNAVAILABLE => "Not available now",
+            StatusCode::INTERNAL_SERVER_ERROR => "Something failed",
+            _ => "This address is not right",
+        }
+    }
+
+    /// The problem as JSON.
+    pub fn json(&self, path: &str) -> Value {
+        json!({
+            "type": "about:blank",
+            "title": self.title(),
+            "status": self.status.as_u16(),
+            "kind": self.kind,
+            "detail": self.detail,
+            "hint": self.hint,
+            "instance": path,
+        })
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let kind = error.kind();
+        let detail = sentence(&error.to_string());
+        match &error {
+            Error::NoDataset { .. } => Problem::unknown(kind, detail).with_hint(
+                "The start page lists all datasets, and searches their names and titles.",
+            ),
+            Error::NoHistory { .. } | Error::BeforeHistory { .. } => Problem::unknown(kind, detail),
+            Error::UnknownIdentifier { .. } => Problem::unknown(kind, detail)
+                .with_hint("Another archive may have issued it, or a digit may be wrong."),
+            Error::Interrupted => Problem::too_costly("This takes longer than a request may."),
+            Error::Store { source, .. } => {
+                // The path of the registry is for the operator only.
+                let cause = match std::error::Error::source(source) {
+                    Some(deeper) => format!("{error}: {source}: {deeper}"),
+                    None => format!("{error}: {source}"),
+                };
+                let detail = match source {
+                    StoreError::Busy => "The registry is busy.",
+                    StoreError::Newer { .. } => {
+                        "The registry is of a newer version than the server."
+                    }
+                    _ => "The registry cannot be read now.",
+                };
+                Problem { cause: Some(cause), ..Problem::overload(kind, detail.to_owned(), 30) }
+            }
+            _ => {
+                let problem = Problem::internal(error.to_string());
+                Problem { kind, ..problem }
+            }
+        }
+    }
+}
+
+/// An error's message as a sentence.
+fn sentence(message: &str) -> String {
+    let mut characters = message.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), characters.as_str())
+}

@@ -1,0 +1,139 @@
+//! `/check`: pasted citations.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State as Extracted};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::citation::check::{Checked, Verdict, check as check_citations};
+use crate::citation::recognise;
+use crate::pages::{CheckPage, Quoted};
+use crate::registry::{Resolution, Result};
+use crate::server::answer::{Keep, whole};
+use crate::server::asked::Asked;
+use crate::server::format::Format;
+use crate::server::problem::Problem;
+use crate::server::rows::{self, Anonymous};
+use crate::server::state::State;
+
+const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
+
+/// How many intervals of a citation are listed.
+const LISTED_INTERVALS: usize = 20;
+
+/// The form, or the check of a short text in `?text=`.
+pub async fn check(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let format = asked.format(&OFFERED)?;
+    let text = asked.parameter("text").unwrap_or_default().into_owned();
+    if text.trim().is_empty() && format == Format::Html {
+        let page = CheckPage::default();
+        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+    }
+    answer(&state, format, text).await
+}
+
+/// The check of a longer text, from the form or as plain text.
+pub async fn check_text(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+    request: Request,
+) -> Result<Response<Body>, Problem> {
+    let format = asked.format(&OFFERED)?;
+    let is_form = asked
+        .header(CONTENT_TYPE)
+        .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+    let most = state.limits.body_bytes;
+    let body: Bytes = to_bytes(request.into_body(), most).await.map_err(|_| {
+        let detail = format!("A text to check has at most {most} bytes.");
+        Problem::too_long(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    })?;
+    let text = if is_form {
+        let mut pairs = form_urlencoded::parse(&body);
+        pairs.find(|(name, _)| name == "text").map(|(_, text)| text.into_owned())
+    } else {
+        Some(String::from_utf8_lossy(&body).into_owned())
+    };
+    answer(&state, format, text.unwrap_or_default()).await
+}
+
+async fn answer(
+    state: &Arc<State>,
+    format: Format,
+    text: String,
+) -> Result<Response<Body>, Problem> {
+    let pasted = recognise::find(&text);
+    let problem = if pasted.is_empty() {
+        Some(
+            "There is no identifier in this text: DI: followed by 32 hexadecimal digits."
+                .to_owned(),
+        )
+    } else if pasted.len() > state.limits.citations {
+        Some(format!(
+            "There are {} citations in this text: at most {} are checked at once.",
+            pasted.len(),
+            state.limits.citations
+        ))
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        if format != Format::Html {
+            return Err(Problem::usage(problem));
+        }
+        let page = CheckPage { text, problem: Some(problem), ..CheckPage::default() };
+        let mut response = whole(format, page.html(&state.site), Keep::WhileCurrent);
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        return Ok(response);
+    }
+    let now = state.now();
+    let (quoted, checked) = state
+        .source
+        .compare(move |reading| {
+            let mut quoted: Vec<Quoted> = Vec::new();
+            let checked = check_citations(&reading.registry, &pasted, now, |verdict| {
+                reading.check_time()?;
+                quoted.push(shortened(verdict));
+                Ok::<_, crate::Error>(())
+            })?;
+            Ok((quoted, checked))
+        })
+        .await?;
+    let content = match format {
+        Format::Html => {
+            let page = CheckPage { text, quoted, checked: Some(checked), problem: None };
+            page.html(&state.site)
+        }
+        Format::JsonLines => rows::json_lines(&quoted.iter().map(row).collect::<Vec<_>>()),
+        _ => rows::json(&object(&quoted, &checked)),
+    };
+    Ok(whole(format, content, Keep::WhileCurrent))
+}
+
+/// A verdict with some of its intervals: one set can be in thousands of datasets.
+fn shortened(verdict: Verdict) -> Quoted {
+    let intervals = verdict.intervals.rows.len() as u64;
+    let rows = verdict.intervals.rows.iter().take(LISTED_INTERVALS).cloned().collect::<Vec<_>>();
+    let resolution = Resolution { rows: rows.anonymous(), ..Resolution::default() };
+    Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, intervals }
+}
+
+fn row(quoted: &Quoted) -> Value {
+    let mut row = serde_json::to_value(&quoted.verdict).unwrap_or_default();
+    row["interval_count"] = quoted.intervals.into();
+    row
+}
+
+fn object(quoted: &[Quoted], checked: &Checked) -> Value {
+    json!({
+        "ok": checked.ok,
+        "citations": quoted.iter().map(row).collect::<Vec<_>>(),
+        "sets": checked.sets,
+        "differences": checked.differences,
+    })
+}

@@ -1,0 +1,200 @@
+//! `/compare/LEFT...RIGHT`: two sets.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State as Extracted;
+use axum::http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::model::{GranuleId, Identifier, Instance, Moment, Set, Timestamp};
+use crate::pages::{ComparedSide, ComparisonPage};
+use crate::registry::{Counts, Difference, Result, Selection};
+use crate::server::answer::{Keep, redirect, whole};
+use crate::server::asked::{Asked, dataset_name, moment};
+use crate::server::format::Format;
+use crate::server::problem::Problem;
+use crate::server::rows::{self, Anonymous};
+use crate::server::source::Reading;
+use crate::server::state::State;
+
+const OFFERED: [Format; 4] = [Format::Html, Format::Json, Format::JsonLines, Format::Csv];
+
+/// How many granules the page lists.
+const SHOWN_DIFFERENCES: usize = 200;
+
+/// How many granules a page for programs lists, and may list.
+const LISTED: (u32, u32) = (1_000, 100_000);
+
+/// What was compared.
+struct Compared {
+    left: Set,
+    right: Set,
+    counts: Counts,
+    differences: Vec<Difference>,
+    has_more: bool,
+}
+
+/// Compares two sets.
+pub async fn comparison(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let sides = asked.segment(1)?;
+    let Some((left, right)) = sides.split_once("...") else {
+        return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots."));
+    };
+    let now = state.now();
+    let (left, right) = (selection(left, now)?, selection(right, now)?);
+    let format = asked.format(&OFFERED)?;
+    let listed = match format {
+        Format::Html => SHOWN_DIFFERENCES,
+        _ => asked.limit(LISTED.0, LISTED.1)? as usize,
+    };
+    let after: Option<GranuleId> = match format {
+        Format::Html => None,
+        _ => asked.parsed("after")?,
+    };
+    let is_whole = after.is_none();
+    let Compared { left, right, counts, differences, has_more } = state
+        .source
+        .compare(move |reading| compare(reading, &left, &right, after.as_ref(), listed))
+        .await?;
+    let (left, right) = (left.anonymous(), right.anonymous());
+    let path = format!("/compare/{}", escaped(&sides));
+    let next = differences.last().filter(|_| has_more).map(|last| {
+        let (Difference::OnlyLeft(last) | Difference::OnlyRight(last)) = last;
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("after", last.as_str());
+        query.append_pair("limit", &listed.to_string());
+        query.append_pair("format", format.name());
+        state.site.address_or_href(&format!("{path}?{}", query.finish()))
+    });
+    let content = match format {
+        Format::Html => {
+            let (left, right) = (ComparedSide { set: left }, ComparedSide { set: right });
+            let page = ComparisonPage { left, right, counts, differences, path };
+            return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        }
+        Format::JsonLines => rows::json_lines(&differences.iter().map(row).collect::<Vec<_>>()),
+        Format::Csv => rows::csv(["side", "granule"], differences.iter().map(cells)),
+        _ => rows::json(&object(
+            [&left, &right],
+            is_whole.then_some(counts),
+            &differences,
+            next.as_deref(),
+        )),
+    };
+    Ok(rows::page(format, content, next.as_deref()))
+}
+
+/// `/compare?left=…&right=…`, as a form sends it.
+pub async fn form(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let side = |name: &str| {
+        let side = asked.parameter(name).filter(|side| !side.is_empty());
+        side.ok_or_else(|| Problem::usage("A comparison is /compare/LEFT...RIGHT."))
+    };
+    let path = format!("/compare/{}...{}", escaped(&side("left")?), escaped(&side("right")?));
+    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)))
+}
+
+fn escaped(text: &str) -> String {
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    const SEGMENT: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b':').remove(b'@');
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+/// One side: an identifier, a dataset, or a dataset at a time.
+fn selection(text: &str, now: Timestamp) -> Result<Selection, Problem> {
+    if let Ok(identifier) = text.parse::<Identifier>() {
+        return Ok(Selection::Identifier { identifier, dataset: None });
+    }
+    let (name, at) = match text.split_once('@') {
+        Some((name, at)) => (name, Some(moment(at)?)),
+        None => (text, None),
+    };
+    if at.is_some_and(|at: Moment| at.first_instant() > now) {
+        return Err(Problem::unknown("usage", "The time of a side is in the future."));
+    }
+    Ok(Selection::Dataset { name: dataset_name(name)?, at })
+}
+
+fn compare(
+    reading: &Reading,
+    left: &Selection,
+    right: &Selection,
+    after: Option<&GranuleId>,
+    listed: usize,
+) -> Result<Compared> {
+    let snapshot = reading.registry.snapshot()?;
+    let mut compared = match after {
+        Some(after) => snapshot.compare_after(left, right, after)?,
+        None => snapshot.compare(left, right)?,
+    };
+    drop(snapshot);
+    let mut differences = Vec::new();
+    let mut has_more = false;
+    for difference in compared.by_ref() {
+        let difference = difference?;
+        if differences.len() < listed {
+            differences.push(difference);
+        } else {
+            has_more = true;
+            // Only the first page has the counts, for which everything is read.
+            if after.is_some() {
+                break;
+            }
+        }
+    }
+    let (left, right) = (compared.left().clone(), compared.right().clone());
+    Ok(Compared { left, right, counts: compared.counts(), differences, has_more })
+}
+
+fn row(difference: &Difference) -> Value {
+    let [side, granule] = cells(difference);
+    json!({ "side": side, "granule": granule })
+}
+
+fn cells(difference: &Difference) -> [String; 2] {
+    match difference {
+        Difference::OnlyLeft(granule_id) => ["left".to_owned(), granule_id.to_string()],
+        Difference::OnlyRight(granule_id) => ["right".to_owned(), granule_id.to_string()],
+    }
+}
+
+/// `compare` of the command line, with the counts and the next page.
+fn object(
+    [left, right]: [&Set; 2],
+    counts: Option<Counts>,
+    differences: &[Difference],
+    next: Option<&str>,
+) -> Value {
+    let side = |set: &Set| {
+        let instance: &Instance = set.instance();
+        json!({
+            "identifier": set.identifier(),
+            "granules": set.granules(),
+            "dataset": instance.dataset,
+            "timestamp": instance.timestamp,
+        })
+    };
+    let only = |wanted: &str| -> Vec<String> {
+        let cells = differences.iter().map(cells);
+        cells.filter(|[side, _]| side == wanted).map(|[_, granule]| granule).collect()
+    };
+    json!({
+        "identical": left.identifier() == right.identifier(),
+        "left": side(left),
+        "right": side(right),
+        "matched": counts.map(|counts| counts.matched),
+        "only_left_count": counts.map(|counts| counts.only_left),
+        "only_right_count": counts.map(|counts| counts.only_right),
+        "only_left": only("left"),
+        "only_right": only("right"),
+        "next": next,
+    })
+}

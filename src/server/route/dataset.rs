@@ -1,0 +1,109 @@
+//! `/datasets/NAME/`: a dataset.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State as Extracted;
+use axum::http::{Response, StatusCode};
+
+use super::negotiated;
+use crate::model::DatasetName;
+use crate::pages::{DatasetPage, Describes, Extent, Series, Site, links};
+use crate::registry::{Listed, Result, Selection};
+use crate::server::answer::{Keep, redirect, whole, with_links};
+use crate::server::asked::{Asked, dataset_name, moment};
+use crate::server::format::Format;
+use crate::server::memento;
+use crate::server::problem::Problem;
+use crate::server::rows::{self, Anonymous};
+use crate::server::state::State;
+
+/// Shows a dataset.
+pub async fn dataset(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let name = dataset_name(&asked.segment(1)?)?;
+    if let Some(at) = asked.parameter("at").filter(|at| !at.is_empty()) {
+        let path = format!("/datasets/{name}@{}", moment(&at)?);
+        return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
+    }
+    if let Some(datetime) = asked.header(memento::ACCEPT_DATETIME) {
+        return lead_to_memento(&state, &name, datetime).await;
+    }
+    let format = asked.format(&negotiated::formats(&[]))?;
+    let (shared, wanted, now) = (Arc::clone(&state), name.clone(), state.now());
+    let mut page = state
+        .source
+        .read(move |reading| {
+            let snapshot = reading.registry.snapshot()?;
+            // Only the page for people has the plot.
+            let series = match format {
+                Format::Html => shared.series(reading, &snapshot, &wanted)?,
+                _ => Arc::new(Series::new()),
+            };
+            DatasetPage::read(&snapshot, &wanted, series, now)
+        })
+        .await?;
+    page.listed = page.listed.anonymous();
+    if let Some(response) = moved(&state.site, &asked, &name, &page.listed) {
+        return Ok(response);
+    }
+    let path = Site::dataset(&name);
+    let record = &page.listed.dataset;
+    let describes = Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier));
+    let mut own_links = links(&state.site, record, &path, describes, Extent::Header);
+    own_links.extend(memento::links(&state.site, &name));
+    let response = match format {
+        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
+        Format::Linkset => negotiated::linkset(&state.site, record, &path, describes),
+        Format::Citation(_) => {
+            let citation = page.citation.as_ref();
+            let citation = citation.and_then(|citation| negotiated::citation(citation, format));
+            let nothing = format!("{name} has no history yet, and so nothing to cite.");
+            citation.ok_or_else(|| Problem::unknown("no-history", nothing))?
+        }
+        _ => whole(format, rows::json(&page.listed), Keep::WhileCurrent),
+    };
+    let mut response = with_links(response, &own_links);
+    memento::vary(&mut response);
+    Ok(response)
+}
+
+/// Leads to what was held at the time that `Accept-Datetime` names.
+async fn lead_to_memento(
+    state: &Arc<State>,
+    name: &DatasetName,
+    datetime: &str,
+) -> Result<Response<Body>, Problem> {
+    let at = memento::asked_for(datetime)?;
+    let wanted = name.clone();
+    let selected = state.source.read(move |reading| {
+        let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
+        reading.registry.snapshot()?.select(&selection)
+    });
+    let own_links = memento::links(&state.site, name);
+    let selected =
+        selected.await.map_err(|problem| Problem { links: own_links.clone(), ..problem })?;
+    Ok(with_links(memento::lead(&state.site, selected.instance()), &own_links))
+}
+
+/// The address of the same page of a dataset that was renamed. `None` if it was not.
+pub fn moved(
+    site: &Site,
+    asked: &Asked,
+    name: &DatasetName,
+    listed: &Listed,
+) -> Option<Response<Body>> {
+    let current = &listed.dataset.name;
+    if current == name {
+        return None;
+    }
+    let rest = asked.path().strip_prefix("/datasets/")?.strip_prefix(name.as_str())?;
+    let query = match asked.query() {
+        "" => String::new(),
+        query => format!("?{query}"),
+    };
+    let path = site.href(&format!("/datasets/{current}{rest}{query}"));
+    Some(redirect(StatusCode::MOVED_PERMANENTLY, &path))
+}

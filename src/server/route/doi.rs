@@ -1,0 +1,34 @@
+//! `/doi/10.…`: leads to the dataset with a DOI.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State as Extracted;
+use axum::http::{Response, StatusCode};
+
+use crate::model::Doi;
+use crate::pages::Site;
+use crate::registry::Result;
+use crate::server::answer::redirect;
+use crate::server::asked::Asked;
+use crate::server::problem::Problem;
+use crate::server::state::State;
+
+/// Leads to the dataset with a DOI: of several, to the first by name.
+pub async fn doi(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let text = asked.after("/doi/")?;
+    let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
+    let wanted = doi.clone();
+    let names = state
+        .source
+        .read(move |reading| reading.registry.snapshot()?.datasets_with_doi(&wanted))
+        .await?;
+    let Some(name) = names.first() else {
+        let detail = format!("No dataset here has the DOI {doi}.");
+        return Err(Problem::unknown("doi-unknown", detail));
+    };
+    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::dataset(name))))
+}

@@ -1,0 +1,78 @@
+//! The routes, one file each.
+
+mod check;
+mod comparison;
+mod dataset;
+mod doi;
+mod find;
+mod granules;
+mod history;
+mod index;
+mod instance;
+mod negotiated;
+mod operation;
+mod robots;
+mod set;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State as Extracted};
+use axum::http::header::ALLOW;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tower_http::compression::CompressionLayer;
+
+use super::layer;
+use super::problem::Problem;
+use super::state::State;
+
+/// All routes.
+pub fn router(state: Arc<State>) -> Router {
+    Router::new()
+        .route("/", get(index::index))
+        .route("/style.css", get(operation::style))
+        .route("/datasets", get(index::datasets))
+        .route("/datasets/", get(index::datasets))
+        .route("/datasets/{name}", get(instance::instance))
+        .route("/datasets/{name}/", get(dataset::dataset))
+        .route("/datasets/{name}/history", get(history::history))
+        .route("/compare/{sides}", get(comparison::comparison))
+        .route("/compare", get(comparison::form))
+        .route("/check", get(check::check).merge(post(check::check_text)))
+        .route("/find", get(find::find))
+        .route("/doi/{*doi}", get(doi::doi))
+        .route("/healthz", get(operation::health))
+        .route("/metrics", get(operation::metrics))
+        .route("/openapi.json", get(operation::openapi))
+        .route("/robots.txt", get(robots::robots))
+        .route("/sitemap.xml", get(robots::sitemap))
+        .route("/{identifier}", get(set::set))
+        .route("/{identifier}/", get(set::set))
+        .route("/{identifier}/granules", get(granules::granules))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))
+        .layer(CompressionLayer::new())
+        .layer(from_fn(layer::revalidate))
+        .layer(from_fn_with_state(Arc::clone(&state), layer::observe))
+        .with_state(state)
+}
+
+async fn not_found(Extracted(_): Extracted<Arc<State>>) -> Problem {
+    Problem::not_found()
+}
+
+async fn method_not_allowed(request: Request) -> Response {
+    let mut response = Problem::method().into_response();
+    let allowed = match request.uri().path() {
+        "/check" => "GET, HEAD, OPTIONS, POST",
+        _ => "GET, HEAD, OPTIONS",
+    };
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    debug_assert!(request.method() != Method::GET);
+    debug_assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    response
+}

@@ -1,0 +1,244 @@
+//! `/DI:…`: a set of granules, wherever it was held.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State as Extracted;
+use axum::http::{Response, StatusCode};
+use serde_json::json;
+
+use super::negotiated;
+use crate::citation::Citation;
+use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set, Timestamp};
+use crate::pages::{Describes, Extent, SetPage, Since, Site, links};
+use crate::registry::{Resolved, Result, Selection, Snapshot};
+use crate::server::answer::{Keep, redirect, whole, with_links};
+use crate::server::asked::Asked;
+use crate::server::format::Format;
+use crate::server::problem::Problem;
+use crate::server::rows::{self, Anonymous};
+use crate::server::state::State;
+
+/// How many of the first and of the last ids a page shows.
+pub const FIRST_IDS: usize = 6;
+pub const LAST_IDS: usize = 2;
+
+/// How many intervals the page shows.
+const SHOWN_INTERVALS: u32 = 20;
+
+/// The greatest number of granules of two sets that are compared for the page.
+const COMPARED_GRANULES: u64 = 20_000;
+
+/// How many differences the page shows.
+const SHOWN_DIFFERENCES: usize = 8;
+
+/// The identifier that a segment of a path has.
+///
+/// # Errors
+///
+/// It has none, or not in its canonical form: then the second value is where it is.
+pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
+    let Some((prefix, _)) = segment.split_once(':') else { return Err(Problem::not_found()) };
+    if !prefix.eq_ignore_ascii_case("DI") {
+        return Err(Problem::not_found());
+    }
+    segment.parse().map_err(|_| {
+        Problem::unknown(
+            "identifier-unknown",
+            "This is not an identifier, which has 32 hexadecimal digits after DI:.",
+        )
+    })
+}
+
+/// Shows a set.
+pub async fn set(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let identifier = identifier_in(&asked.segment(0)?)?;
+    let path = Site::set(identifier);
+    if asked.path() != path {
+        let query = asked.query();
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        let target = state.site.href(&format!("{path}{query}"));
+        return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
+    }
+    let format = asked.format(&negotiated::formats(&[Format::JsonLines, Format::Csv]))?;
+    match format {
+        Format::Json | Format::JsonLines | Format::Csv => {
+            intervals(&state, &asked, identifier, format).await
+        }
+        format => page(&state, identifier, format).await,
+    }
+}
+
+/// The intervals as rows.
+async fn intervals(
+    state: &Arc<State>,
+    asked: &Asked,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Response<Body>, Problem> {
+    let limit = asked.limit(1_000, 10_000)?;
+    let after = asked.parameter("after").map(|after| position(&after)).transpose()?;
+    let is_first = after.is_none();
+    let (mut intervals, subsets) = state
+        .source
+        .read(move |reading| {
+            let snapshot = reading.registry.snapshot()?;
+            let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
+            let intervals = snapshot.intervals_after(identifier, after, limit + 1)?;
+            let subsets = match intervals.len() <= limit as usize {
+                true => snapshot.subsets_with(identifier)?,
+                false => Vec::new(),
+            };
+            if intervals.is_empty() && subsets.is_empty() && is_first {
+                let unknown = crate::Error::UnknownIdentifier { identifier, dataset: None };
+                return Err(unknown);
+            }
+            Ok((intervals, subsets))
+        })
+        .await?;
+    let has_more = intervals.len() > limit as usize;
+    intervals.truncate(limit as usize);
+    let next = intervals.last().filter(|_| has_more).map(|last| {
+        let Instance { dataset, timestamp, .. } = last;
+        let path = Site::set(identifier);
+        state.site.address_or_href(&format!(
+            "{path}?after={dataset}@{timestamp}&limit={limit}&format={}",
+            format.name()
+        ))
+    });
+    let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
+    let resolved: Vec<Resolved> = sets.map(|set| Resolved { set: set.anonymous() }).collect();
+    let content = match format {
+        Format::JsonLines => rows::json_lines(&resolved),
+        Format::Csv => table(&resolved),
+        _ => {
+            let granules = resolved.first().map(|first| first.set.granules());
+            rows::json(&json!({
+                "identifier": identifier,
+                "granules": granules,
+                "intervals": resolved,
+                "next": next,
+            }))
+        }
+    };
+    Ok(rows::page(format, content, next.as_deref()))
+}
+
+/// The interval after which a page begins: `NAME@TIME`.
+fn position(text: &str) -> Result<(DatasetName, Timestamp), Problem> {
+    let read = || {
+        let (name, timestamp) = text.split_once('@')?;
+        Some((name.parse().ok()?, timestamp.parse().ok()?))
+    };
+    read().ok_or_else(|| Problem::usage("The parameter after is NAME@TIME of an interval."))
+}
+
+fn table(resolved: &[Resolved]) -> String {
+    let header = ["kind", "dataset", "from", "until", "identifier", "granules"];
+    let rows = resolved.iter().map(|resolved| {
+        let instance = resolved.set.instance();
+        let kind = if resolved.set.subset().is_some() { "subset" } else { "instance" };
+        [
+            kind.to_owned(),
+            instance.dataset.to_string(),
+            instance.timestamp.to_string(),
+            instance.until.map(|until| until.to_string()).unwrap_or_default(),
+            resolved.set.identifier().to_string(),
+            resolved.set.granules().to_string(),
+        ]
+    });
+    rows::csv(header, rows)
+}
+
+/// The page, and the formats of its citation.
+async fn page(
+    state: &Arc<State>,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Response<Body>, Problem> {
+    let now = state.now();
+    let page = state
+        .source
+        .read(move |reading| {
+            let snapshot = reading.registry.snapshot()?;
+            let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
+            let has_more_intervals = intervals.len() > SHOWN_INTERVALS as usize;
+            intervals.truncate(SHOWN_INTERVALS as usize);
+            // The dataset that still holds the set, else the one that held it last.
+            let holding = intervals.iter().find(|instance| instance.until.is_none());
+            let dataset = holding.map(|instance| instance.dataset.clone());
+            let cited = snapshot.cite(&Selection::Identifier { identifier, dataset }, &[])?;
+            let (first, last) = first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
+            let listed = snapshot.dataset(cited.set.dataset())?;
+            let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
+            let since = match (is_in_force, cited.set.subset(), listed.latest) {
+                (false, None, Some(latest)) => Some(since(&snapshot, &cited.set, latest)?),
+                _ => None,
+            };
+            Ok(SetPage {
+                identifier,
+                granules: cited.set.granules(),
+                record: listed.dataset,
+                withdrawn: listed.withdrawn,
+                intervals,
+                has_more_intervals,
+                subsets: snapshot.subsets_with(identifier)?,
+                first,
+                last,
+                since,
+                citation: Citation::new(cited, None, now.day()),
+            })
+        })
+        .await?;
+    let path = Site::set(identifier);
+    let describes = Describes::Set(identifier);
+    let own_links = links(&state.site, &page.record, &path, describes, Extent::Header);
+    let response = match format {
+        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
+        Format::Linkset => negotiated::linkset(&state.site, &page.record, &path, describes),
+        format => negotiated::citation(&page.citation, format)
+            .ok_or_else(|| Problem::internal("no citation".to_owned()))?,
+    };
+    Ok(with_links(response, &own_links))
+}
+
+/// The first ids of a set, and the last ones that are not among them. Only instances are read from
+/// their end; of a subset, the last ids are shown if it is small.
+pub fn first_and_last(
+    snapshot: &Snapshot,
+    set: &Set,
+    first: usize,
+    last: usize,
+) -> Result<(Vec<GranuleId>, Vec<GranuleId>)> {
+    let most = first + last;
+    let ids = snapshot.granules(set)?.take(most);
+    let mut ids: Vec<GranuleId> =
+        ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
+    if set.granules() <= most as u64 {
+        return Ok((ids, Vec::new()));
+    }
+    ids.truncate(first);
+    let last = match set {
+        Set::Instance(instance) => snapshot.last_granules(instance, last as u32)?,
+        Set::Subset { .. } => Vec::new(),
+    };
+    Ok((ids, last.into_iter().map(|granule| granule.granule_id).collect()))
+}
+
+/// What changed since a set was in force.
+fn since(snapshot: &Snapshot, set: &Set, latest: Instance) -> Result<Since> {
+    if set.granules() + latest.granules > COMPARED_GRANULES {
+        return Ok(Since { latest, counts: None, differences: Vec::new() });
+    }
+    let selection = |instance: &Instance| Selection::Identifier {
+        identifier: instance.identifier,
+        dataset: Some(instance.dataset.clone()),
+    };
+    let mut compared = snapshot.compare(&selection(set.instance()), &selection(&latest))?;
+    let differences = compared.by_ref().take(SHOWN_DIFFERENCES).collect::<Result<_>>()?;
+    let counts = compared.finish()?;
+    Ok(Since { latest, counts: Some(counts), differences })
+}

@@ -1,0 +1,111 @@
+//! What all requests share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::config::{Config, Limits};
+use super::metrics::Metrics;
+use super::source::{Reading, Source};
+use crate::model::{DatasetName, Timestamp};
+use crate::pages::{Series, Site};
+use crate::registry::{Result, Snapshot};
+
+/// What all requests share.
+pub struct State {
+    /// The registry.
+    pub source: Arc<Source>,
+    /// The name and the addresses of the site.
+    pub site: Site,
+    /// The limits on what clients may use.
+    pub limits: Limits,
+    /// What was counted.
+    pub metrics: Metrics,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    plots: Plots,
+}
+
+impl State {
+    /// Opens the registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of the configured `open`.
+    pub fn new(config: Config) -> Result<Self> {
+        let Config { site, open, clock, limits } = config;
+        let source = Arc::new(Source::open(open, limits)?);
+        Ok(State {
+            source,
+            site,
+            limits,
+            clock,
+            metrics: Metrics::default(),
+            plots: Plots::default(),
+        })
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The history of a dataset for its plot. Only what is new since the last request is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::history`].
+    pub fn series(
+        &self,
+        reading: &Reading,
+        snapshot: &Snapshot,
+        name: &DatasetName,
+    ) -> Result<Arc<Series>> {
+        let known = self.plots.find(reading.generation, name);
+        let mut series = known.as_deref().cloned().unwrap_or_default();
+        let mut history = snapshot.history(name)?;
+        if let Some(next) = series.latest().and_then(Timestamp::next) {
+            history = history.since(next);
+        }
+        let before = series.changes();
+        for instance in history {
+            series.add(&instance?);
+            if series.changes().is_multiple_of(1_024) {
+                reading.check_time()?;
+            }
+        }
+        match known {
+            Some(known) if series.changes() == before => Ok(known),
+            _ => {
+                let series = Arc::new(series);
+                self.plots.keep(reading.generation, name, Arc::clone(&series));
+                Ok(series)
+            }
+        }
+    }
+}
+
+/// The histories of the datasets that were shown last.
+#[derive(Default)]
+struct Plots(Mutex<Vec<(u64, DatasetName, Arc<Series>)>>);
+
+/// How many histories are kept: each takes at most 160 kB.
+const MAX_PLOTS: usize = 64;
+
+impl Plots {
+    fn find(&self, generation: u64, name: &DatasetName) -> Option<Arc<Series>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(of, kept, _)| (*of, kept) == (generation, name))?;
+        // The one that was used last is at the end.
+        let found = kept.remove(at);
+        let series = Arc::clone(&found.2);
+        kept.push(found);
+        Some(series)
+    }
+
+    fn keep(&self, generation: u64, name: &DatasetName, series: Arc<Series>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(of, kept, _)| *of == generation && kept != name);
+        if kept.len() == MAX_PLOTS {
+            kept.remove(0);
+        }
+        kept.push((generation, name.clone(), series));
+    }
+}

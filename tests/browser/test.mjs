@@ -1,0 +1,147 @@
+// Every page in a browser: at every width, light and dark, by keyboard alone; what axe-core, html-validate and the
+// console say of it. Exits with 1 if something is found.
+import { createRequire } from "node:module";
+import { HtmlValidate } from "html-validate";
+import { WIDTHS, launch } from "./browser.mjs";
+import { pages, start } from "./site.mjs";
+
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const findings = [];
+const found = (what) => { findings.push(what); console.error(what); };
+const expect = (is, what) => { if (!is) found(what); };
+
+const site = await start({ size: Number(process.env.GRANULES ?? 1_000_000), changes: Number(process.env.CHANGES ?? 100_000) });
+const browser = await launch();
+const page = await browser.newPage();
+let checked = 0;
+
+page.on("console", (message) => { if (!message.text().includes("status of 404")) found(`${page.url()}: console: ${message.text()}`); });
+page.on("pageerror", (error) => found(`${page.url()}: ${error}`));
+page.on("request", (request) => expect(request.url().startsWith(site.url) || request.url().startsWith("data:"), `${page.url()} loads ${request.url()}`));
+
+const validate = new HtmlValidate({ extends: ["html-validate:standard"], rules: {
+  // maud writes attributes without quotes where HTML allows it, and elements of SVG with end tags.
+  "no-inline-style": "error", "long-title": "off", "svg-focusable": "off" } });
+
+const all = await pages(site);
+for (const [name, path] of Object.entries(all)) {
+  const html = await (await fetch(site.url + path, { headers: { accept: "text/html" } })).text();
+  const report = await validate.validateString(html);
+  for (const result of report.results) {
+    for (const message of result.messages) found(`${name}: html-validate: ${message.ruleId}: ${message.message} (${message.line}:${message.column})`);
+  }
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of WIDTHS) {
+      const at = `${name} at ${width}, ${colorScheme}`;
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(site.url + path);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(overflow <= 0, `${at}: ${overflow} pixels wider than the screen`);
+      // No text is smaller than 12 pixels, also where a drawing is scaled.
+      const small = await page.evaluate(() => [...document.querySelectorAll("main *")]
+        .filter((element) => element.childNodes.length > 0 && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+        .filter((element) => element.checkVisibility())
+        .map((element) => {
+          const svg = element.closest("svg");
+          const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+          return [parseFloat(getComputedStyle(element).fontSize) * scale, element.textContent.slice(0, 40)];
+        })
+        .filter(([size]) => size < 10.9));
+      expect(small.length === 0, `${at}: small text: ${JSON.stringify(small[0])}`);
+      // axe-core is not part of the page: it is given to the tab, which the page's policy does not see.
+      const session = await browser.newCDPSession(page);
+      const { readFileSync } = await import("node:fs");
+      await session.send("Runtime.evaluate", { expression: readFileSync(axe, "utf8") });
+      const { result } = await session.send("Runtime.evaluate", { awaitPromise: true, returnByValue: true,
+        expression: "axe.run(document, { resultTypes: ['violations'] }).then(r => r.violations.map(v => v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 2).map(n => n.html.slice(0, 120)).join(' | ')))" });
+      await session.detach();
+      for (const violation of result.value) found(`${at}: axe: ${violation}`);
+      checked += 1;
+    }
+  }
+}
+
+/** Presses Tab until the focused element is the one that is meant; fails if it is not reached. */
+async function tabTo(label) {
+  for (let n = 0; n < 80; n += 1) {
+    await page.keyboard.press("Tab");
+    const text = await page.evaluate(() => {
+      const element = document.activeElement;
+      return (element.labels?.[0]?.textContent ?? element.textContent ?? "").trim();
+    });
+    if (text.includes(label)) {
+      const outlined = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== "none" || document.activeElement.closest("svg") !== null);
+      expect(outlined, `${page.url()}: the focus on "${label}" cannot be seen`);
+      return;
+    }
+  }
+  found(`${page.url()}: "${label}" cannot be reached by keyboard`);
+}
+
+const settled = () => page.waitForLoadState("load");
+await page.emulateMedia({ colorScheme: "light" });
+for (const width of WIDTHS) {
+  await page.setViewportSize({ width, height: 900 });
+  // A reader has an identifier from a paper.
+  await page.goto(site.url);
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(() => document.activeElement.textContent === "Skip to the content"), "the first stop skips the navigation");
+  await tabTo("an identifier from a paper");
+  await page.keyboard.type("DI:763122197bfb3ffbf0da14adbfb1b13b");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/DI:763122197bfb3ffbf0da14adbfb1b13b");
+  await tabTo("US.FOOL2.002");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
+  await tabTo("Compare with the set before");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/compare/**");
+  expect((await page.textContent("main")).includes("1 difference"), "the comparison shows what changed");
+  await page.goto(`${site.url}/DI:763122197bfb3ffbf0da14adbfb1b13b`);
+  await tabTo("List the granules");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/granules");
+  expect((await page.textContent("body")).trim().split("\n").length === 12, "the list has 12 granules");
+
+  // An author has a dataset and a date.
+  await page.goto(site.url);
+  await tabTo("FOO Level 2");
+  await page.keyboard.press("Enter");
+  await settled();
+  await tabTo("Cite it as of the day");
+  await page.keyboard.type("01052001");
+  await tabTo("Show that set");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/datasets/US.FOOL2.002@2001-01-05");
+  expect((await page.textContent("blockquote")).includes("DI:763122197bfb3ffbf0da14adbfb1b13b, as held at 2001-01-05"), "the citation is that of the date");
+  await tabTo("BibTeX");
+  const [bibtex] = await Promise.all([
+    fetch(await page.evaluate(() => document.activeElement.href)).then((response) => response.text()),
+  ]);
+  expect(bibtex.startsWith("@dataset{"), "the link leads to the BibTeX entry");
+
+  // A check, by keyboard.
+  await page.goto(`${site.url}/check`);
+  await tabTo("Citations");
+  await page.keyboard.type("DI:763122197bfb3ffbf0da14adbfb1b13b, as held at 2001-01-05");
+  await tabTo("Check");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#results");
+  expect((await page.textContent("#results")).includes("confirmed"), "the citation is confirmed");
+}
+
+// A point of the plot leads to its instance.
+await page.setViewportSize({ width: 800, height: 900 });
+await page.goto(`${site.url}/datasets/US.FOOL2.002/`);
+const [x, y] = await page.evaluate(() => {
+  const box = document.querySelectorAll("svg.wide a .hit")[2].getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+});
+await page.mouse.click(x, y);
+await page.waitForURL("**/datasets/US.FOOL2.002@2001-02-03T00:00:00Z");
+
+await browser.close();
+await site.stop();
+console.log(`${Object.keys(all).length} pages, ${checked} views: ${findings.length} findings`);
+process.exit(findings.length > 0 ? 1 : 0);

@@ -1,0 +1,126 @@
+//! Conditional requests, HEAD, compression, and what scripts on other sites may do.
+
+use axum::http::Method;
+use std::io::Read;
+
+use crate::site::{SECOND, Served};
+
+fn paths() -> Vec<String> {
+    [
+        "/",
+        "/datasets/US.FOOL2.002/",
+        "/datasets/US.FOOL2.002/?format=bibtex",
+        "/datasets/US.FOOL2.002/history?format=jsonl",
+        "/datasets/US.FOOL2.002@2001-01-05",
+        "/compare/US.FOOL2.002@2001-01-05...US.FOOL2.002",
+        "/check",
+        "/find",
+        "/style.css",
+        "/robots.txt",
+        "/sitemap.xml",
+        &format!("/DI:{SECOND}"),
+        &format!("/DI:{SECOND}?format=json"),
+        &format!("/DI:{SECOND}/granules"),
+        &format!("/DI:{SECOND}/granules?limit=3"),
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+#[test]
+fn a_client_that_has_it_is_told_so() {
+    let served = Served::seed();
+    for path in paths() {
+        let first = served.get(&path);
+        assert_eq!(first.status, 200, "{path}");
+        let tag = first.header("etag").to_owned();
+        assert!(tag.starts_with('"') && tag.len() > 10, "{path}: {tag}");
+        for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
+            let again = served.ask(Method::GET, &path, &[("if-none-match", &known)], "");
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path} with {known}");
+            assert_eq!(again.header("etag"), tag);
+            assert_eq!(again.header("cache-control"), first.header("cache-control"));
+        }
+        let other = served.ask(Method::GET, &path, &[("if-none-match", "\"other\"")], "");
+        assert_eq!((other.status, &other.body), (200, &first.body), "{path}");
+    }
+}
+
+#[test]
+fn head_has_the_headers_of_get_and_nothing_else() {
+    let served = Served::seed();
+    for path in paths() {
+        let (get, head) = (served.get(&path), served.ask(Method::HEAD, &path, &[], ""));
+        assert_eq!((head.status, head.body.len()), (get.status, 0), "{path}");
+        for header in ["etag", "content-type", "cache-control", "link", "vary", "repr-digest"] {
+            assert_eq!(head.header(header), get.header(header), "{path}: {header}");
+        }
+    }
+}
+
+#[test]
+fn what_never_changes_may_be_kept_for_ever_and_nothing_else() {
+    let served = Served::seed();
+    for path in paths() {
+        let keep = served.get(&path).header("cache-control").to_owned();
+        let is_list = path.contains("/granules");
+        assert_eq!(keep.contains("immutable"), is_list, "{path}: {keep}");
+        assert!(is_list || keep == "no-cache", "{path}: {keep}");
+    }
+    for path in ["/nothing", "/datasets/NO/", "/?limit=0"] {
+        assert_eq!(served.get(path).header("cache-control"), "no-store", "{path}");
+    }
+}
+
+#[test]
+fn a_compressed_answer_has_the_same_content_and_a_tag_of_its_own() {
+    let served = Served::seed();
+    let path = "/datasets/US.FOOL2.002/";
+    let plain = served.get(path);
+    let packed = served.ask(Method::GET, path, &[("accept-encoding", "gzip")], "");
+    assert_eq!(packed.header("content-encoding"), "gzip");
+    assert!(packed.body.len() < plain.body.len() / 2);
+    let mut content = Vec::new();
+    flate2::read::GzDecoder::new(&packed.body[..]).read_to_end(&mut content).unwrap();
+    assert_eq!(content, plain.body);
+    assert_ne!(packed.header("etag"), plain.header("etag"));
+    assert_eq!(packed.header("repr-digest"), "", "it would be that of other bytes");
+    let vary = packed.header("vary").to_lowercase();
+    assert!(vary.contains("accept") && vary.contains("accept-encoding"), "{vary}");
+    let known = packed.header("etag").to_owned();
+    let headers = [("accept-encoding", "gzip"), ("if-none-match", &*known)];
+    assert_eq!(served.ask(Method::GET, path, &headers, "").status, 304);
+}
+
+#[test]
+fn the_digest_is_that_of_the_content() {
+    use base64::Engine;
+    use sha2::Digest;
+    let served = Served::seed();
+    for path in ["/style.css", "/datasets/US.FOOL2.002/?format=ris", "/sitemap.xml"] {
+        let answer = served.get(path);
+        let digest = base64::prelude::BASE64_STANDARD.encode(sha2::Sha256::digest(&answer.body));
+        assert_eq!(answer.header("repr-digest"), format!("sha-256=:{digest}:"), "{path}");
+    }
+}
+
+#[test]
+fn scripts_of_other_sites_may_read_and_nobody_may_write() {
+    let served = Served::seed();
+    for path in paths() {
+        assert_eq!(served.get(&path).header("access-control-allow-origin"), "*", "{path}");
+        for method in [Method::PUT, Method::DELETE, Method::PATCH] {
+            let answer = served.ask(method, &path, &[], "");
+            assert_eq!(
+                (answer.status, answer.problem().1.as_str()),
+                (405, "method-not-allowed"),
+                "{path}"
+            );
+            assert!(answer.header("allow").contains("GET"), "{path}");
+        }
+        let preflight = served.ask(Method::OPTIONS, &path, &[("origin", "https://a.example")], "");
+        assert_eq!(preflight.status, 204);
+        assert!(preflight.header("access-control-allow-methods").contains("GET"));
+    }
+    assert_eq!(served.ask(Method::POST, "/", &[], "").status, 405);
+}

@@ -1,0 +1,168 @@
+//! Titles, notes, ids and requests come from strangers.
+
+use accession::server::Limits;
+use accession::{DatasetEdit, Edit};
+use axum::http::Method;
+
+use crate::site::{Served, stamp};
+use crate::values::{name, now};
+
+const HOSTILE: &str =
+    "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;{{7*7}}\u{202e}";
+
+fn served() -> Served {
+    let served = Served::new();
+    let ids: Vec<String> = (0..12).map(|n| format!("{HOSTILE}{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
+    let edit = DatasetEdit {
+        title: Edit::Set(HOSTILE.to_owned()),
+        description: Edit::Set(format!("{HOSTILE}\n\n</script>{HOSTILE}")),
+        creators: Edit::Set(vec![format!("{{{HOSTILE}}}").parse().unwrap()]),
+        publisher: Edit::Set(HOSTILE.to_owned()),
+        version: Edit::Set(HOSTILE.to_owned()),
+        licence: Edit::Set(HOSTILE.to_owned()),
+        archive: Edit::Set(HOSTILE.to_owned()),
+        ..DatasetEdit::default()
+    };
+    served.registry.edit_dataset(&name("D"), &edit, &stamp(now())).unwrap();
+    let mut change = crate::values::change(["Z"], [ids[0]]);
+    change.note(Some(HOSTILE.to_owned()));
+    let at = "2001-02-01T00:00:00Z".parse().unwrap();
+    served.registry.change(&name("D"), &change, &accession::Stamp::at(at, now())).unwrap();
+    served.registry.withdraw_dataset(&name("D"), HOSTILE, &stamp(now())).unwrap();
+    served
+}
+
+/// The elements and attributes of a page that could run something.
+fn assert_harmless(path: &str, page: &str) {
+    let lower = page.to_lowercase();
+    // The one kind of script that there is holds data.
+    for (at, _) in lower.match_indices("<script") {
+        assert!(lower[at..].starts_with("<script type=\"application/ld+json\">"), "{path}");
+        let end = lower[at..].find("</script>").unwrap();
+        let json = &page[at + "<script type=\"application/ld+json\">".len()..at + end];
+        serde_json::from_str::<serde_json::Value>(json).unwrap();
+    }
+    assert!(!lower.contains("<img"), "{path}");
+    // In a tag, the text of a stranger is inside of quotes.
+    for tag in page.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        if !tag.starts_with("script") {
+            assert_eq!(tag.matches('"').count() % 2, 0, "{path}: <{tag}>");
+        }
+        let outside: String = tag.split('"').step_by(2).collect();
+        assert!(!outside.contains("onerror"), "{path}: <{tag}>");
+    }
+}
+
+#[test]
+fn no_text_of_a_registry_becomes_markup() {
+    let served = served();
+    let history = served.json("/datasets/D/history");
+    let identifiers: Vec<&str> = history["instances"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["identifier"].as_str().unwrap())
+        .collect();
+    for path in [
+        "/?withdrawn=listed".to_owned(),
+        "/datasets/D/".to_owned(),
+        "/datasets/D/history".to_owned(),
+        "/datasets/D@2001-01-05".to_owned(),
+        format!("/DI:{}", identifiers[0]),
+        format!("/DI:{}", identifiers[1]),
+        "/compare/D@2001-01-05...D".to_owned(),
+    ] {
+        let page = served.page(&path);
+        assert_harmless(&path, &page);
+        assert!(page.contains("&lt;script&gt;alert(1)"), "{path}: the text is shown");
+        assert!(!page.contains('\u{202e}'), "{path}: nothing turns the direction of the page");
+    }
+}
+
+#[test]
+fn what_was_asked_is_repeated_as_text() {
+    let served = served();
+    let asked: String = form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect();
+    for path in [format!("/?q={asked}"), format!("/find?granule={asked}")] {
+        assert_harmless(&path, &served.page(&path));
+    }
+    for path in [
+        format!("/check?text={asked}"),
+        format!("/datasets/{}/", asked.replace('+', "%20")),
+        format!("/DI:{}", asked.replace('+', "%20")),
+        format!("/datasets/D@{}", asked.replace('+', "%20")),
+        format!("/compare/{0}...{0}", asked.replace('+', "%20")),
+        format!("/doi/{}", asked.replace('+', "%20")),
+        format!("/?limit={asked}"),
+    ] {
+        let answer = served.get_as(&path, "text/html");
+        assert!((400..500).contains(&answer.status), "{path}: {}", answer.status);
+        assert_harmless(&path, &answer.text());
+    }
+}
+
+#[test]
+fn no_header_can_be_added() {
+    let served = served();
+    for path in [
+        "/datasets/D@2001-01-05%0d%0aSet-Cookie:%20a=b",
+        "/datasets/D/?at=2001-01-05%0d%0aSet-Cookie:%20a=b",
+        "/datasets/D%0d%0aSet-Cookie:%20a=b",
+        "/doi/10.1/%0d%0aSet-Cookie:%20a=b",
+        "/?q=%0d%0aSet-Cookie:%20a=b",
+        "/compare?left=a%0d%0aSet-Cookie:%20a=b&right=c",
+    ] {
+        let answer = served.get(path);
+        assert!(answer.headers.get("set-cookie").is_none(), "{path}");
+    }
+}
+
+#[test]
+fn addresses_and_bodies_that_are_too_long_are_refused() {
+    let served = Served::with(&[], Limits { body_bytes: 1_000, ..Limits::default() });
+    let long = served.get(&format!("/?q={}", "a".repeat(9_000)));
+    assert_eq!((long.status, long.problem().1.as_str()), (414, "too-long"));
+    let body = "x".repeat(1_001);
+    let headers = [("content-type", "text/plain"), ("accept", "application/json")];
+    let long = served.ask(Method::POST, "/check", &headers, &body);
+    assert_eq!((long.status, long.problem().1.as_str()), (413, "too-long"));
+}
+
+#[test]
+fn paths_that_are_not_utf_8_or_not_ours_are_refused() {
+    let served = served();
+    for (path, status) in [
+        ("/datasets/%ff/", 400),
+        ("/%ff", 400),
+        ("/datasets/../etc/passwd", 404),
+        ("/datasets/..%2fetc/", 404),
+        ("/datasets//", 404),
+        ("/datasets/D@", 400),
+        ("/datasets/D@2001-02-30", 400),
+        ("/datasets/D@3001-01-01", 404),
+        ("/datasets/D/history?after=x", 400),
+        ("/datasets/D/history?limit=10001&format=json", 400),
+        ("/datasets/D/?format=word", 400),
+        ("/doi/nonsense", 400),
+        ("/doi/10.9999/none", 404),
+    ] {
+        let answer = served.get(path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        answer.problem();
+    }
+    assert_eq!(served.get_as("/datasets/D/", "image/png").status, 406);
+}
+
+#[test]
+fn pages_load_nothing_and_nothing_may_be_run() {
+    let served = served();
+    let answer = served.get("/datasets/D/");
+    let policy = answer.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'"), "{policy}");
+    assert!(!policy.contains("script-src") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(answer.header("x-content-type-options"), "nosniff");
+    let page = answer.text();
+    assert!(!page.contains(" style=") && !page.contains("javascript:"));
+}

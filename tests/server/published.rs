@@ -1,0 +1,96 @@
+//! Only what is public is shown, in every answer.
+
+use accession::server::Limits;
+
+use crate::site::{Served, stamp};
+use crate::values::{name, now};
+
+/// Two datasets that hold the same set, one of which is public.
+fn served() -> (Served, String) {
+    let served = Served::with(&["OPEN"], Limits::default());
+    served.change("OPEN", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
+    served.change("SECRET", "2002-01-01T00:00:00Z", &["A", "B"], &[]);
+    served.change("SECRET", "2003-01-01T00:00:00Z", &["HIDDEN"], &["A"]);
+    let same = served.json("/datasets/OPEN/")["latest"]["identifier"].as_str().unwrap().to_owned();
+    (served, same)
+}
+
+#[test]
+fn a_dataset_that_is_not_public_is_in_no_answer() {
+    let (served, same) = served();
+    let hidden = {
+        let snapshot = served.registry.snapshot().unwrap();
+        snapshot.dataset(&name("SECRET")).unwrap().latest.unwrap().identifier
+    };
+    for (path, status) in [
+        ("/".to_owned(), 200),
+        ("/?q=secret".to_owned(), 200),
+        ("/datasets/SECRET/".to_owned(), 404),
+        ("/datasets/SECRET/history".to_owned(), 404),
+        ("/datasets/SECRET@2002-01-05".to_owned(), 404),
+        (format!("/DI:{same}"), 200),
+        (format!("/DI:{same}?format=json"), 200),
+        (format!("/DI:{same}?format=bibtex"), 200),
+        (format!("/DI:{hidden}"), 404),
+        (format!("/DI:{hidden}/granules"), 404),
+        ("/find?granule=A".to_owned(), 200),
+        ("/find?granule=HIDDEN".to_owned(), 200),
+        ("/compare/OPEN...SECRET".to_owned(), 404),
+        (format!("/check?text=DI:{same}%20SECRET%202002-01-05"), 200),
+        (format!("/check?text=DI:{hidden}"), 200),
+        ("/sitemap.xml".to_owned(), 200),
+    ] {
+        for accept in ["text/html", "application/json", "*/*"] {
+            let answer = served.get_as(&path, accept);
+            if answer.status == 406 {
+                continue;
+            }
+            assert_eq!(answer.status, status, "{path} as {accept}: {}", answer.text());
+            // What was asked for is repeated, and nothing else.
+            let text = answer.text().replace("No dataset here ever held <code>HIDDEN", "");
+            let asked = path.to_lowercase().contains("secret") || path.contains("HIDDEN");
+            if !asked {
+                assert!(!text.contains("SECRET") && !text.contains("HIDDEN"), "{path}: {text}");
+            }
+            assert!(!text.contains("2003-01-01"), "{path}: {text}");
+        }
+    }
+    // Without the restriction, the same questions have other answers.
+    let all = Served::new();
+    all.change("SECRET", "2002-01-01T00:00:00Z", &["A", "B"], &[]);
+    assert!(all.get("/find?granule=A&format=json").text().contains("SECRET"));
+}
+
+#[test]
+fn a_public_dataset_stays_public_under_another_name() {
+    let (served, _) = served();
+    served.registry.rename_dataset(&name("OPEN"), &name("OPENED"), &stamp(now())).unwrap();
+    assert_eq!(served.get("/datasets/OPENED/").status, 200);
+    assert_eq!(served.get("/datasets/OPEN/").status, 301);
+}
+
+#[test]
+fn who_recorded_a_change_is_in_no_answer() {
+    let served = Served::seed();
+    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
+    for path in [
+        "/?format=json",
+        "/datasets/US.FOOL2.002/?format=json",
+        "/datasets/US.FOOL2.002/history?format=jsonl",
+        "/datasets/US.FOOL2.002/history?format=csv",
+        "/datasets/US.FOOL2.002@2001-04-01?format=json",
+        "/datasets/US.FOOL2.002@2001-04-01",
+    ] {
+        let text = served.get(path).text();
+        assert!(text.contains("2001-04-01"), "{path}");
+        assert!(!text.contains("mallory"), "{path}: {text}");
+    }
+    let identifier = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
+    let identifier = identifier.as_str().unwrap();
+    for path in [
+        format!("/DI:{identifier}?format=json"),
+        format!("/check?format=json&text=DI:{identifier}"),
+    ] {
+        assert!(!served.get(&path).text().contains("mallory"), "{path}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The registry changes under the server: it is written, renamed, withdrawn, replaced, removed.
+
+use accession::{Access, Registry};
+
+use crate::site::{FIRST, SECOND, Served, stamp};
+use crate::values::{name, now};
+
+#[test]
+fn a_change_is_seen_by_the_next_request() {
+    let served = Served::seed();
+    let before = served.get("/datasets/US.FOOL2.002/");
+    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
+    let after = served.get("/datasets/US.FOOL2.002/");
+    assert_ne!(before.header("etag"), after.header("etag"));
+    assert!(after.text().contains("2001-04-01"));
+    let history = served.json("/datasets/US.FOOL2.002/history");
+    assert_eq!(history["instances"][0]["timestamp"], "2001-04-01T00:00:00Z");
+}
+
+#[test]
+fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {
+    let served = Served::seed();
+    let copy = served.directory.path().join("backup.db");
+    served.registry.back_up(&copy).unwrap();
+    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
+    assert_eq!(
+        served.json("/datasets/US.FOOL2.002/")["latest"]["timestamp"],
+        "2001-04-01T00:00:00Z"
+    );
+    let page = served.page("/datasets/US.FOOL2.002/");
+    assert!(page.contains("2001-04-01"));
+
+    let path = served.directory.path().join("accession.db");
+    accession::restore(&copy, &path, now(), None).unwrap();
+    assert_eq!(
+        served.json("/datasets/US.FOOL2.002/")["latest"]["timestamp"],
+        "2001-03-03T00:00:00Z"
+    );
+    // The plot, too, is that of the registry that is there now.
+    assert!(!served.page("/datasets/US.FOOL2.002/").contains("2001-04-01"));
+}
+
+#[test]
+fn a_registry_that_is_missing_is_an_outage_and_never_an_unknown_identifier() {
+    let served = Served::seed();
+    let path = served.directory.path().join("accession.db");
+    let elsewhere = served.directory.path().join("elsewhere.db");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    for path in ["/", "/datasets/US.FOOL2.002/", &format!("/DI:{FIRST}"), "/healthz"] {
+        let answer = served.get(path);
+        assert_eq!(answer.status, 503, "{path}");
+        assert_eq!(answer.header("retry-after"), "30");
+        let (_, kind) = answer.problem();
+        assert_eq!(kind, "registry-missing");
+        assert!(!answer.text().contains("accession.db"), "the path is for the operator alone");
+    }
+    std::fs::rename(&elsewhere, &path).unwrap();
+    assert_eq!(served.get(&format!("/DI:{FIRST}")).status, 200);
+}
+
+#[test]
+fn a_registry_that_a_newer_program_has_migrated_is_an_outage() {
+    let served = Served::seed();
+    let path = served.directory.path().join("accession.db");
+    let newer = rusqlite::Connection::open(path).unwrap();
+    newer.pragma_update(None, "user_version", 1_000).unwrap();
+    let answer = served.get(&format!("/DI:{FIRST}"));
+    assert_eq!((answer.status, answer.problem().1.as_str()), (503, "newer"));
+}
+
+#[test]
+fn a_dataset_that_was_renamed_is_found_by_both_names() {
+    let served = Served::seed();
+    served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &stamp(now())).unwrap();
+    for (path, location) in [
+        ("/datasets/US.FOOL2.002/", "https://registry.example/datasets/NEW/"),
+        (
+            "/datasets/US.FOOL2.002/history?limit=1",
+            "https://registry.example/datasets/NEW/history?limit=1",
+        ),
+        ("/datasets/US.FOOL2.002@2001-01-05", "https://registry.example/datasets/NEW@2001-01-05"),
+    ] {
+        let answer = served.get(path);
+        assert_eq!(answer.status, 301, "{path}");
+        assert_eq!(format!("https://registry.example{}", answer.header("location")), location);
+    }
+    let page = served.page("/datasets/NEW/");
+    assert!(page.contains("Former names") && page.contains("US.FOOL2.002"));
+}
+
+#[test]
+fn a_dataset_that_was_withdrawn_keeps_its_pages_and_they_say_so() {
+    let served = Served::seed();
+    let dataset = name("US.FOOL2.002");
+    served.registry.withdraw_dataset(&dataset, "calibration was wrong", &stamp(now())).unwrap();
+    for path in [
+        "/datasets/US.FOOL2.002/",
+        "/datasets/US.FOOL2.002/history",
+        "/datasets/US.FOOL2.002@2001-01-05",
+        &format!("/DI:{SECOND}"),
+    ] {
+        let page = served.page(path);
+        assert!(page.contains("This dataset was withdrawn"), "{path}");
+        assert!(page.contains("calibration was wrong"), "{path}");
+    }
+    assert_eq!(served.json("/")["datasets"], serde_json::json!([]));
+    assert_eq!(served.json("/?withdrawn=listed")["datasets"][0]["name"], "US.FOOL2.002");
+    assert_eq!(
+        served.json("/datasets/US.FOOL2.002/")["withdrawn"]["note"],
+        "calibration was wrong"
+    );
+    assert_eq!(
+        served.get(&format!("/DI:{FIRST}/granules")).body.iter().filter(|&&b| b == b'\n').count(),
+        11
+    );
+}
+
+#[test]
+fn nothing_that_is_asked_changes_the_registry() {
+    let served = Served::seed();
+    drop(served.registry.clone());
+    let path = served.directory.path().join("accession.db");
+    let content = |at: &std::path::Path| -> Vec<String> {
+        let registry = Registry::open(at, Access::Read).unwrap();
+        let export = registry.snapshot().unwrap().history(&name("US.FOOL2.002")).unwrap();
+        let mut rows: Vec<String> = export.map(|row| format!("{:?}", row.unwrap())).collect();
+        rows.push(format!("{:?}", registry.snapshot().unwrap().subsets(&name("US.FOOL2.002"))));
+        rows
+    };
+    let before = content(&path);
+    let version = |at: &std::path::Path| -> i64 {
+        let connection = rusqlite::Connection::open(at).unwrap();
+        connection.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap()
+    };
+    let watcher = rusqlite::Connection::open(&path).unwrap();
+    let seen = |watcher: &rusqlite::Connection| -> i64 {
+        watcher.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap()
+    };
+    let first = seen(&watcher);
+    for path in [
+        "/",
+        "/datasets/US.FOOL2.002/?format=bibtex",
+        &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*"),
+        "/compare/US.FOOL2.002@2001-01-05...US.FOOL2.002",
+        "/check?text=DI:763122197bfb3ffbf0da14adbfb1b13b",
+        "/find?granule=A",
+    ] {
+        assert_eq!(served.get(path).status, 200, "{path}");
+    }
+    assert_eq!(seen(&watcher), first, "no request has committed anything");
+    assert_eq!(content(&path), before);
+    assert!(version(&path) > 0);
+}

@@ -1,0 +1,189 @@
+//! A registry and the router over it.
+
+use std::path::PathBuf;
+
+use accession::pages::{Serves, Site};
+use accession::server::{Config, Limits, Router, router};
+use accession::{Access, DatasetEdit, DatasetName, Edit, Registry, Stamp, Timestamp};
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tower::ServiceExt;
+
+use crate::seed_lists::ids;
+use crate::values::{change, name, now};
+
+/// The identifier of the seed's first two sets, computed by its one-liner.
+pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";
+pub const SECOND: &str = "763122197bfb3ffbf0da14adbfb1b13b";
+
+/// A registry in a directory, and the router over it.
+pub struct Served {
+    pub directory: tempfile::TempDir,
+    pub registry: Registry,
+    router: Router,
+    runtime: Runtime,
+}
+
+/// A response, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Served {
+    /// An empty registry, all of whose datasets are public.
+    pub fn new() -> Self {
+        Served::with(&[], Limits::default())
+    }
+
+    /// An empty registry, of which some datasets are public.
+    pub fn with(datasets: &[&str], limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let registry = Registry::create(&path).unwrap();
+        let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
+        let router = router(config(path, datasets, limits)).unwrap();
+        let runtime = Runtime::new().unwrap();
+        Served { directory, registry, router, runtime }
+    }
+
+    /// The seed: a dataset with a record and five changes.
+    pub fn seed() -> Self {
+        let served = Served::new();
+        served.add_seed();
+        served
+    }
+
+    pub fn add_seed(&self) {
+        for (at, ingest, delete) in [
+            ("2001-01-02T00:00:00Z", "us-2001-01-02.txt", None),
+            ("2001-01-03T00:00:00Z", "us-2001-01-03.txt", None),
+            ("2001-02-03T00:00:00Z", "us-2001-02-03.txt", None),
+            ("2001-03-01T00:00:00Z", "", Some("us-2001-03-01-deleted.txt")),
+            ("2001-03-03T00:00:00Z", "us-2001-03-03.txt", None),
+        ] {
+            let list = |file: &str| if file.is_empty() { Vec::new() } else { ids(file) };
+            let (ingest, delete) = (list(ingest), list(delete.unwrap_or_default()));
+            let ingest: Vec<&str> = ingest.iter().map(String::as_str).collect();
+            let delete: Vec<&str> = delete.iter().map(String::as_str).collect();
+            self.change("US.FOOL2.002", at, &ingest, &delete);
+        }
+        let edit = DatasetEdit {
+            doi: Edit::Set("10.9999/US/FOOL2.v2".parse().unwrap()),
+            title: Edit::Set("FOO Level 2".to_owned()),
+            description: Edit::Set(format!(
+                "Retrievals of foo. {}",
+                "One granule an orbit. ".repeat(4)
+            )),
+            creators: Edit::Set(vec!["Tilmes, Curt (0000-0002-1825-0097)".parse().unwrap()]),
+            publisher: Edit::Set("US Archive".to_owned()),
+            year: Edit::Set("2001".parse().unwrap()),
+            licence: Edit::Set("CC-BY-4.0".to_owned()),
+            ..DatasetEdit::default()
+        };
+        self.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+    }
+
+    /// Makes a change, and the dataset if there is none.
+    pub fn change(&self, dataset: &str, at: &str, ingest: &[&str], delete: &[&str]) {
+        let change = change(ingest.iter().copied(), delete.iter().copied());
+        let stamp = Stamp::at(at.parse().unwrap(), now()).recorded_by(Some("mallory".to_owned()));
+        self.registry.change(&name(dataset), &change, &stamp).unwrap();
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask(Method::GET, path, &[], "")
+    }
+
+    /// With `Accept`.
+    pub fn get_as(&self, path: &str, accept: &str) -> Answer {
+        self.ask(Method::GET, path, &[("accept", accept)], "")
+    }
+
+    /// As a browser asks.
+    pub fn page(&self, path: &str) -> String {
+        let answer = self.get_as(path, "text/html,application/xhtml+xml,*/*;q=0.8");
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "text/html; charset=utf-8");
+        answer.text()
+    }
+
+    pub fn json(&self, path: &str) -> Value {
+        let answer = self.get_as(path, "application/json");
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
+    pub fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        self.runtime.block_on(async {
+            let response = self.router.clone().oneshot(request).await.unwrap();
+            let (parts, body) = response.into_parts();
+            let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
+            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+        })
+    }
+
+    /// What a list has sent when it ends or breaks off, and whether it broke off.
+    pub fn stream(&self, path: &str, between: impl Fn()) -> (Vec<u8>, bool) {
+        use http_body_util::BodyExt;
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+        self.runtime.block_on(async {
+            let mut body = self.router.clone().oneshot(request).await.unwrap().into_body();
+            let mut sent = Vec::new();
+            while let Some(frame) = body.frame().await {
+                match frame {
+                    Ok(frame) => sent.extend_from_slice(&frame.into_data().unwrap_or_default()),
+                    Err(_) => return (sent, true),
+                }
+                between();
+            }
+            (sent, false)
+        })
+    }
+}
+
+fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
+    Config {
+        site: Site {
+            name: "US Archive".to_owned(),
+            contact: Some("archive@example.org".to_owned()),
+            public_url: Some("https://registry.example".to_owned()),
+            serves: Serves::Everything,
+        },
+        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
+        clock: Box::new(now),
+        limits,
+    }
+}
+
+pub fn stamp(at: Timestamp) -> Stamp<'static> {
+    Stamp::at(at, at).recorded_by(Some("mallory".to_owned()))
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    /// A header, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The problem, which must be JSON of RFC 9457.
+    pub fn problem(&self) -> (StatusCode, String) {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{}", self.text());
+        let problem: Value = serde_json::from_slice(&self.body).unwrap();
+        assert_eq!(problem["status"], self.status);
+        (StatusCode::from_u16(self.status).unwrap(), problem["kind"].as_str().unwrap().to_owned())
+    }
+}

@@ -1,0 +1,239 @@
+//! Connections over real sockets, to the program as it is run. No test asserts how long something takes:
+//! each waits for an end that must come.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use accession::{Registry, Stamp};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::program::program;
+use crate::values::{change, name, now, second};
+
+/// The program, serving a registry with one dataset of many granules.
+struct Server {
+    _directory: tempfile::TempDir,
+    child: Child,
+    address: String,
+    identifier: String,
+}
+
+impl Server {
+    fn start(granules: usize, options: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let registry = Registry::create(&path).unwrap();
+        let ids: Vec<String> = (0..granules)
+            .map(|n| format!("a-granule-with-a-name-of-usual-length-{n:08}"))
+            .collect();
+        let change = change(ids.iter().map(String::as_str), []);
+        let stamp = Stamp::at(second(0), now());
+        let applied = registry.change(&name("D"), &change, &stamp).unwrap();
+        let identifier = applied.instance.unwrap().identifier.to_string();
+        drop(registry);
+        let mut child = Command::new(program())
+            .args([
+                "--registry",
+                path.to_str().unwrap(),
+                "--quiet",
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+            ])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        let address = address.trim_end_matches('/').to_owned();
+        Server { _directory: directory, child, address, identifier }
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
+    /// A whole response on a connection of its own.
+    fn get(&self, path: &str) -> String {
+        let mut stream = self.connect();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        String::from_utf8_lossy(&response).into_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The memory of the process now, in kB.
+    fn memory_kb(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads until the other side closes the connection.
+fn read_to_its_end(mut stream: TcpStream) -> Vec<u8> {
+    let mut read = Vec::new();
+    // A reset is an end too.
+    let _ = stream.read_to_end(&mut read);
+    read
+}
+
+#[test]
+fn a_connection_that_sends_nothing_or_half_a_head_is_closed() {
+    let server = Server::start(1, &[]);
+    let idle = server.connect();
+    let mut half = server.connect();
+    half.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx-more: ").unwrap();
+    let mut kept = server.connect();
+    kept.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    // All three end without anything from this side; the kept-alive one after its response.
+    let ends: Vec<Vec<u8>> = [idle, half, kept].into_iter().map(read_to_its_end).collect();
+    assert!(ends[0].is_empty());
+    assert!(!String::from_utf8_lossy(&ends[1]).contains("200 OK"));
+    assert!(String::from_utf8_lossy(&ends[2]).contains("200 OK"));
+}
+
+#[test]
+fn a_full_set_of_idle_connections_does_not_keep_others_out_for_ever() {
+    let server = Server::start(1, &["--max-connections", "4"]);
+    let idle: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
+    assert!(server.get("/healthz").starts_with("HTTP/1.1 200"));
+    drop(idle);
+}
+
+#[test]
+fn a_connection_is_kept_for_several_requests() {
+    let server = Server::start(1, &[]);
+    let mut stream = server.connect();
+    let request = "GET /healthz HTTP/1.1\r\nhost: x\r\n";
+    write!(stream, "{request}\r\n{request}\r\n{request}connection: close\r\n\r\n").unwrap();
+    let read = String::from_utf8(read_to_its_end(stream)).unwrap();
+    assert_eq!(read.matches("HTTP/1.1 200 OK").count(), 3, "{read}");
+}
+
+#[test]
+fn a_head_that_is_too_large_is_refused() {
+    let server = Server::start(1, &[]);
+    let mut stream = server.connect();
+    let _ = write!(stream, "GET / HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(100_000));
+    let read = String::from_utf8_lossy(&read_to_its_end(stream)).into_owned();
+    assert!(read.is_empty() || read.starts_with("HTTP/1.1 431"), "{read}");
+    assert!(server.get("/healthz").starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn clients_that_go_away_leave_nothing_behind() {
+    let server = Server::start(50_000, &[]);
+    let path = format!("/DI:{}/granules", server.identifier);
+    for _ in 0..40 {
+        let mut stream = server.connect();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut some = [0; 1_000];
+        let _ = stream.read(&mut some);
+        drop(stream);
+    }
+    let whole = server.get(&path);
+    assert_eq!(whole.matches("a-granule").count(), 50_000);
+    // Connections end on threads of their own: the last of them may still be counted.
+    let open = || {
+        let metrics = server.get("/metrics");
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with("accession_connections "))
+            .unwrap()
+            .to_owned();
+        line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()
+    };
+    while open() > 1 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
+    let server = Server::start(200_000, &[]);
+    let path = format!("/DI:{}/granules", server.identifier);
+    assert_eq!(server.get(&path).matches("a-granule").count(), 200_000);
+    let idle = server.memory_kb("VmRSS");
+    let mut readers: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = server.connect();
+            write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    // Each has read the beginning, so all of them are being answered.
+    for reader in &mut readers {
+        let mut some = [0; 100];
+        reader.read_exact(&mut some).unwrap();
+    }
+    // Somebody else truncates the write-ahead log, which no open transaction allows.
+    let path = server._directory.path().join("accession.db");
+    let writer = rusqlite::Connection::open(path).unwrap();
+    writer.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
+    let busy: i64 =
+        writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+    assert_eq!(busy, 0, "a slow reader holds a transaction");
+    let peak = server.memory_kb("VmHWM");
+    assert!(peak < idle + 64 * 1_024, "{idle} kB when idle, {peak} kB at most");
+    // What they read later is whole.
+    let rest = read_to_its_end(readers.swap_remove(0));
+    assert_eq!(String::from_utf8_lossy(&rest).matches("-00199999\n").count(), 1);
+}
+
+#[test]
+fn a_server_that_is_asked_to_stop_lets_a_response_end_and_exits_with_0() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut server = Server::start(20_000, &[]);
+        let path = format!("/DI:{}/granules", server.identifier);
+        let mut reader = server.connect();
+        write!(reader, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut begun = [0; 100];
+        reader.read_exact(&mut begun).unwrap();
+        let _idle = server.connect();
+        server.signal(signal);
+        let rest = read_to_its_end(reader);
+        assert_eq!(String::from_utf8_lossy(&rest).matches("-00019999\n").count(), 1);
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
+    let mut server = Server::start(200_000, &[]);
+    let path = format!("/DI:{}/granules", server.identifier);
+    let mut reader = server.connect();
+    write!(reader, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut begun = [0; 100];
+    reader.read_exact(&mut begun).unwrap();
+    server.signal(Signal::TERM);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_address_that_is_taken_is_reported() {
+    let server = Server::start(1, &[]);
+    let output = Command::new(program())
+        .args(["--registry", server._directory.path().join("accession.db").to_str().unwrap()])
+        .args(["--json", "serve", "--listen", &server.address])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "cannot-listen");
+}

@@ -1,0 +1,218 @@
+//! The web's standards: typed links, mementos, JSON-LD, the OpenAPI document.
+
+use std::collections::BTreeSet;
+
+use accession::{DatasetEdit, Edit};
+use axum::http::Method;
+use serde_json::Value;
+
+use crate::site::{FIRST, SECOND, Served, stamp};
+use crate::values::{name, now};
+
+/// The targets of a relation in a header `Link`.
+fn targets(header: &str, rel: &str) -> Vec<String> {
+    let links = header.split(", <");
+    let wanted = format!("rel=\"{rel}\"");
+    let matching = links.filter(|link| link.contains(&wanted));
+    matching
+        .map(|link| link.trim_start_matches('<').split('>').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_links_of_the_header_and_of_the_page_are_the_same() {
+    let served = Served::seed();
+    for path in
+        ["/datasets/US.FOOL2.002/", "/datasets/US.FOOL2.002@2001-01-05", &format!("/DI:{SECOND}")]
+    {
+        let answer = served.get(path);
+        let header = answer.header("link").to_owned();
+        let page = answer.text();
+        for rel in ["cite-as", "type", "license", "author", "describedby", "item", "linkset"] {
+            let linked = targets(&header, rel);
+            assert!(!linked.is_empty(), "{path}: {rel}: {header}");
+            for target in linked {
+                let target = target.replace('&', "&amp;");
+                assert!(page.contains(&format!("href=\"{target}\"")), "{path}: {rel} {target}");
+            }
+        }
+        let linkset = served.get(&format!("{path}?format=linkset"));
+        let linkset: Value = serde_json::from_slice(&linkset.body).unwrap();
+        assert_eq!(linkset["linkset"][0]["author"][0]["href"], targets(&header, "author")[0]);
+    }
+}
+
+#[test]
+fn the_header_stays_small_with_a_hundred_creators() {
+    let served = Served::seed();
+    let creators =
+        (0..100).map(|n| format!("Family{n}, Given (0000-0002-1825-0097)").parse().unwrap());
+    let edit = DatasetEdit { creators: Edit::Set(creators.collect()), ..DatasetEdit::default() };
+    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+    for path in
+        ["/datasets/US.FOOL2.002/", "/datasets/US.FOOL2.002@2001-01-05", &format!("/DI:{SECOND}")]
+    {
+        let length: usize =
+            served.get(path).headers.get_all("link").iter().map(|link| link.len()).sum();
+        assert!(length < 2_048, "{path}: {length} bytes");
+    }
+    let linkset = served.get("/datasets/US.FOOL2.002/?format=linkset");
+    let linkset: Value = serde_json::from_slice(&linkset.body).unwrap();
+    assert_eq!(linkset["linkset"][0]["author"].as_array().unwrap().len(), 100);
+}
+
+#[test]
+fn a_time_leads_to_what_was_held_then() {
+    let served = Served::seed();
+    // Two changes within one second: the second of them is meant.
+    served.change("US.FOOL2.002", "2001-04-01T12:00:00.100Z", &["P"], &[]);
+    served.change("US.FOOL2.002", "2001-04-01T12:00:00.900Z", &["Q"], &[]);
+    for (datetime, memento) in [
+        ("Tue, 02 Jan 2001 00:00:00 GMT", "2001-01-02T00:00:00Z"),
+        ("Tue, 02 Jan 2001 23:59:59 GMT", "2001-01-02T00:00:00Z"),
+        ("Fri, 05 Jan 2001 12:00:00 GMT", "2001-01-03T00:00:00Z"),
+        ("Sun, 01 Apr 2001 12:00:00 GMT", "2001-04-01T12:00:00.900Z"),
+        ("Fri, 31 Dec 2010 00:00:00 GMT", "2001-04-01T12:00:00.900Z"),
+    ] {
+        let headers = [("accept-datetime", datetime)];
+        let answer = served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "");
+        assert_eq!(answer.status, 302, "{datetime}");
+        assert_eq!(answer.header("location"), format!("/datasets/US.FOOL2.002@{memento}"));
+        assert!(answer.header("vary").to_lowercase().contains("accept-datetime"));
+        let original = "https://registry.example/datasets/US.FOOL2.002/";
+        assert_eq!(targets(answer.header("link"), "original timegate"), [original]);
+        let shown = served.get(answer.header("location"));
+        let at: String = shown.header("memento-datetime").to_owned();
+        let again = [("accept-datetime", at.as_str())];
+        let again = served.ask(Method::GET, "/datasets/US.FOOL2.002/", &again, "");
+        assert_eq!(again.header("location"), answer.header("location"), "{at}");
+    }
+    let headers = [("accept-datetime", "Mon, 01 Jan 2001 23:59:59 GMT")];
+    let early = served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "");
+    assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
+    assert_eq!(targets(early.header("link"), "timemap").len(), 1);
+    let headers = [("accept-datetime", "yesterday")];
+    assert_eq!(served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "").status, 400);
+    let map = served.get("/datasets/US.FOOL2.002/history?format=timemap");
+    assert_eq!(map.header("content-type"), "application/link-format");
+    assert_eq!(map.text().matches("rel=\"memento\"").count(), 7);
+    assert!(map.text().contains("datetime=\"Tue, 02 Jan 2001 00:00:00 GMT\""));
+}
+
+#[test]
+fn the_json_ld_of_a_page_has_what_the_record_has() {
+    let served = Served::seed();
+    let block = |path: &str| -> Value {
+        let page = served.page(path);
+        let json = page.split("<script type=\"application/ld+json\">").nth(1).unwrap();
+        serde_json::from_str(json.split("</script>").next().unwrap()).unwrap()
+    };
+    let full = block("/datasets/US.FOOL2.002/");
+    assert_eq!(full["@type"], "Dataset");
+    assert_eq!(full["name"], "FOO Level 2");
+    let description = full["description"].as_str().unwrap();
+    assert!(description.starts_with("Retrievals of foo.") && description.len() >= 50);
+    assert_eq!(full["license"], "https://spdx.org/licenses/CC-BY-4.0");
+    for field in ["creator", "identifier", "distribution", "datePublished", "includedInDataCatalog"]
+    {
+        assert!(!full[field].is_null(), "{field}");
+    }
+    served.change("BARE", "2001-01-01T00:00:00Z", &["A"], &[]);
+    let bare = block("/datasets/BARE/");
+    for field in ["description", "creator", "license", "version", "datePublished"] {
+        assert!(bare[field].is_null(), "{field} is invented");
+    }
+}
+
+#[test]
+fn a_citation_is_the_same_as_that_of_the_command_line() {
+    let served = Served::seed();
+    let path = served.directory.path().join("accession.db");
+    for (format, media_type) in [
+        ("bibtex", "application/x-bibtex"),
+        ("ris", "application/x-research-info-systems"),
+        ("csl-json", "application/vnd.citationstyles.csl+json"),
+        ("datacite-json", "application/vnd.datacite.datacite+json"),
+        ("json-ld", "application/ld+json"),
+        ("text", "text/x-bibliography"),
+        ("cff", "application/yaml"),
+        ("tuple", ""),
+        ("bibtex-misc", ""),
+    ] {
+        let output = std::process::Command::new(crate::program::program())
+            .args(["--registry", path.to_str().unwrap(), "cite", "US.FOOL2.002@2001-01-05"])
+            .args(["--format", format])
+            .output()
+            .unwrap();
+        // The days on which they were accessed differ.
+        let undated = |bytes: &[u8]| -> String {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let lines = text.lines().filter(|line| {
+                !["Accessed", "accessed", "urldate", "Y2  -", "date-parts", "2026"]
+                    .iter()
+                    .any(|word| line.contains(word))
+                    && line.contains(|character: char| character.is_alphabetic())
+            });
+            lines.map(|line| line.split(" Accessed ").next().unwrap().to_owned() + "\n").collect()
+        };
+        let named = served.get(&format!("/datasets/US.FOOL2.002@2001-01-05?format={format}"));
+        assert_eq!(undated(&named.body), undated(&output.stdout), "{format}");
+        if !media_type.is_empty() {
+            let accepted = served.get_as("/datasets/US.FOOL2.002@2001-01-05", media_type);
+            assert!(accepted.header("content-type").starts_with(media_type));
+            assert_eq!(accepted.body, named.body, "{format}");
+        }
+    }
+}
+
+#[test]
+fn every_route_is_in_the_openapi_document_and_no_other() {
+    let source =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/route/mod.rs"));
+    let source = source.unwrap();
+    let routes = source.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let routes: BTreeSet<String> = routes.map(|route| route.replace("{*doi}", "{doi}")).collect();
+    let served = Served::seed();
+    let document: Value = serde_json::from_slice(&served.get("/openapi.json").body).unwrap();
+    let described: BTreeSet<String> =
+        document["paths"].as_object().unwrap().keys().cloned().collect();
+    assert!(routes.len() > 15);
+    assert_eq!(routes, described);
+    assert_eq!(document["servers"][0]["url"], "https://registry.example");
+}
+
+/// Each operation of the document is answered with a status that the document describes.
+#[test]
+fn every_answer_is_one_that_the_openapi_document_describes() {
+    let served = Served::seed();
+    let document: Value = serde_json::from_slice(&served.get("/openapi.json").body).unwrap();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let filled = path
+            .replace("/datasets/{name}/", "/datasets/US.FOOL2.002/")
+            .replace("/datasets/{name}", "/datasets/US.FOOL2.002@2001-01-05")
+            .replace("{sides}", "US.FOOL2.002@2001-01-05...US.FOOL2.002")
+            .replace("{doi}", "10.9999/US/FOOL2.v2")
+            .replace("{identifier}", &format!("DI:{FIRST}"));
+        let formats = operations["get"]["parameters"].as_array().into_iter().flatten();
+        let formats = formats.filter(|parameter| parameter["name"] == "format");
+        let formats = formats.flat_map(|parameter| parameter["schema"]["enum"].as_array().unwrap());
+        let mut asked: Vec<String> =
+            formats.map(|it| format!("?format={}", it.as_str().unwrap())).collect();
+        asked.extend(
+            ["", "?format=none", "?limit=0", "?after=%00", "?text=x", "?granule=x"]
+                .map(str::to_owned),
+        );
+        for query in asked {
+            let answer = served.get(&format!("{filled}{query}"));
+            let described = &operations["get"]["responses"][answer.status.to_string()];
+            assert!(!described.is_null(), "{filled}{query}: {}", answer.status);
+            assert_ne!(answer.status, 500, "{filled}{query}");
+            if answer.status == 200 {
+                let content_type =
+                    answer.header("content-type").split(';').next().unwrap().to_owned();
+                let content = described["content"].as_object().unwrap();
+                assert!(content.contains_key(&content_type), "{filled}{query}: {content_type}");
+            }
+        }
+    }
+}
