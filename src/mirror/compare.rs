@@ -14,7 +14,7 @@ pub struct Comparison {
     status: MirrorStatus,
     mirror: Registry,
     there: There,
-    /// Where the log is that was read. `None`: nothing is remembered of the primary.
+    /// Where the log is that was read. `None` means that nothing is remembered of the primary.
     source: Option<String>,
 }
 

@@ -93,7 +93,7 @@ impl<'a> MirrorDifferences<'a> {
         Ok(self.counts)
     }
 
-    /// The next granule of either side. `None`: there are no more.
+    /// The next granule of either side. `None` means that there are no more.
     fn step(&mut self) -> Option<crate::Result<Step>> {
         Some(match &mut self.sides {
             Sides::Rows(sides) => sides.next()?.map(|side| match side {

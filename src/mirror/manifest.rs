@@ -1,7 +1,7 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
 //! A manifest is a [`log`](super::log), all its segments one after the other, then the lines of the
-//! cited subsets, then the head as the last line. So a file that is cut is noticed. The specification is
+//! cited subsets, then the head as the last line. A truncated file is therefore detected. The specification is
 //! docs/reference/manifest.md.
 
 use std::io::{self, BufRead, Read as _, Write};
@@ -129,7 +129,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads all changes and cited subsets into an import, which then makes each change only if it
-    /// leads to the identifier that stands here. `read` is called with the number of granules of
+    /// results in the identifier recorded in the manifest. `read` is called with the number of granules of
     /// each line. Returns the record of the dataset.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// What the next line, or the next ones, contain. `None`: the file has ended, after its head.
+    /// What the next line, or the next ones, contain. `None` means that the file has ended, after its head.
     pub(super) fn item(&mut self) -> std::result::Result<Option<Item>, InputError> {
         loop {
             if !self.next_line()? {

@@ -32,9 +32,9 @@ pub(super) struct Manifest {
     file: File,
     /// What messages call it.
     pub name: String,
-    /// Its absolute path. `None`: it is read from a stream.
+    /// Its absolute path. `None` means that it is read from a stream.
     pub source: Option<String>,
-    /// The dataset that it must be of. `None`: whatever it has.
+    /// The requested dataset. `None` means that any dataset is accepted.
     pub named: Option<DatasetName>,
     not_after: Timestamp,
 }

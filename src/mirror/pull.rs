@@ -72,8 +72,8 @@ pub struct Pulled {
     pub before: MirrorStatus,
     /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
-    /// Why what was read of the primary could not be remembered. `None`: it was, or there is nothing
-    /// to remember.
+    /// Why the state of the primary could not be saved. `None` means that it was, or that nothing had
+    /// to be saved.
     pub not_remembered: Option<Error>,
 }
 

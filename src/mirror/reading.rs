@@ -23,7 +23,7 @@ pub(super) enum Base {
 pub(super) struct Reading {
     /// What the mirror holds.
     held: Identifier,
-    /// The last instant that matters. `None`: the log is read to its end.
+    /// The last instant that matters. `None` means that the log is read to its end.
     up_to: Option<Timestamp>,
     pub base: Base,
     /// The events from the base to the selected change.
@@ -156,7 +156,7 @@ impl Reading {
         Some(selected.to_instance(&self.record.name, self.after_selected))
     }
 
-    /// When the primary held what the mirror holds. `None`: it never did.
+    /// When the primary held what the mirror holds. `None` means that it never did.
     pub fn standing(&self) -> Option<Standing> {
         let (Base::Mirror(base), Some((selected, _))) = (&self.base, &self.selected) else {
             return None;

@@ -25,9 +25,9 @@ pub enum Status {
 /// When an identifier was in force, and how long ago that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Since when.
+    /// The beginning of the period.
     pub since: Timestamp,
-    /// Until when. `None`: it still is.
+    /// The end of the period. `None` means that it has not ended.
     pub until: Option<Timestamp>,
     /// How many changes there were since.
     pub changes_ago: u64,
@@ -47,7 +47,7 @@ pub struct FirstDifference {
 pub struct MirrorStatus {
     /// In one word.
     pub status: Status,
-    /// What is in force here. `None`: nothing was ever ingested.
+    /// What is in force here. `None` means that nothing was ever ingested.
     pub mirror: Option<Instance>,
     /// What it is compared with.
     pub primary: Instance,

@@ -32,7 +32,7 @@ pub struct LogChange {
 
 impl LogChange {
     /// The instance that the change led to, in a dataset of this name. A log does not say when or by
-    /// whom a change was recorded; the time at which it took effect stands in.
+    /// whom a change was recorded; the time at which it took effect is used instead.
     pub fn to_instance(&self, dataset: &DatasetName, until: Option<Timestamp>) -> Instance {
         Instance {
             dataset: dataset.clone(),

@@ -35,7 +35,7 @@ struct Row<'a> {
     identifier: Identifier,
     dataset: &'a DatasetName,
     timestamp: Timestamp,
-    /// `None`: they are named one by one.
+    /// `None` means that they are named one by one.
     patterns: Option<&'a [Pattern]>,
     granules: u64,
     cited: Timestamp,

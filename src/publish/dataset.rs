@@ -69,7 +69,7 @@ pub(super) fn publish(
     })
 }
 
-/// The head that was published before. `None`: there is none, or the name was that of another
+/// The head that was published before. `None` means that there is none, or that the name was that of another
 /// dataset that was renamed.
 fn head_in(directory: &Path) -> Result<Option<Head>> {
     let path = directory.join("head.json");
@@ -156,11 +156,11 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(file.replace()?)
 }
 
-/// Refuses a history of which what was published is not the beginning.
+/// Refuses a history that does not begin with what was published.
 ///
 /// An identifier depends on all granules held, so a history that has the same number of changes up
 /// to the last one that was published, which has the same time, identifier and number of granules,
-/// is taken for the same; else the first change that differs is searched for.
+/// is assumed to be the same; otherwise the first change that differs is searched for.
 fn refuse_contradiction(
     snapshot: &Snapshot,
     listed: &Listed,

@@ -71,7 +71,7 @@ impl SegmentFiles {
             Some(current) => current,
             None => {
                 let path = self.path(self.next);
-                // What is there was left by a run that was killed: no head announces it.
+                // An existing file was left by a run that was killed: no head refers to it.
                 let failed = |source| Error::file("create", &path, source);
                 let file = File::create(&path).map_err(failed)?;
                 match fs::remove_file(self.zipped_path(self.next)) {

@@ -70,8 +70,8 @@ pub fn citations() -> impl Iterator<Item = Format> {
     FORMATS.iter().map(|offered| Format::Citation(offered.format))
 }
 
-/// The format that a request asks for: by `?format=`, else by `Accept`. `offered` has the one first
-/// that a client gets which accepts anything.
+/// The format that a request asks for: by `?format=`, else by `Accept`. The first format in
+/// `offered` is sent to a client that accepts anything.
 ///
 /// # Errors
 ///

@@ -28,7 +28,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src data
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
 impl IntoResponse for Problem {
-    /// An empty response that has the problem with it, for [`limit_and_explain`] to write.
+    /// An empty response with the problem attached as an extension, for [`limit_and_explain`] to write.
     fn into_response(self) -> Response<Body> {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status;
@@ -124,7 +124,7 @@ pub async fn limit_and_explain(
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
         Problem::too_long(StatusCode::URI_TOO_LONG, detail).into_response()
     } else {
-        // A little more than the work itself may take, which then says what it was.
+        // Slightly longer than the time limit of the work itself, whose error is more specific.
         let time = state.limits.request_time + std::time::Duration::from_secs(2);
         let answered = tokio::time::timeout(time, next.run(request)).await;
         answered.unwrap_or_else(|_| Problem::busy().into_response())
@@ -135,7 +135,7 @@ pub async fn limit_and_explain(
     }
 }
 
-/// What may be asked of any address: preflight requests of scripts on other sites.
+/// The response to OPTIONS at any address, such as a preflight request of a script on another site.
 fn options() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -87,8 +87,8 @@ impl Source {
         self.run(self.limits.request_time, work).await
     }
 
-    /// As [`Source::read`], for work whose cost grows with the sets: it has a budget, and little of
-    /// it is done at the same time.
+    /// As [`Source::read`], for work whose cost grows with the sets: it has a budget, and only a
+    /// few such tasks run at the same time.
     pub async fn compare<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,

@@ -194,7 +194,7 @@ impl World {
             When::OfChange { number, is_day } => {
                 let at = self.changes[number % self.changes.len()].at;
                 let moment = if is_day { Moment::Day(at.day()) } else { Moment::Instant(at) };
-                // The end of the day of the last change may still be told otherwise.
+                // The set at the end of the day of the last change can still change.
                 let is_settled =
                     moment.last_instant() <= latest.at || moment.last_instant() >= self.now;
                 if !is_settled {

@@ -1,4 +1,4 @@
-//! A published directory: only appended to, complete for every reader, mended after a kill.
+//! A published directory is only appended to, complete for every reader, and mended after a kill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;

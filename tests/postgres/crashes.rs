@@ -33,7 +33,7 @@ fn a_client_that_is_killed_has_made_its_change_or_not() {
         child.kill().unwrap();
         let is_acknowledged = child.wait().unwrap().success();
         acknowledged += u32::from(is_acknowledged);
-        // A change waits for the lock, and so until the killed one is over.
+        // This change waits for the lock, so it starts only after the killed one has ended.
         registry.change(&name("D"), &ingest(&format!("H{round}")), &stamp()).unwrap();
         let periods = periods_of(&registry, &granule_id);
         assert!(periods <= 1, "{granule_id}");

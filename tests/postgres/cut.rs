@@ -1,4 +1,4 @@
-//! The connection is cut after every so many bytes, in either direction: by a proxy between the
+//! The connection is cut after each of many byte counts, in either direction, by a proxy between the
 //! program and the server.
 
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! What only a server can do, and what can go wrong with one: privileges, locks, lost connections,
 //! crashes, and copies from and to files.
 //!
-//! `TRUST=1` runs each fault as often as is reported; without it, as often as every change is tested.
+//! With `TRUST=1`, each fault is run as often as the published report says; without it, less often.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tested is reported")]

@@ -92,7 +92,7 @@ pub fn ingest(granule_id: &str) -> Change {
     change
 }
 
-/// In how many periods, and changes, the registry has a granule: 1 if it was ingested once.
+/// The number of holding periods of a granule in the registry: 1 if it was ingested once.
 pub fn periods_of(registry: &Registry, granule_id: &str) -> usize {
     let granule_id: GranuleId = granule_id.parse().unwrap();
     registry.snapshot().unwrap().find(&granule_id).unwrap().len()

@@ -97,8 +97,8 @@ fn every_statement_of_the_store_uses_a_key() {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> =
             statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
-        // An archive has few datasets and a schema few objects, and all of them are listed. Of the
-        // ids that are a parameter, each is looked up.
+        // An archive has few datasets and a schema few objects, and all of them are listed.
+        // Each id in a list parameter is looked up by key.
         let scans = plan.iter().find(|step| {
             step.contains("SCAN")
                 && ![

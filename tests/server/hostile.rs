@@ -45,7 +45,7 @@ fn assert_harmless(path: &str, page: &str) {
         serde_json::from_str::<serde_json::Value>(json).unwrap();
     }
     assert!(!lower.contains("<img"), "{path}");
-    // In a tag, the text of a stranger is inside of quotes.
+    // Within a tag, untrusted text is inside quotes.
     for tag in page.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
         if !tag.starts_with("script") {
             assert_eq!(tag.matches('"').count() % 2, 0, "{path}: <{tag}>");

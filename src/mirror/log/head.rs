@@ -26,7 +26,7 @@ pub(crate) struct Head {
     pub withdrawn: Option<Withdrawal>,
     /// The number of changes.
     pub changes: u64,
-    /// The time of the last change and the identifier since. `None`: there was no change.
+    /// The time of the last change and the identifier since. `None` means that there was no change.
     pub latest: Option<(Timestamp, Identifier)>,
     /// How many granules are held.
     pub granules: u64,
@@ -209,7 +209,7 @@ impl HeadFile {
             true => serde_json::from_str(line).map_err(wrong)?,
             false => return Err("this is not the head of a log".to_owned()),
         };
-        // A newer version may be protected in another way, so it is asked for first.
+        // A newer version may be protected in another way, so the version is checked first.
         if read.accession_head > VERSION {
             let found = read.accession_head;
             return Err(format!("the head has version {found}, this program reads {VERSION}"));

@@ -59,7 +59,7 @@ pub(super) fn sealed(chain: &mut Chain, body: &str) -> String {
     format!("{body}{CHECK}{}\"}}\n", chain.identifier())
 }
 
-/// The body and the check of a line without its line end. `None`: it does not end with a check.
+/// The body and the check of a line without its line end. `None` means that it does not end with a check.
 pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
     line.strip_suffix("\"}")?.rsplit_once(CHECK)
 }
@@ -145,7 +145,7 @@ pub(crate) struct Part {
     pub ingested: Vec<(GranuleId, Option<GranuleId>)>,
     /// The granules that were deleted.
     pub deleted: Vec<GranuleId>,
-    /// What the last line of a change adds. `None`: the change goes on in the next line.
+    /// What the last line of a change adds. `None` means that the change continues in the next line.
     pub end: Option<PartEnd>,
 }
 

@@ -19,9 +19,9 @@ pub(crate) struct Position {
     pub bytes: u64,
     /// How many granules are held there.
     pub granules: u64,
-    /// The last check before it. `None`: the log begins here.
+    /// The last check before it. `None` means that the log begins here.
     pub check: Option<Identifier>,
-    /// The time of the last change before it. `None`: there is none.
+    /// The time of the last change before it. `None` means that there is none.
     pub timestamp: Option<Timestamp>,
 }
 
@@ -59,19 +59,19 @@ struct Open {
 }
 
 impl LogReader {
-    /// A reader that goes on at a place of the log. `source` is what messages call the log, `line`
+    /// A reader that continues from a position in the log. `source` is what messages call the log, `line`
     /// the number of lines of it before that place, `not_after` the latest time of a change.
     pub fn at(position: Position, source: Arc<str>, line: u64, not_after: Timestamp) -> Self {
         let chain = position.check.map_or_else(Chain::start, Chain::resume);
         LogReader { source, line, not_after, chain, position, open: None }
     }
 
-    /// Goes on in another file, of which so many lines precede the next one.
+    /// Continues in another file, after its first `line` lines.
     pub fn enter(&mut self, source: Arc<str>, line: u64) {
         (self.source, self.line) = (source, line);
     }
 
-    /// Verifies the next line, which ends with LF. `None`: it was the first line, which is no
+    /// Verifies the next line, which ends with LF. `None` means that it was the first line, which is not a
     /// change. The change is returned with its last line.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl LogReader {
         Ok(Some((part, change)))
     }
 
-    /// A newer version may have other checks, so it is asked for first.
+    /// A newer version may use other checks, so the version is checked first.
     fn check_first(&self, text: &str) -> Result<()> {
         match serde_json::from_str::<FirstRead>(text) {
             Ok(first) if first.accession_log > VERSION => {

@@ -50,7 +50,7 @@ impl RecordRead {
     }
 }
 
-/// Parses a value, or says of what kind it is not.
+/// Parses a value; the error names the expected kind.
 pub(super) fn parsed<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} is not a valid {what}"))
 }

@@ -10,7 +10,7 @@ const SEGMENT_BYTES: u64 = 4 * 1_024 * 1_024;
 pub(crate) struct Segment {
     /// Its length.
     pub bytes: u64,
-    /// The time of its first change. `None`: it has none yet.
+    /// The time of its first change. `None` means that it has none yet.
     pub timestamp: Option<Timestamp>,
     /// The check of its last line.
     pub check: Identifier,

@@ -122,7 +122,7 @@ pub(crate) struct SubsetReader {
 }
 
 impl SubsetReader {
-    /// Reads the next line, which ends with LF. `None`: the subset goes on in the next line.
+    /// Reads the next line, which ends with LF. `None` means that the subset continues in the next line.
     ///
     /// # Errors
     ///

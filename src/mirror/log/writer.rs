@@ -44,7 +44,7 @@ impl LogWriter {
         LogWriter { chain, segments, position, part: Vec::new(), ingested: 0, deleted: 0 }
     }
 
-    /// Adds the next element of the history. `None`: its line is not complete yet.
+    /// Adds the next element of the history. `None` means that its line is not complete yet.
     ///
     /// # Errors
     ///

@@ -53,7 +53,7 @@ pub(super) const MEDIUM: Frame = Frame {
     marks: 5,
 };
 
-/// The drawing for a phone: its text is as large there.
+/// The drawing for a phone, sized so that its text is as large as on wider screens.
 pub(super) const NARROW: Frame = Frame {
     width: 340,
     height: 290,

@@ -36,7 +36,7 @@ const SHOWN_DIFFERENCES: usize = 8;
 ///
 /// # Errors
 ///
-/// It has none, or not in its canonical form: then the second value is where it is.
+/// The segment has no identifier, or the text after `DI:` is not one.
 pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
     let Some((prefix, _)) = segment.split_once(':') else { return Err(Problem::not_found()) };
     if !prefix.eq_ignore_ascii_case("DI") {

@@ -60,7 +60,7 @@ fn ask(address: &Address, change: &Change<'_>) -> Result<Option<Outcome>> {
         WHERE dataset_id = $1
         FOR UPDATE";
     let connection = Connection::open(address)?;
-    // A server that another has taken the place of may not have come so far: it reports an error.
+    // A promoted standby may not have reached this transaction id: it then reports an error.
     if let Ok(Some(row)) = connection.query_opt(STATUS, &[text(change.transaction_id)])
         && row.try_get(0)?
     {

@@ -243,7 +243,7 @@ fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [Stri
     [name.to_owned(), identifier, dataset.to_string(), timestamp]
 }
 
-/// From where on a log contradicts the one that was read before.
+/// Describes the first change at which a log contradicts what was read of it before.
 fn from_change(first_difference: Option<FirstDifference>) -> String {
     let Some(FirstDifference { change, timestamp }) = first_difference else {
         return String::new();

@@ -12,7 +12,7 @@ use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, Withdrawn};
 
 impl Snapshot {
-    /// As the other store; in a transaction, the dataset is locked until its end, and the record is
+    /// The same as in the SQLite store; in a transaction, the dataset is locked until its end, and the record is
     /// the one under the lock.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
         const KEY: &str = "

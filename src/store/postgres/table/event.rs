@@ -10,7 +10,7 @@ use crate::store::rows::{DatasetKey, StoredEvent};
 use crate::store::{Error, Result};
 
 impl Snapshot {
-    /// As the other store. The server sorts the rows, on its disk if necessary, and they are fetched
+    /// The same as in the SQLite store. The server sorts the rows, on its disk if necessary, and they are fetched
     /// page by page: there is no index by time to read pages from.
     pub fn each_event<E: From<Error>>(
         &self,

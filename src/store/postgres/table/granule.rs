@@ -35,7 +35,7 @@ impl Snapshot {
             "granule",
             rows.iter().map(granule_from).collect::<Result<_>>()?,
             |first: &Granule| first.granule_id.as_str() > after,
-            // Held twice at once, a finding of `verify`, it is read twice.
+            // A granule with overlapping holding periods, which `verify` reports, is read twice.
             |one, next| one.granule_id <= next.granule_id,
         )
     }

@@ -9,7 +9,7 @@ use crate::store::rows::WorkerRow;
 use crate::store::{Error, Result};
 
 impl Snapshot {
-    /// As the other store. In a transaction, the ids of all workers are locked until its end: two
+    /// The same as in the SQLite store. In a transaction, the ids of all workers are locked until its end: two
     /// hosts that lease at once do so one after the other.
     ///
     /// # Errors

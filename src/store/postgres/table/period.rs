@@ -58,7 +58,7 @@ impl Snapshot {
         self.reading()?.query_opt(HOLDS_FROM, &parameters)?.map_or(Ok(false), |row| value(&row, 0))
     }
 
-    /// As the other store, page by page: memory stays flat, and a distributed engine does not
+    /// The same as in the SQLite store, but page by page: memory stays flat, and a distributed engine does not
     /// collect the whole dataset before the first row.
     pub fn each_period<E: From<Error>>(
         &self,

@@ -43,7 +43,7 @@ impl Snapshot {
         Ok(self.subsets(SAME, &parameters)?.into_iter().next())
     }
 
-    /// Asks every machine: an identifier does not say of which dataset a subset has it.
+    /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, with: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         const WITH_IDENTIFIER: &str = select_saved!(
             "
