@@ -147,7 +147,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
             "use the tools of the server: pg_dump and pg_restore, its backups and replicas"
         }
         "published-otherwise" => {
-            "nothing was published; if the registry was restored from a backup, `accession import` brings the days back that it lost, from the published log; publish another history into another directory"
+            "nothing was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; publish another history into another directory"
         }
         "published-damaged" => {
             "nothing was published; publish into an empty directory, and compare what is in this one"

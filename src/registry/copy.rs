@@ -169,7 +169,8 @@ impl Source<'_> {
         self.copy_granules(transaction, target, copied)?;
         self.copy_checkpoints(transaction, target)?;
         self.copy_history(transaction, target)?;
-        self.copy_subsets(transaction, target)
+        self.copy_subsets(transaction, target)?;
+        self.copy_mirror_memory(transaction, target)
     }
 
     fn copy_versions(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
@@ -227,6 +228,28 @@ impl Source<'_> {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// What the dataset has read of the logs of its primaries.
+    fn copy_mirror_memory(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
+        for source in self.ask(self.read.mirror_sources(self.key))? {
+            let copy = transaction.save_mirror_source(
+                target,
+                &source.source,
+                source.read,
+                source.identical,
+                source.etag.as_deref(),
+            )?;
+            let mut after = 0;
+            loop {
+                let page = self.read.changes_read_after(self.key, source.key, after, PAGE_ROWS);
+                let page = self.ask(page)?;
+                let Some(last) = page.last() else { break };
+                after = last.number;
+                transaction.insert_changes_read(target, copy, &page)?;
+            }
+        }
+        Ok(())
     }
 
     /// In the order in which they were cited, which is that of their keys.

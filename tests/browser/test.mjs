@@ -79,7 +79,6 @@ async function tabTo(label) {
   found(`${page.url()}: "${label}" cannot be reached by keyboard`);
 }
 
-const settled = () => page.waitForLoadState("load");
 await page.emulateMedia({ colorScheme: "light" });
 for (const width of WIDTHS) {
   await page.setViewportSize({ width, height: 900 });
@@ -108,7 +107,7 @@ for (const width of WIDTHS) {
   await page.goto(site.url);
   await tabTo("FOO Level 2");
   await page.keyboard.press("Enter");
-  await settled();
+  await page.waitForURL("**/datasets/US.FOOL2.002/");
   await tabTo("Cite it as of the day");
   await page.keyboard.type("01052001");
   await tabTo("Show that set");

@@ -19,16 +19,34 @@ const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("interrupted", "tests/library/monitor.rs", "\"interrupted\""),
     ("memory", "src/store/sqlite/error.rs", "Error::Memory"),
     ("not-as-expected", "tests/library/mirror_properties.rs", "\"not-as-expected\""),
+    ("published-damaged", "tests/library/publish.rs", "\"published-damaged\""),
+    ("unpublishable", "src/publish/error.rs", "Error::Unpublishable"),
     ("path-too-long", "tests/cli/registry_paths.rs", "\"path-too-long\""),
     ("read-only", "tests/trust/full_disk.rs", "\"read-only\""),
     ("replaced", "tests/library/replaced.rs", "\"replaced\""),
     ("too-long", "tests/library/hostile_registries.rs", "\"too-long\""),
 ];
 
+/// The same for registries on a server, which not every machine has.
+const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
+    ("cancelled", "src/store/postgres/error.rs", "Error::Cancelled"),
+    ("conflict", "src/store/postgres/session.rs", "Error::Conflict"),
+    ("connection-lost", "src/store/postgres/session.rs", "Error::ConnectionLost"),
+    ("copied-before", "src/registry/copy.rs", "Error::CopiedBefore"),
+    ("denied", "tests/postgres/privileges.rs", "denied"),
+    ("no-postgres", "src/store/error.rs", "no-postgres"),
+    ("not-a-file", "tests/postgres/copies.rs", "not-a-file"),
+    ("older", "src/store/postgres/schema.rs", "Error::Older"),
+    ("outcome-unknown", "tests/postgres/crashes.rs", "\"outcome-unknown\""),
+    ("unfinished-copy", "tests/postgres/copies.rs", "\"unfinished-copy\""),
+    ("unstorable", "src/store/postgres/error.rs", "Error::Unstorable"),
+];
+
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
+    ("mirror-not-remembered", "src/cli/command/mirror/mod.rs", "MirrorNotRemembered"),
     ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
 ];
 
@@ -132,7 +150,8 @@ fn assert_kinds_are_shown(section: &str, object: &str, elsewhere: &[(&str, &str,
 
 #[test]
 fn every_kind_of_error_occurs_in_a_transcript() {
-    assert_kinds_are_shown("Error kinds", "error", CAUSED_BY);
+    let elsewhere = [CAUSED_BY, CAUSED_BY_A_SERVER].concat();
+    assert_kinds_are_shown("Error kinds", "error", &elsewhere);
 }
 
 #[test]

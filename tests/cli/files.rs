@@ -69,7 +69,7 @@ fn a_refused_command_changes_no_row_and_leaves_no_file() {
 #[test]
 fn a_time_in_the_future_is_reported_before_the_lines_after_it_are_read() {
     let sandbox = Sandbox::new();
-    let table = "granule_id,ingested\nA,2001-01-02\nB,9998-01-01\nC,noon\n";
+    let table = "granule_id,ingested\nA,2001-01-02\nB,9998-01-01T00:00:00Z\nC,noon\n";
     std::fs::write(sandbox.path().join("granules.csv"), table).unwrap();
     let output = sandbox.command("import DATASET granules.csv --create").output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -52,6 +52,7 @@ transcripts!(
     options,
     payment_id,
     problems,
+    published,
     refusals,
     registry_files,
     resolve,

@@ -10,10 +10,14 @@ use crate::harness::server::{Server, VARIABLE};
 use crate::harness::store::{TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 13] = [
+const OF_SQLITE: [(&str, &str); 14] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
+    (
+        "work::deleting_everything",
+        "deletes so many granules in one change that the server needs minutes",
+    ),
     ("replaced::", "moves a file away"),
     ("hostile_registries::", "files that others have written"),
     ("old_registries::", "files of earlier versions"),

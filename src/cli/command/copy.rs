@@ -32,7 +32,7 @@ pub struct Args {
     /// Where to copy it; there must be no registry yet
     target: PathBuf,
 
-    /// Also copy which payment ids were issued; the source must issue none any more
+    /// Also copy which payment ids were issued; the source must not issue any more
     #[arg(long)]
     payment_ids: bool,
 }

@@ -17,6 +17,9 @@ use crate::store::Error;
 /// What a URL of PostgreSQL begins with.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
+/// The port of a server, unless the address names another.
+const DEFAULT_PORT: u16 = 5432;
+
 /// How long to wait for a connection, unless the address states it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -251,7 +254,7 @@ fn password_of(
         #[cfg(unix)]
         Host::Unix(_) => "localhost".to_owned(),
     });
-    let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
+    let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT).to_string();
     let user = config.get_user().unwrap_or_default();
     let database = config.get_dbname().unwrap_or(user);
     let wanted = [host.as_str(), port.as_str(), database, user];
@@ -288,7 +291,11 @@ fn without_password(config: &Config) -> String {
             #[cfg(unix)]
             Host::Unix(directory) => directory.to_string_lossy().replace('/', "%2F"),
         };
-        let ports = config.get_ports();
+        let ports = match config.get_ports() {
+            // The driver adds the default port where the address has none.
+            ports if ports.iter().all(|port| *port == DEFAULT_PORT) => &[],
+            ports => ports,
+        };
         match ports.get(index).or_else(|| ports.first().filter(|_| ports.len() == 1)) {
             Some(port) => format!("{host}:{port}"),
             None => host,
