@@ -76,6 +76,7 @@ pub(crate) fn exists(name: &Path) -> Result<bool> {
 /// # Errors
 ///
 /// [`Error::NotAFile`].
+#[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "only a server needs it"))]
 pub(crate) fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
     match Kind::of(name)? {
         Kind::File => Ok(()),
@@ -163,6 +164,10 @@ impl Store {
     ///
     /// Those of [`Store::create`]; [`Error::Unfinished`]: there is an unfinished copy of another
     /// registry.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(unused_variables, reason = "only a server needs it")
+    )]
     pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
         Ok(match Kind::of(name)? {
             Kind::File => {
