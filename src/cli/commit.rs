@@ -16,6 +16,8 @@ pub enum Commit {
     Backup,
     /// A copy of a registry.
     Copy,
+    /// The distribution of a registry over several machines.
+    Distribution,
     /// A registry that was restored.
     Restored,
 }
@@ -30,6 +32,7 @@ impl Commit {
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
             Commit::Copy => "the report of the copy that it made",
+            Commit::Distribution => "the report of the distribution",
             Commit::Restored => "the report of the registry that it restored",
         }
     }
@@ -49,6 +52,7 @@ impl Commit {
             }
             Commit::Backup => "do not repeat the command: the backup is complete and verified",
             Commit::Copy => "do not repeat the command: the copy is complete and verified",
+            Commit::Distribution => "do not repeat the command: the registry is distributed",
             Commit::Restored => {
                 "do not repeat the command: the copy is verified, and has replaced the registry"
             }

@@ -146,6 +146,8 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "not-a-file" => {
             "use the tools of the server: pg_dump and pg_restore, its backups and replicas"
         }
+        "not-a-server" => "`accession copy` copies the registry to a server",
+        "no-citus" => "CREATE EXTENSION citus, on every machine, as a superuser",
         "published-otherwise" => {
             "nothing was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; publish another history into another directory"
         }

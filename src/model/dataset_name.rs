@@ -113,7 +113,7 @@ pub enum DatasetNameError {
         name: String,
     },
     /// Two dots in a row, which in a path name the parent directory.
-    #[error("a dataset name has no two dots in a row, unlike {}", quoted(name))]
+    #[error("a dataset name cannot contain two dots in a row, as {} does", quoted(name))]
     TwoDots {
         /// The name as it was given.
         name: String,
@@ -212,8 +212,8 @@ mod tests {
             ("-a", "a dataset name begins with a letter or a digit, unlike \"-a\""),
             ("_a", "a dataset name begins with a letter or a digit, unlike \"_a\""),
             (":a", "a dataset name begins with a letter or a digit, unlike \":a\""),
-            ("a..b", "a dataset name has no two dots in a row, unlike \"a..b\""),
-            ("a..", "a dataset name has no two dots in a row, unlike \"a..\""),
+            ("a..b", "a dataset name cannot contain two dots in a row, as \"a..b\" does"),
+            ("a..", "a dataset name cannot contain two dots in a row, as \"a..\" does"),
             (
                 prefixed,
                 "\"DI:763122197bfb3ffbf0da14adbfb1b13b\" would be read as an identifier, not as a dataset name",

@@ -198,6 +198,11 @@ impl Registry {
         self.store.has_many_connections()
     }
 
+    /// What stores it.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The store, to close it.
     pub(super) fn into_store(self) -> Store {
         self.store

@@ -13,6 +13,7 @@
 
 mod backup;
 mod copy;
+mod distribute;
 mod error;
 mod handle;
 mod listing;

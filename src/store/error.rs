@@ -182,6 +182,15 @@ pub enum Error {
         /// The operation.
         what: &'static str,
     },
+    /// The operation is for a registry on a server.
+    #[error("{what} is for a registry on a server, and this one is a file")]
+    NotAServer {
+        /// The operation.
+        what: &'static str,
+    },
+    /// The database lacks the extension that distributes tables.
+    #[error("the extension citus is not installed in the database")]
+    NoCitus,
     /// Another error that the server reported.
     #[error("the server reported error {code}: {message}")]
     Server {
@@ -245,6 +254,8 @@ impl Error {
             Error::Unfinished { .. } => "unfinished-copy",
             Error::Unstorable { .. } => "unstorable",
             Error::NotAFile { .. } => "not-a-file",
+            Error::NotAServer { .. } => "not-a-server",
+            Error::NoCitus => "no-citus",
             Error::NoPostgres => "no-postgres",
             Error::Database(_) | Error::Server { .. } => "database",
         }

@@ -234,6 +234,20 @@ impl Store {
         }
     }
 
+    /// Spreads the registry over the machines of a cluster. Returns how many tables were
+    /// distributed, 0 if they had been before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAServer`], [`Error::NoCitus`], [`Error::Busy`], [`Error::Denied`].
+    pub fn distribute(&self) -> Result<u64> {
+        match self {
+            Store::Sqlite(_) => Err(Error::NotAServer { what: "the distribution of tables" }),
+            #[cfg(feature = "postgres")]
+            Store::Postgres(store) => store.distribute(),
+        }
+    }
+
     /// The only handle of a registry in a file, to close it.
     ///
     /// # Errors

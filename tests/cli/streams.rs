@@ -136,6 +136,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("backup accession.db", 2),
         ("copy accession.db other.db", 0),
         ("copy accession.db accession.db", 2),
+        ("distribute", 2),
         ("export US", 0),
         ("export US --output copy.jsonl", 0),
         ("export US --output held.txt", 2),

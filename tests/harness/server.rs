@@ -1,5 +1,5 @@
-//! A PostgreSQL server for tests: the one of `ACCESSION_TEST_POSTGRES`, or a private one in a
-//! temporary directory, on a Unix socket.
+//! A PostgreSQL server for tests: a private one in a temporary directory, on a Unix socket, or one
+//! that others have started.
 //!
 //! Each test has a database of its own, with an ICU collation: its order is not the order of bytes,
 //! so that a column without `COLLATE "C"` is noticed.
@@ -11,35 +11,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
 
-/// The URL of a server on which databases may be created, without a database.
-pub const VARIABLE: &str = "ACCESSION_TEST_POSTGRES";
-
 /// A running server, which is stopped when dropped if it was started here.
 pub struct Server {
     pub(super) url: String,
     pub(super) own: Option<Own>,
-    databases: AtomicU32,
+    pub(super) databases: AtomicU32,
 }
 
 pub(super) struct Own {
-    directory: tempfile::TempDir,
+    pub(super) directory: tempfile::TempDir,
     programs: PathBuf,
     settings: String,
 }
 
 impl Server {
-    /// The server of the environment, or one that is started with these settings. `None` means that
-    /// there is neither: this is reported, and the caller has nothing to test.
-    pub fn find(settings: &[&str]) -> Option<Self> {
-        if let Ok(url) = std::env::var(VARIABLE) {
-            return Some(Server { url, own: None, databases: AtomicU32::new(0) });
-        }
-        let server = Server::start(settings);
-        if server.is_none() {
-            eprintln!("NOT CHECKED: PostgreSQL, because initdb is not installed");
-        }
-        server
-    }
+    /// What an empty database is created from.
+    pub(super) const EMPTY: &str =
+        "template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8'";
 
     /// Starts a private server.
     pub fn start(settings: &[&str]) -> Option<Self> {
@@ -73,7 +61,7 @@ impl Server {
     /// Creates an empty database, and returns its URL.
     pub fn new_database(&self) -> String {
         let name = self.unused_name();
-        self.create(&name, "template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8'");
+        self.create(&name, Server::EMPTY);
         self.database(&name)
     }
 

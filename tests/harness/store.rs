@@ -1,4 +1,4 @@
-//! The store that the tests use: SQLite, or PostgreSQL where the run is for that.
+//! The store that the tests use: SQLite, or PostgreSQL or Citus where the run is for that.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -10,10 +10,42 @@ use super::server::Server;
 /// The database that each test gets a copy of. Where it is set, the tests use PostgreSQL.
 pub const TEMPLATE: &str = "ACCESSION_TEST_TEMPLATE";
 
-static SERVER: LazyLock<Option<(Server, String)>> = LazyLock::new(|| {
+/// Where it is set, the tests use the cluster.
+pub const ON_CLUSTER: &str = "ACCESSION_TEST_ON_CLUSTER";
+
+/// What tests on a server get their registries from.
+enum Source {
+    /// Copies of a database with an empty registry.
+    Template(Server, String),
+    /// New databases, which are distributed.
+    Cluster(Server),
+}
+
+static SOURCE: LazyLock<Option<Source>> = LazyLock::new(|| {
+    if std::env::var_os(ON_CLUSTER).is_some() {
+        return Some(Source::Cluster(Server::of_cluster()?));
+    }
     let template = std::env::var(TEMPLATE).ok()?;
-    Some((Server::find(&[])?, template))
+    Some(Source::Template(Server::find(&[])?, template))
 });
+
+impl Source {
+    fn new_registry(&self) -> (PathBuf, Registry) {
+        match self {
+            Source::Template(server, template) => {
+                let url = PathBuf::from(server.copy_database(template));
+                let registry = Registry::open(&url, Access::Write).unwrap();
+                (url, registry)
+            }
+            Source::Cluster(server) => {
+                let url = PathBuf::from(server.new_cluster_database());
+                let registry = Registry::create(&url).unwrap();
+                assert!(registry.distribute().unwrap() > 0);
+                (url, registry)
+            }
+        }
+    }
+}
 
 impl Server {
     /// The URL of the server, without a database.
@@ -31,32 +63,25 @@ impl Server {
 
 /// Whether the tests use PostgreSQL.
 pub fn is_on_server() -> bool {
-    SERVER.is_some()
+    SOURCE.is_some()
 }
 
 /// A new empty registry: in memory, or in a database of its own.
 pub fn new_registry() -> Registry {
-    match &*SERVER {
+    match &*SOURCE {
         None => Registry::in_memory().unwrap(),
-        Some((server, template)) => {
-            let url = server.copy_database(template);
-            Registry::open(Path::new(&url), Access::Write).unwrap()
-        }
+        Some(source) => source.new_registry().1,
     }
 }
 
 /// A new empty registry that has a path or an address: in a directory, or in a database of its own.
 pub fn new_registry_in(directory: &Path) -> (PathBuf, Registry) {
-    match &*SERVER {
+    match &*SOURCE {
         None => {
             let path = directory.join("accession.db");
             let registry = Registry::create(&path).unwrap();
             (path, registry)
         }
-        Some((server, template)) => {
-            let url = PathBuf::from(server.copy_database(template));
-            let registry = Registry::open(&url, Access::Write).unwrap();
-            (url, registry)
-        }
+        Some(source) => source.new_registry(),
     }
 }

@@ -5,6 +5,8 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod cluster;
+    pub mod given_server;
     pub mod history;
     pub mod oracle;
     pub mod seed;

@@ -1,23 +1,21 @@
-//! The tests of the library once more, on PostgreSQL: from the same source, in a process of their
-//! own, against a server that is started for them.
+//! The tests of the library once more, on PostgreSQL and on Citus: from the same source, in a
+//! process of their own, against a server that is started for them, and against the cluster of
+//! `ACCESSION_TEST_CITUS`.
 
 use std::path::Path;
 use std::process::Command;
 
 use accession::Registry;
 
-use crate::harness::server::{Server, VARIABLE};
-use crate::harness::store::{TEMPLATE, is_on_server};
+use crate::harness::given_server::VARIABLE;
+use crate::harness::server::Server;
+use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 14] = [
+const OF_SQLITE: [(&str, &str); 13] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
-    (
-        "work::deleting_everything",
-        "deletes so many granules in one change that the server needs minutes",
-    ),
     ("replaced::", "moves a file away"),
     ("hostile_registries::", "files that others have written"),
     ("old_registries::", "files of earlier versions"),
@@ -45,8 +43,22 @@ fn the_tests_of_the_library_pass_on_postgresql_as_well() {
     let template = url.rsplit('/').next().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(VARIABLE, server.url()).env(TEMPLATE, template);
+    run_all(&mut command, "8", "PostgreSQL");
+}
+
+#[test]
+fn the_tests_of_the_library_pass_on_citus_as_well() {
+    if is_on_server() || Server::of_cluster().is_none() {
+        return;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    run_all(command.env(ON_CLUSTER, "1"), "2", "Citus");
+}
+
+/// Runs this program again, without what is only of SQLite. Properties are tried in so many cases.
+fn run_all(command: &mut Command, cases: &str, store: &str) {
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        command.env("PROPTEST_CASES", "8");
+        command.env("PROPTEST_CASES", cases);
     }
     for (name, _) in OF_SQLITE {
         command.args(["--skip", name]);
@@ -55,6 +67,6 @@ fn the_tests_of_the_library_pass_on_postgresql_as_well() {
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     let passed = printed.matches("... ok").count();
-    println!("{passed} tests passed on PostgreSQL");
+    println!("{passed} tests passed on {store}");
     assert!(passed > 50, "{printed}");
 }

@@ -8,14 +8,14 @@ use accession::{Access, Registry};
 
 use crate::scene::{Scene, command, dice, rounds};
 
-fn succeed(output: Output) -> String {
+pub fn succeed(output: Output) -> String {
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{printed}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// A file with all that a registry can have.
-fn filled(directory: &Path) -> String {
+pub fn filled(directory: &Path) -> String {
     let path = directory.join("source.db").to_str().unwrap().to_owned();
     let many: String = (0..20_000).map(|number| format!("granule.{number:06}\n")).collect();
     std::fs::write(directory.join("many.txt"), many).unwrap();
@@ -51,7 +51,7 @@ fn filled(directory: &Path) -> String {
 }
 
 /// Everything that a registry says about itself, but payment ids.
-fn told(registry: &str) -> Vec<String> {
+pub fn told(registry: &str) -> Vec<String> {
     let mut told = vec![
         succeed(command(registry, &["dataset", "list", "--all", "--json"]).output().unwrap()),
         succeed(command(registry, &["verify", "--json"]).output().unwrap()),
@@ -72,6 +72,12 @@ fn told(registry: &str) -> Vec<String> {
     told
 }
 
+/// The same with `R` for the name of the registry.
+pub fn masked(told: Vec<String>, registry: &str) -> Vec<String> {
+    let shown = Registry::full_name(Path::new(registry));
+    told.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
+}
+
 #[test]
 fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let Some(scene) = Scene::new() else { return };
@@ -82,10 +88,6 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     succeed(command("unused", &["copy", &source, &server]).output().unwrap());
     succeed(command("unused", &["copy", &server, &back]).output().unwrap());
     let expected = told(&source);
-    let masked = |told: Vec<String>, registry: &str| -> Vec<String> {
-        let shown = Registry::full_name(Path::new(registry));
-        told.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
-    };
     let expected = masked(expected, &source);
     assert_eq!(masked(told(&server), &server), expected);
     assert_eq!(masked(told(&back), &back), expected);

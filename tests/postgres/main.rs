@@ -8,7 +8,9 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod cluster;
     mod crash;
+    mod given_server;
     pub mod program;
     pub mod server;
 }
@@ -17,6 +19,7 @@ mod addresses;
 mod copies;
 mod crashes;
 mod cut;
+mod distribution;
 mod privileges;
 mod scene;
 mod schema;

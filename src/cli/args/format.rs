@@ -27,7 +27,7 @@ pub struct FormatArgs {
     format: TypedFormat,
 
     /// The column or field that holds the ids [default: the first of granule_id, granuleId,
-    /// granuleUr, "Granule UR" and id that exists]. For ndjson, /a/b is a JSON pointer; for
+    /// granule_ur, granuleUr, "Granule UR" and id that exists]. For ndjson, /a/b is a JSON pointer; for
     /// responses of CMR, producer is the producer's id
     #[arg(long, value_name = "NAME")]
     column: Option<String>,

@@ -9,6 +9,7 @@ pub mod completions;
 pub mod copy;
 pub mod dataset;
 pub mod delete;
+pub mod distribute;
 pub mod export;
 pub mod find;
 pub mod granule_id;

@@ -1,8 +1,9 @@
 //! The registry in a PostgreSQL database.
 //!
 //! An address is read in `address`; `tls` and `connection` connect to it, `pool` keeps connections.
-//! `schema` creates and migrates the tables, `create` makes new registries and copies. An open registry is in `session`; `commit` asks what
-//! became of a change when the connection was lost; `table` has one file for each table.
+//! `schema` creates and migrates the tables, `create` makes new registries and copies, `distribute`
+//! spreads them over several machines. An open registry is in `session`; `commit` asks what became
+//! of a change when the connection was lost; `table` has one file for each table.
 //!
 //! # Locking
 //!
@@ -36,6 +37,7 @@ mod address;
 mod commit;
 mod connection;
 mod create;
+mod distribute;
 mod error;
 mod pool;
 mod schema;

@@ -268,7 +268,7 @@ impl Snapshot {
     pub(super) fn lock(&self, dataset_id: i64) -> Result<()> {
         const LOCK: &str = "
             UPDATE accession.writer
-            SET revision = revision + 1, tokens = (ARRAY[CAST($2 AS uuid)] || tokens)[1:16]
+            SET revision = revision + 1, tokens = ARRAY[CAST($2 AS uuid)] || tokens[1:15]
             WHERE dataset_id = $1
             RETURNING revision";
         let Some(writing) = &self.writing else { return Ok(()) };

@@ -27,10 +27,13 @@ pub enum Command {
     Status(status::Args),
 }
 
-/// Show whether a mirror is identical to its primary, behind, ahead or diverged
+/// Show whether a mirror is identical to its primary, and how they differ if it is not
 ///
-/// Every granule of both is compared, and those that only one of them has are listed. The exit
-/// status is 0 only if they are identical.
+/// Every granule of both is compared, and those that only one of them has are listed. A mirror is
+/// identical, behind (the primary once held the mirror's set), ahead (the mirror once held the
+/// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
+/// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
+/// no longer there. The exit status is 0 only if they are identical.
 ///
 /// Example:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -48,9 +51,9 @@ pub struct Compare {
 /// Make a mirror hold the same granules as its primary, in one change
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
-/// that the mirror is now identical to it. A mirror that is ahead or diverged is not changed,
-/// unless --reset is given, and the exit status is 1: the manifest may be an older one, or that of
-/// another dataset.
+/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale
+/// or rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest
+/// may be an older one, or that of another dataset. `mirror compare --help` describes these words.
 ///
 /// Example:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create

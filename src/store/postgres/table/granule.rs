@@ -1,4 +1,7 @@
 //! The table `granule`, as queries see it: which granules were held, and when.
+//!
+//! `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
+//! begin at the table's side while the table has no statistics.
 
 use ::postgres::Row;
 use ::postgres::types::Type;
@@ -99,12 +102,15 @@ impl Snapshot {
         granule_ids: &[&str],
     ) -> Result<Vec<Granule>> {
         const AMONG: &str = r#"
-            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule
+            SELECT held.*
             FROM unnest($3::text[]) AS wanted (granule_id)
-            JOIN accession.granule ON granule.granule_id = wanted.granule_id COLLATE "C"
-            WHERE granule.dataset_id = $1
-              AND granule.ingested <= $2 AND (granule.deleted IS NULL OR granule.deleted > $2)
-            ORDER BY granule.granule_id"#;
+            CROSS JOIN LATERAL (
+                SELECT granule_id, ingested, deleted, producer_granule
+                FROM accession.granule
+                WHERE dataset_id = $1 AND granule_id = wanted.granule_id COLLATE "C"
+                  AND ingested <= $2 AND (deleted IS NULL OR deleted > $2)
+                OFFSET 0) AS held
+            ORDER BY held.granule_id"#;
         let at = at.as_micros();
         let parameters = [bigint(dataset.0), bigint(at), array(&granule_ids, Type::TEXT_ARRAY)];
         self.reading()?.query(AMONG, &parameters)?.iter().map(granule_from).collect()
@@ -119,13 +125,15 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<(GranuleId, Option<Granule>)>> {
         const PAGE: &str = "
-            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule,
+            SELECT held.granule_id, held.ingested, held.deleted, held.producer_granule,
                 named_granule.granule_id
             FROM accession.named_granule
-            LEFT JOIN accession.granule
-              ON granule.dataset_id = named_granule.dataset_id
-              AND granule.granule_id = named_granule.granule_id
-              AND granule.ingested <= $3 AND (granule.deleted IS NULL OR granule.deleted > $3)
+            LEFT JOIN LATERAL (
+                SELECT granule_id, ingested, deleted, producer_granule
+                FROM accession.granule
+                WHERE dataset_id = $1 AND granule_id = named_granule.granule_id
+                  AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
+                OFFSET 0) AS held ON true
             WHERE named_granule.dataset_id = $1 AND named_granule.selection_id = $2
               AND named_granule.granule_id > $4
             ORDER BY named_granule.granule_id

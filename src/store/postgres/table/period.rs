@@ -1,4 +1,7 @@
 //! The table `granule`, as the write engine and `verify` see it: holding periods.
+//!
+//! `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
+//! begin at the table's side while the table has no statistics.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +15,7 @@ use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod};
 use crate::store::{Error, Result};
 
-/// Rows of a page. Measured with 1,000,000 rows: larger ones are not faster.
+/// Rows of a page.
 const PAGE_ROWS: i64 = 10_000;
 
 impl Snapshot {
@@ -22,11 +25,14 @@ impl Snapshot {
         granule_ids: &[&str],
     ) -> Result<Vec<StoredPeriod>> {
         const AMONG: &str = r#"
-            SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule
+            SELECT period.*
             FROM unnest($2::text[]) AS wanted (granule_id)
-            JOIN accession.granule ON granule.granule_id = wanted.granule_id COLLATE "C"
-            WHERE granule.dataset_id = $1
-            ORDER BY granule.granule_id, granule.ingested"#;
+            CROSS JOIN LATERAL (
+                SELECT granule_id, ingested, deleted, producer_granule
+                FROM accession.granule
+                WHERE dataset_id = $1 AND granule_id = wanted.granule_id COLLATE "C"
+                OFFSET 0) AS period
+            ORDER BY period.granule_id, period.ingested"#;
         let (Some(first), Some(last)) = (granule_ids.first(), granule_ids.last()) else {
             return Ok(Vec::new());
         };
@@ -146,14 +152,23 @@ impl Transaction<'_> {
     }
 
     pub fn end_periods(&self, dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()> {
+        // Not an UPDATE joined with unnest: for that, a server without statistics of the table can
+        // choose a plan that reads the whole dataset for each id.
         const END: &str = r#"
-            UPDATE accession.granule
-            SET deleted = ended.deleted
-            FROM unnest($2::text[], $3::bigint[]) AS ended (granule_id, deleted)
-            WHERE granule.dataset_id = $1
-              AND granule.granule_id = ended.granule_id COLLATE "C"
-              AND granule.deleted IS NULL
-            RETURNING granule.granule_id"#;
+            INSERT INTO accession.granule AS held (dataset_id, granule_id, ingested, deleted)
+            SELECT $1, period.granule_id, period.ingested, period.deleted
+            FROM (
+                SELECT ended.granule_id, open.ingested, ended.deleted
+                FROM unnest($2::text[], $3::bigint[]) AS ended (granule_id, deleted)
+                CROSS JOIN LATERAL (
+                    SELECT ingested
+                    FROM accession.granule
+                    WHERE dataset_id = $1 AND granule_id = ended.granule_id COLLATE "C"
+                      AND deleted IS NULL
+                    OFFSET 0) AS open) AS period
+            ON CONFLICT (dataset_id, granule_id, ingested)
+            DO UPDATE SET deleted = EXCLUDED.deleted
+            RETURNING held.granule_id"#;
         if ends.is_empty() {
             return Ok(());
         }

@@ -1,0 +1,76 @@
+//! Databases that Citus spreads over the machines of a cluster.
+
+use postgres::config::{Config, SslMode};
+use postgres::{Client, NoTls};
+
+use super::server::Server;
+
+/// The URL of a database on the coordinator of a cluster in which databases may be created.
+pub const CLUSTER: &str = "ACCESSION_TEST_CITUS";
+
+impl Server {
+    /// The cluster of the environment. `None` means that there is none: this is reported, and the
+    /// caller has nothing to test.
+    pub fn of_cluster() -> Option<Self> {
+        let Ok(url) = std::env::var(CLUSTER) else {
+            eprintln!("NOT CHECKED: Citus, because {CLUSTER} is not set");
+            return None;
+        };
+        let (scheme, rest) = url.split_once("://").unwrap();
+        let authority = rest.split(['/', '?']).next().unwrap();
+        Some(Server::at(format!("{scheme}://{authority}")))
+    }
+
+    /// Creates an empty database on every machine of the cluster, and returns its URL at the
+    /// coordinator. Few shards are sufficient, and faster.
+    pub fn new_cluster_database(&self) -> String {
+        const NODES: &str = "
+            SELECT groupid, nodename, nodeport
+            FROM pg_dist_node
+            WHERE noderole = 'primary' AND isactive
+            ORDER BY groupid";
+        let coordinator: Config = std::env::var(CLUSTER).unwrap().parse().unwrap();
+        let nodes: Vec<(i32, String, i32)> = connect(&coordinator)
+            .query(NODES, &[])
+            .unwrap()
+            .iter()
+            .map(|row| (row.get(0), row.get(1), row.get(2)))
+            .collect();
+        let url = self.new_database();
+        let name = url.rsplit('/').next().unwrap();
+        let mut here = coordinator.clone();
+        let mut here = connect(here.dbname(name));
+        here.batch_execute("CREATE EXTENSION citus").unwrap();
+        for (group, host, port) in &nodes {
+            let mut node = machine(&coordinator, host, *port);
+            if *group == 0 {
+                here.execute("SELECT citus_set_coordinator_host($1, $2)", &[host, port]).unwrap();
+                continue;
+            }
+            let create = format!("CREATE DATABASE {name} TEMPLATE {}", Server::EMPTY);
+            connect(node.dbname("postgres")).batch_execute(&create).unwrap();
+            connect(node.dbname(name)).batch_execute("CREATE EXTENSION citus").unwrap();
+            here.execute("SELECT citus_add_node($1, $2)", &[host, port]).unwrap();
+        }
+        let few = format!("ALTER DATABASE {name} SET citus.shard_count = 4");
+        here.batch_execute(&few).unwrap();
+        url
+    }
+}
+
+/// The user of the coordinator on another machine.
+fn machine(coordinator: &Config, host: &str, port: i32) -> Config {
+    let mut config = Config::new();
+    config.host(host).port(u16::try_from(port).unwrap());
+    if let Some(user) = coordinator.get_user() {
+        config.user(user);
+    }
+    if let Some(password) = coordinator.get_password() {
+        config.password(password);
+    }
+    config
+}
+
+fn connect(config: &Config) -> Client {
+    config.clone().ssl_mode(SslMode::Disable).connect(NoTls).unwrap()
+}
