@@ -154,6 +154,15 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "published-damaged" => {
             "nothing was published; publish into an empty directory, and compare what is in this one"
         }
+        "not-encrypted" => "use https; --insecure accepts http",
+        "no-certificate" => "--ca-file names a file of certificates in PEM form",
+        "address" => {
+            "write the address of a dataset, such as https://data.example.org/datasets/US.FOOL2.002/"
+        }
+        "no-response" => "nothing was changed; try again later",
+        "response" => "nothing was changed; check the address, or try again later",
+        "too-many-bytes" => "nothing was changed; a larger --max-bytes permits more",
+        "too-old" => "nothing was changed; ask the primary, or accept its age with --max-age",
         "unpublishable" => "`accession dataset rename` gives it another name",
         "primary-dataset-unknown" => "name one of them with --primary-dataset",
         "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",

@@ -2,6 +2,8 @@
 
 use super::differences::{Held, MirrorDifferences};
 use super::error::Result;
+#[cfg(feature = "http")]
+use super::http::{Followed, reading_of};
 use super::primary::{Kind, Primary};
 use super::reading::Reading;
 use super::status::{FirstDifference, MirrorStatus, Standing, Status};
@@ -16,6 +18,8 @@ pub struct Comparison {
     there: There,
     /// Where the log is that was read. `None` means that nothing is remembered of the primary.
     source: Option<String>,
+    /// The entity tag of the state of the log.
+    etag: Option<String>,
 }
 
 /// What followed a comparison.
@@ -56,17 +60,17 @@ pub fn compare(
     };
     drop(here);
     let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
-    let (status, there) =
+    let (status, there, source, etag) =
         match &primary.kind {
             Kind::Registry(registry, name) => {
                 let there = registry.snapshot()?;
                 let selection = Selection::Dataset { name: name.clone(), at };
-                let set = there.select(&selection)?.set;
+                let set = Box::new(there.select(&selection)?.set);
                 let standing = last_in_force(&there, held, set.instance())?;
                 let status = status(mirror, latest, set.instance().clone(), standing)?;
                 let record = Box::new(there.dataset(name)?.dataset);
                 drop(there);
-                (status, There::Registry { registry: registry.clone(), set: Box::new(set), record })
+                (status, There::Registry { registry: registry.clone(), set, record }, None, None)
             }
             Kind::Manifest(manifest) => {
                 let mut work = mirror.begin("reading", "granules", None);
@@ -74,19 +78,27 @@ pub fn compare(
                     Ok(work.advance_by(granules)?)
                 })?;
                 drop(work);
-                let instance = reading.primary().expect("a log without a change then is refused");
-                let mut status = status(mirror, latest, instance, reading.standing())?;
-                if let Some(source) = &manifest.source {
-                    recall(mirror, dataset, source, &reading.changes, &mut status)?;
-                }
-                (status, There::Log(Box::new(reading)))
+                let status = of_log(mirror, latest, &reading)?;
+                (status, There::Log(Box::new(reading)), manifest.source.clone(), None)
+            }
+            #[cfg(feature = "http")]
+            Kind::Remote(remote, named) => {
+                let Followed { reading, etag } =
+                    reading_of(remote, mirror, dataset, held, at, named.as_ref())?;
+                let status = of_log(mirror, latest, &reading)?;
+                let source = Some(remote.address().to_string());
+                (status, There::Log(Box::new(reading)), source, etag)
             }
         };
-    let source = match &primary.kind {
-        Kind::Registry(..) => None,
-        Kind::Manifest(manifest) => manifest.source.clone(),
-    };
-    Ok(Comparison { status, mirror: mirror.clone(), there, source })
+    let mut compared = Comparison { status, mirror: mirror.clone(), there, source, etag };
+    compared.recall(dataset)?;
+    Ok(compared)
+}
+
+/// The status of a mirror whose primary's log was read.
+fn of_log(mirror: &Registry, latest: Option<Instance>, reading: &Reading) -> Result<MirrorStatus> {
+    let instance = reading.primary().expect("a log without a change then is refused");
+    status(mirror, latest, instance, reading.standing())
 }
 
 /// Behind takes precedence over ahead: if each once held the other's set, the history of the
@@ -113,36 +125,6 @@ fn status(
     Ok(MirrorStatus { status, mirror: latest, primary, standing, first_difference: None })
 }
 
-/// Compares a log with what was read of it before: it can be an older state, or another history.
-fn recall(
-    mirror: &Registry,
-    dataset: &DatasetName,
-    source: &str,
-    changes: &[LogChange],
-    status: &mut MirrorStatus,
-) -> Result<()> {
-    let mut is_stale = false;
-    let mut first_difference = None;
-    mirror.snapshot()?.each_change_read(dataset, source, 0, |known| {
-        let found = usize::try_from(known.number - 1).ok().and_then(|index| changes.get(index));
-        match found {
-            None => is_stale = true,
-            Some(found) if found.check == known.check => {}
-            Some(_) => {
-                let (change, timestamp) = (known.number, known.timestamp);
-                first_difference = Some(FirstDifference { change, timestamp });
-            }
-        }
-        !is_stale && first_difference.is_none()
-    })?;
-    match first_difference {
-        Some(_) => (status.status, status.first_difference) = (Status::Rewritten, first_difference),
-        None if is_stale => status.status = Status::Stale,
-        None => {}
-    }
-    Ok(())
-}
-
 /// The last interval, up to an instance, in which an identifier was in force in its dataset.
 fn last_in_force(
     snapshot: &Snapshot,
@@ -159,6 +141,35 @@ fn last_in_force(
 }
 
 impl Comparison {
+    /// Compares a log with what was read of it before: it can be an older state, or another history.
+    fn recall(&mut self, dataset: &DatasetName) -> Result<()> {
+        let (Some(source), There::Log(reading)) = (&self.source, &self.there) else {
+            return Ok(());
+        };
+        let (mut is_stale, mut first_difference) = (false, None);
+        // The changes before those that were read are the ones that are remembered.
+        let first = reading.first_read();
+        self.mirror.snapshot()?.each_change_read(dataset, source, first - 1, |known| {
+            let index = usize::try_from(known.number - first).ok();
+            match index.and_then(|index| reading.changes.get(index)) {
+                None => is_stale = true,
+                Some(found) if found.check == known.check => {}
+                Some(_) => {
+                    let (change, timestamp) = (known.number, known.timestamp);
+                    first_difference = Some(FirstDifference { change, timestamp });
+                }
+            }
+            !is_stale && first_difference.is_none()
+        })?;
+        if first_difference.is_some() {
+            self.status.status = Status::Rewritten;
+            self.status.first_difference = first_difference;
+        } else if is_stale {
+            self.status.status = Status::Stale;
+        }
+        Ok(())
+    }
+
     /// How they compare, as far as their histories say.
     pub fn status(&self) -> &MirrorStatus {
         &self.status
@@ -205,7 +216,7 @@ impl Comparison {
             &Remembered {
                 source,
                 read,
-                etag: None,
+                etag: self.etag.as_deref(),
                 is_identical: is_pulled || self.status.status == Status::Identical,
                 forget_from: first_difference.filter(|_| is_pulled),
                 changes,

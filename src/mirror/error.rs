@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::input;
-use crate::model::{DatasetName, quoted};
+use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry;
 
 /// The result of an operation on a mirror.
@@ -37,6 +37,55 @@ pub enum Error {
         /// What the operating system reported.
         source: io::Error,
     },
+    /// Not the address of a dataset.
+    #[error("{} is not the address of a dataset: {why}", quoted(text))]
+    Address {
+        /// What was written.
+        text: String,
+        /// Why it is refused.
+        why: String,
+    },
+    /// An address that is not encrypted.
+    #[error("{url} is not encrypted: anyone on the way could change what is read")]
+    NotEncrypted {
+        /// The address.
+        url: String,
+    },
+    /// A file of authorities without certificates.
+    #[error("the file of certificates has no certificate in PEM form")]
+    NoCertificate,
+    /// A server that cannot be reached, or a connection that broke again and again.
+    #[error("{url}: {what}")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What happened.
+        what: String,
+    },
+    /// A response that is refused.
+    #[error("{url}: {what}")]
+    Response {
+        /// The address.
+        url: String,
+        /// Why it is refused.
+        what: String,
+    },
+    /// More bytes than are allowed.
+    #[error("{url}: more than {max_bytes} bytes were received")]
+    TooManyBytes {
+        /// The address.
+        url: String,
+        /// The greatest number that is allowed.
+        max_bytes: u64,
+    },
+    /// A head that was written too long ago.
+    #[error("{url} was last written at {modified}: the primary may no longer publish")]
+    TooOld {
+        /// The address.
+        url: String,
+        /// When it was written, according to the server.
+        modified: Timestamp,
+    },
     /// The primary does not have the dataset.
     #[error("the primary has no dataset {name}; it has {}", listed(names))]
     NoPrimaryDataset {
@@ -55,6 +104,13 @@ impl Error {
             Error::Input(_) => "input",
             Error::File { .. } => "io",
             Error::Output { .. } => "output",
+            Error::Address { .. } => "address",
+            Error::NotEncrypted { .. } => "not-encrypted",
+            Error::NoCertificate => "no-certificate",
+            Error::Unreachable { .. } => "no-response",
+            Error::Response { .. } => "response",
+            Error::TooManyBytes { .. } => "too-many-bytes",
+            Error::TooOld { .. } => "too-old",
             Error::NoPrimaryDataset { .. } => "primary-dataset-unknown",
         }
     }

@@ -10,6 +10,8 @@
 mod compare;
 mod differences;
 mod error;
+#[cfg(feature = "http")]
+mod http;
 pub mod log;
 pub mod manifest;
 mod primary;
@@ -20,6 +22,8 @@ mod status;
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
 pub use error::{Error, Result};
+#[cfg(feature = "http")]
+pub use http::{Address, HttpOptions, Remote, Replica, read_replica};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};
 pub use status::{FirstDifference, MirrorStatus, Standing, Status};

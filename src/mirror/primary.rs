@@ -5,14 +5,14 @@ use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
 
 use super::error::{Error, Result};
+#[cfg(feature = "http")]
+use super::http::Remote;
+use super::log::latest_change;
 use super::manifest::Reader;
 use crate::disk::scratch;
 use crate::input;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{self, Access, Registry, Withdrawn};
-
-/// By how much a clock may be behind that of the primary, in microseconds.
-const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
@@ -25,6 +25,9 @@ pub(super) enum Kind {
     Registry(Registry, DatasetName),
     /// The log of one dataset.
     Manifest(Manifest),
+    /// The log of a dataset at an address, and the dataset that it must be of.
+    #[cfg(feature = "http")]
+    Remote(Box<Remote>, Option<DatasetName>),
 }
 
 /// A manifest that can be read again and again.
@@ -102,6 +105,12 @@ impl Primary {
         Ok(Primary::of_manifest(file, name, None, named, now))
     }
 
+    /// A dataset at an address. Nothing is requested before it is compared.
+    #[cfg(feature = "http")]
+    pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
+        Primary { kind: Kind::Remote(Box::new(remote), named.cloned()) }
+    }
+
     fn of_manifest(
         file: File,
         name: &str,
@@ -109,8 +118,7 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Self {
-        let not_after = now.as_micros().saturating_add(CLOCK_SKEW_MICROS);
-        let not_after = Timestamp::from_micros(not_after).unwrap_or(Timestamp::MAX);
+        let not_after = latest_change(now);
         let (name, named) = (name.to_owned(), named.cloned());
         Primary { kind: Kind::Manifest(Manifest { file, name, source, named, not_after }) }
     }

@@ -82,6 +82,13 @@ impl Reading {
         Ok(reading)
     }
 
+    /// Goes on after a change since which the primary held what the mirror holds.
+    #[cfg(feature = "http")]
+    pub fn begin_after(&mut self, change: LogChange, location: SourceLocation) {
+        self.base = Base::Mirror(change.clone());
+        self.selected = Some((change, location));
+    }
+
     /// Takes the next line of the log.
     ///
     /// # Errors
@@ -148,6 +155,16 @@ impl Reading {
             }
             _ => registry::Error::NoHistory { name },
         }))
+    }
+
+    /// The number of the first change that was read, or would be.
+    pub fn first_read(&self) -> u64 {
+        match (self.changes.first(), &self.selected) {
+            (Some(first), _) => first.number,
+            // Nothing was read after the change from which the log goes on.
+            (None, Some((selected, _))) => selected.number + 1,
+            (None, None) => 1,
+        }
     }
 
     /// The primary's instance that the mirror is compared with.

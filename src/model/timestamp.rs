@@ -32,6 +32,13 @@ impl Timestamp {
     const FIRST_MICROS: i64 = -62_167_219_200_000_000;
     const LAST_MICROS: i64 = 253_402_300_799_999_999;
 
+    /// Reads a date of HTTP (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// `None`: it is not one.
+    pub fn from_http_date(text: &str) -> Option<Self> {
+        let date = DateTime::parse_from_rfc2822(text).ok()?;
+        Timestamp::from_micros(date.timestamp_micros())
+    }
+
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Timestamp = Timestamp(0);
 

@@ -32,6 +32,7 @@ macro_rules! transcripts {
 }
 
 transcripts!(
+    addresses,
     backup,
     change,
     check,

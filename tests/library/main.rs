@@ -9,10 +9,14 @@ mod harness {
     pub mod given_server;
     pub mod history;
     pub mod oracle;
+    #[cfg(feature = "http")]
+    pub mod primary_at_address;
     pub mod seed;
     pub mod server;
     pub mod store;
     pub mod values;
+    #[cfg(feature = "http")]
+    pub mod web_server;
 }
 
 #[path = "../../fuzz/src/lib.rs"]
@@ -32,6 +36,10 @@ mod import;
 mod large_change;
 mod log_format;
 mod lost_rows;
+#[cfg(feature = "http")]
+mod mirror_http;
+#[cfg(feature = "http")]
+mod mirror_http_faults;
 mod mirror_memory;
 mod mirror_properties;
 mod mirror_pull;

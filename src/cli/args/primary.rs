@@ -5,6 +5,7 @@ use accession::{DatasetName, Moment};
 use anyhow::Result;
 
 use super::dataset::stored_name;
+use super::http::HttpArgs;
 use super::time::refuse_future;
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
@@ -16,8 +17,8 @@ pub struct PrimaryArgs {
     #[arg(value_parser = stored_name)]
     pub dataset: DatasetName,
 
-    /// The primary: a manifest, compressed with gzip or not, or a registry file; - is a manifest
-    /// on stdin
+    /// The primary: the address of a published dataset, a manifest, compressed with gzip or not, or
+    /// a registry file; - is a manifest on stdin
     primary: InputFile,
 
     /// The dataset of the primary [default: the one of the same name, or the only one]
@@ -28,6 +29,9 @@ pub struct PrimaryArgs {
     /// day [default: its latest change]
     #[arg(long, value_name = "T")]
     pub primary_at: Option<Moment>,
+
+    #[command(flatten)]
+    http: HttpArgs,
 }
 
 impl PrimaryArgs {
@@ -38,6 +42,9 @@ impl PrimaryArgs {
             refuse_future(at, now)?;
         }
         let named = self.primary_dataset.as_ref();
+        if let Some(remote) = self.http.remote(&self.primary.name(), session)? {
+            return Ok(Primary::at_address(remote, named));
+        }
         Ok(match &self.primary {
             InputFile::Path(path) => Primary::open(path, &self.dataset, named, now)?,
             InputFile::StandardInput => {

@@ -1,10 +1,11 @@
 use std::io::{self, Write};
 
 use accession::input::Options;
-use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
+use accession::mirror::{Replica, read_replica};
+use accession::{Access, DatasetName, Every, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
-use crate::cli::args::{FormatArgs, refuse_older_name, stored_name};
+use crate::cli::args::{FormatArgs, HttpArgs, refuse_older_name, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
@@ -13,18 +14,22 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{AppliedJson, Created, Outcome, count, write_dry_run};
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session, Written};
+use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///
 /// The file is a table with a column ingested and perhaps one named deleted, a change log (time,
-/// TAB, + or -, TAB, id), or a manifest. There is one change for each distinct time, all in one
-/// transaction. Each must be later than the last change of the dataset. Events that are already in
-/// the history are skipped, so that a file that has grown can be imported again.
+/// TAB, + or -, TAB, id), or a manifest. Instead of a file, the address of a published dataset can
+/// be given: its history is copied, with its record and its cited subsets, and the next time only
+/// what is new. There is one change for each distinct time, all in one transaction. Each must be
+/// later than the last change of the dataset. Events that are already in the history are skipped,
+/// so that a file that has grown can be imported again.
 ///
 /// Examples:
 ///   accession import US.FOOL2.002 granules.csv --create
 ///   accession import US.FOOL2.002 changes.tsv.gz --format changes --create
+///   accession import US.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/ --create
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -32,7 +37,7 @@ pub struct Args {
     #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
-    /// The file; - is stdin
+    /// The file, or the address of a published dataset; - is stdin
     file: InputFile,
 
     #[command(flatten)]
@@ -66,6 +71,9 @@ pub struct Args {
     /// Show what would be done, without changing anything
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    http: HttpArgs,
 }
 
 /// The period whose events are combined into one change.
@@ -96,7 +104,11 @@ impl Args {
         let now = session.now()?;
         import.refuse_after(now);
         let options = self.options(now);
-        let undated = import_events(&self.file, &options, missing, session, &mut import)?;
+        let replica = self.replica(session, &mut import)?;
+        let undated = match &replica {
+            Some(_) => 0,
+            None => import_events(&self.file, &options, missing, session, &mut import)?,
+        };
         let (_, times) = import.counts();
         if self.every.is_none() && times > MANY_TIMES {
             session.warn(
@@ -111,6 +123,15 @@ impl Args {
         let imported = session.write(create, |registry, session| {
             let imported = registry.import(&self.dataset, &import, &session.stamp(None)?)?;
             let changed = !self.dry_run && !imported.instances.is_empty();
+            let read = replica.as_ref().filter(|_| !self.dry_run && imported.in_force.is_some());
+            if let Some(replica) = read
+                && let Err(error) = replica.remember(registry, &self.dataset, session.now()?)
+            {
+                session.warn(
+                    WarningKind::MirrorNotRemembered,
+                    &format!("what was read of the primary could not be remembered: {error}"),
+                );
+            }
             Ok(Written { result: imported, committed: changed.then_some(Commit::History) })
         })?;
         let changed = !imported.instances.is_empty();
@@ -134,6 +155,21 @@ impl Args {
             }
         }
         Ok(Exit::Done)
+    }
+
+    /// Reads what is new at an address. `None`: the history is in a file.
+    fn replica(&self, session: &Session, import: &mut Import) -> Result<Option<Replica>> {
+        let Some(remote) = self.http.remote(&self.file.name(), session)? else { return Ok(None) };
+        if self.every.is_some() {
+            return Err(UsageError::new("a log has its own times: they cannot become days")
+                .with_hint("omit --every")
+                .into());
+        }
+        let registry = match session.registry_path().exists() {
+            true => Some(session.open(Access::Read)?),
+            false => None,
+        };
+        Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
     }
 
     fn options(&self, now: Timestamp) -> Options {

@@ -22,7 +22,7 @@ mod writer;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
 pub(crate) use line::{MAX_LINE_BYTES, Part};
-pub(crate) use reader::{LogReader, Position};
+pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use segments::Segment;
 pub(crate) use subsets::{
     BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter, SubsetsDigest,

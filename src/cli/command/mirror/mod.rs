@@ -35,8 +35,9 @@ pub enum Command {
 /// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
 /// no longer there. The exit status is 0 only if they are identical.
 ///
-/// Example:
+/// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
+///   accession mirror compare THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {

@@ -9,7 +9,7 @@ use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and what was read of them
 ///
-/// Only primaries that are manifests are listed, since a log of them is kept.
+/// Only primaries at an address and manifests are listed: what was read of them is remembered.
 ///
 /// Example:
 ///   accession mirror status THEM.FOOL2.002

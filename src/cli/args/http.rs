@@ -1,0 +1,76 @@
+//! How a primary is read over HTTP.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use accession::mirror::{Address, HttpOptions, Remote};
+use accession::quoted;
+use anyhow::{Context, Result};
+
+use crate::cli::session::Session;
+use crate::cli::usage::UsageError;
+
+/// How a primary at an address is read.
+#[derive(clap::Args)]
+pub struct HttpArgs {
+    /// Give up a server that sends nothing for so many seconds
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
+    timeout: u64,
+
+    /// Give up after so many bytes
+    #[arg(long, value_name = "N", help_heading = "Options for addresses")]
+    max_bytes: Option<u64>,
+
+    /// Refuse a primary that was last published so long ago: 90m, 36h or 2d
+    #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Options for addresses")]
+    max_age: Option<Duration>,
+
+    /// Trust the certificates in this PEM file, and no others
+    #[arg(long, value_name = "F", help_heading = "Options for addresses")]
+    ca_file: Option<PathBuf>,
+
+    /// Accept http for any host: anyone on the way can change what is read
+    #[arg(long, help_heading = "Options for addresses")]
+    insecure: bool,
+}
+
+impl HttpArgs {
+    /// The dataset at an address. Nothing is requested yet. `None`: the text is not an address.
+    pub fn remote(&self, text: &str, session: &Session) -> Result<Option<Remote>> {
+        if !Address::is_meant(text) {
+            return Ok(None);
+        }
+        let address = Address::parse(text, self.insecure)?;
+        let authorities = match &self.ca_file {
+            None => None,
+            Some(path) => {
+                let shown = quoted(&path.to_string_lossy()).to_string();
+                Some(std::fs::read(path).with_context(|| format!("cannot read {shown}"))?)
+            }
+        };
+        let options = HttpOptions {
+            timeout: Duration::from_secs(self.timeout),
+            max_bytes: self.max_bytes,
+            max_age: self.max_age,
+            permits_http: self.insecure,
+            authorities,
+            ..HttpOptions::default()
+        };
+        Ok(Some(Remote::new(address, options, session.now()?)?))
+    }
+}
+
+/// Reads a duration: a number, and its unit.
+fn age(text: &str) -> Result<Duration, UsageError> {
+    let wrong = || UsageError::new("an age is a number and a unit: 90m, 36h or 2d");
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}

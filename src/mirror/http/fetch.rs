@@ -1,0 +1,219 @@
+//! The lines of a log, segment by segment.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use flate2::read::GzDecoder;
+use ureq::http::header;
+use url::Url;
+
+use super::client::Failure;
+use super::remote::{FetchedHead, Remote};
+use crate::mirror::error::{Error, Result};
+use crate::mirror::log::{LogReader, MAX_LINE_BYTES, Part, Segment};
+use crate::model::{LogChange, SourceLocation};
+
+/// Takes each verified line.
+pub(super) type Take<'a> = dyn FnMut(Part, Option<LogChange>, SourceLocation) -> Result<()> + 'a;
+
+/// Why a segment ended early.
+enum Stop {
+    Failed(Failure),
+    /// The compressed form is missing or damaged: the plain one is read.
+    NotZipped,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(Failure::Lasting(error))
+    }
+}
+
+impl Remote {
+    /// Reads a log from where the reader stands to the end that the head announces. `progress` is
+    /// called with the number of bytes of each line.
+    pub(super) fn log(
+        &self,
+        of: &FetchedHead,
+        reader: &mut LogReader,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        take: &mut Take<'_>,
+    ) -> Result<()> {
+        let mut begin = 0;
+        for (index, segment) in of.head.segments.0.iter().enumerate() {
+            let end = begin + segment.bytes;
+            if reader.position().bytes < end {
+                self.segment(of, (index, segment, begin), reader, progress, take)?;
+            }
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// Reads the rest of a segment, again and again where the connection breaks.
+    fn segment(
+        &self,
+        of: &FetchedHead,
+        (index, segment, begin): (usize, &Segment, u64),
+        reader: &mut LogReader,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        take: &mut Take<'_>,
+    ) -> Result<()> {
+        let name = format!("log/{}", Segment::file_name(index));
+        let url = of.address.file(&name);
+        let source = match reader.position().bytes.saturating_sub(begin) {
+            0 => url.to_string(),
+            offset => format!("{url} from byte {offset}"),
+        };
+        reader.enter(source.as_str().into(), 0);
+        let mut is_zipped = segment.is_sealed() && reader.position().bytes <= begin;
+        let mut attempt = 0;
+        loop {
+            let before = reader.position().bytes;
+            let done = match is_zipped {
+                true => {
+                    let url = of.address.file(&format!("{name}.gz"));
+                    self.zipped(&url, (segment, begin), reader, progress, take)
+                }
+                false => self.plain(&url, (segment, begin), reader, progress, take),
+            };
+            let failure = match done {
+                Ok(()) => return Ok(()),
+                Err(Stop::NotZipped) => {
+                    is_zipped = false;
+                    continue;
+                }
+                Err(Stop::Failed(failure)) => failure,
+            };
+            // The compressed form cannot be resumed.
+            is_zipped &= reader.position().bytes <= begin;
+            match failure {
+                Failure::Passing(..) if reader.position().bytes > before => attempt = 0,
+                failure => {
+                    attempt += 1;
+                    self.client.wait(attempt, failure)?;
+                }
+            }
+        }
+    }
+
+    /// Reads a whole segment in its compressed form.
+    fn zipped(
+        &self,
+        url: &Url,
+        (segment, begin): (&Segment, u64),
+        reader: &mut LogReader,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        take: &mut Take<'_>,
+    ) -> Result<(), Stop> {
+        let response = self.client.get(url, &[], segment.bytes).map_err(Stop::Failed)?;
+        if response.status().as_u16() != 200 {
+            return Err(Stop::NotZipped);
+        }
+        // A compressed form that is longer than what it contains is none.
+        let body = GzDecoder::new(self.client.body(response, segment.bytes + 1_024));
+        match self.lines(url, body, (segment, begin), reader, progress, take) {
+            Err(Stop::Failed(Failure::Passing(..))) if reader.position().bytes <= begin => {
+                Err(Stop::NotZipped)
+            }
+            done => done,
+        }
+    }
+
+    /// Reads what is left of a segment, as a range if the server has ranges.
+    fn plain(
+        &self,
+        url: &Url,
+        (segment, begin): (&Segment, u64),
+        reader: &mut LogReader,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        take: &mut Take<'_>,
+    ) -> Result<(), Stop> {
+        let offset = reader.position().bytes.saturating_sub(begin);
+        let mut asked = url.clone();
+        if !segment.is_sealed() {
+            // An older copy of the growing segment in a cache is not mistaken for it.
+            asked.set_query(Some(&format!("bytes={}", segment.bytes)));
+        }
+        let range = format!("bytes={offset}-");
+        let headers = [(header::RANGE, range.as_str())];
+        let headers = if offset > 0 { &headers[..] } else { &[] };
+        let response = self.client.get(&asked, headers, segment.bytes).map_err(Stop::Failed)?;
+        let wrong = |what: &str| {
+            let (url, what) = (asked.to_string(), what.to_owned());
+            Error::Response { url, what }
+        };
+        let encoding = response.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(wrong("it is compressed, which was not asked for").into());
+        }
+        let skipped = match response.status().as_u16() {
+            206 => {
+                let found = response.headers().get(header::CONTENT_RANGE);
+                let found = found.and_then(|found| found.to_str().ok()).unwrap_or_default();
+                if !found.starts_with(&format!("bytes {offset}-")) {
+                    return Err(wrong("the server sent another range than was asked for").into());
+                }
+                0
+            }
+            200 => offset,
+            416 => return Err(passing(wrong("it is shorter than the head announces"))),
+            404 | 410 => return Err(wrong("the segment is missing").into()),
+            _ => return Err(wrong("the server did not respond with the segment").into()),
+        };
+        let mut body = self.client.body(response, segment.bytes - offset + skipped);
+        let copied = io::copy(&mut body.by_ref().take(skipped), &mut io::sink());
+        self.client.check_limit(url)?;
+        match copied {
+            Ok(copied) if copied == skipped => {}
+            Ok(_) => return Err(passing(wrong("it is shorter than the head announces"))),
+            Err(error) => return Err(passing(broken(url, &error))),
+        }
+        self.lines(url, body, (segment, begin), reader, progress, take)
+    }
+
+    /// Reads lines up to the end of the segment.
+    fn lines(
+        &self,
+        url: &Url,
+        body: impl Read,
+        (segment, begin): (&Segment, u64),
+        reader: &mut LogReader,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        take: &mut Take<'_>,
+    ) -> Result<(), Stop> {
+        let end = begin + segment.bytes;
+        let left = end - reader.position().bytes;
+        let mut body = BufReader::new(body.take(left));
+        let mut line = Vec::new();
+        while reader.position().bytes < end {
+            line.clear();
+            let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            self.client.check_limit(url)?;
+            read.map_err(|error| passing(broken(url, &error)))?;
+            let is_last = reader.position().bytes + line.len() as u64 == end;
+            if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
+                let (url, what) = (url.to_string(), "it ends early".to_owned());
+                return Err(passing(Error::Unreachable { url, what }));
+            }
+            let found = reader.read(&line).map_err(Error::from)?;
+            progress(line.len() as u64)?;
+            if let Some((part, change)) = found {
+                take(part, change, reader.location())?;
+            }
+        }
+        if reader.position().check != Some(segment.check) {
+            let found =
+                reader.fail("the segment does not end with the check that the head announces");
+            return Ok(found.map_err(Error::from)?);
+        }
+        Ok(())
+    }
+}
+
+fn passing(error: Error) -> Stop {
+    Stop::Failed(Failure::Passing(error, None))
+}
+
+fn broken(url: &Url, error: &io::Error) -> Error {
+    Error::Unreachable { url: url.to_string(), what: error.to_string() }
+}

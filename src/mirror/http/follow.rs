@@ -1,0 +1,153 @@
+//! Reading a log over HTTP to compare a mirror with it: from where the mirror stands.
+
+use std::sync::Arc;
+
+use super::fetch::Take;
+use super::remote::{Fetched, FetchedHead, Remote};
+use crate::mirror::error::{Error, Result};
+use crate::mirror::log::{LogReader, Position};
+use crate::mirror::reading::Reading;
+use crate::model::{DatasetName, Identifier, LogChange, Moment, SourceLocation};
+use crate::registry::{MirrorSource, Registry};
+
+/// A log that was read, and the entity tag of its head.
+pub(in crate::mirror) struct Followed {
+    pub reading: Reading,
+    pub etag: Option<String>,
+}
+
+/// Reads the log of a primary for a mirror that holds `held`.
+///
+/// # Errors
+///
+/// Those of [`Reading::of_manifest`], and those of requests.
+pub(in crate::mirror) fn reading_of(
+    remote: &Remote,
+    mirror: &Registry,
+    dataset: &DatasetName,
+    held: Identifier,
+    at: Option<Moment>,
+    named: Option<&DatasetName>,
+) -> Result<Followed> {
+    let source = remote.address.to_string();
+    let known = known(mirror, dataset, &source)?;
+    let last = known.as_ref().and_then(|known| known.last.clone());
+    // Only where the mirror holds what was read last, nothing but the head is needed.
+    let is_settled = last.as_ref().is_some_and(|last| last.identifier == held) && at.is_none();
+    let etag = known.as_ref().and_then(|known| known.etag.clone()).filter(|_| is_settled);
+    let of = match (remote.head(etag.as_deref())?, last) {
+        (Fetched::Head(of), _) => of,
+        (Fetched::NotModified, Some(last)) => {
+            let mut reading = Reading::begin(held, at, remote.provisional_name());
+            reading.begin_after(last, head_location(remote));
+            return Ok(Followed { reading, etag });
+        }
+        (Fetched::NotModified, None) => {
+            let what = "the server says that nothing changed, but nothing was read before";
+            return Err(Error::Response { url: source, what: what.to_owned() });
+        }
+    };
+    let base = base(mirror, dataset, &source, held, at, &of)?;
+    let is_from_start = base.is_none();
+    match read_from(remote, mirror, &of, base, held, at, named) {
+        // The log may not continue what was read before: it is read from the start, to find out where
+        // it differs.
+        Err(Error::Input(_)) if !is_from_start => {
+            read_from(remote, mirror, &of, None, held, at, named)
+        }
+        read => read,
+    }
+}
+
+/// What was read of a log before. `None`: nothing.
+pub(super) fn known(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    source: &str,
+) -> Result<Option<MirrorSource>> {
+    let snapshot = mirror.snapshot()?;
+    if !snapshot.has_dataset(dataset)? {
+        return Ok(None);
+    }
+    let sources = snapshot.mirror_sources(dataset)?;
+    Ok(sources.into_iter().find(|known| known.source == source))
+}
+
+/// The last change since which the primary held what the mirror holds, as far as is remembered.
+fn base(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    source: &str,
+    held: Identifier,
+    at: Option<Moment>,
+    of: &FetchedHead,
+) -> Result<Option<LogChange>> {
+    let mut base = None;
+    let up_to = at.map(Moment::last_instant);
+    mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
+        let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
+        let goes_on = change.number <= of.head.changes && is_in_time;
+        if goes_on && change.identifier == held {
+            base = Some(change);
+        }
+        goes_on
+    })?;
+    // A head that contradicts what was read shows it at its end, or when its lines are read.
+    Ok(base.filter(|base| base.number < of.head.changes || base.check == of.head.check))
+}
+
+fn read_from(
+    remote: &Remote,
+    mirror: &Registry,
+    of: &FetchedHead,
+    base: Option<LogChange>,
+    held: Identifier,
+    at: Option<Moment>,
+    named: Option<&DatasetName>,
+) -> Result<Followed> {
+    let mut reading = Reading::begin(held, at, of.head.record.name.clone());
+    let position = base.as_ref().map_or_else(Position::default, Position::from);
+    let mut last = base.clone();
+    if let Some(base) = base {
+        reading.begin_after(base, head_location(remote));
+    }
+    let mut take = |part, change: Option<LogChange>, location| {
+        if change.is_some() {
+            last.clone_from(&change);
+        }
+        reading.take(part, change, location)
+    };
+    read_log(remote, mirror, of, position, &mut take)?;
+    if let Err(what) = of.head.check_end(last.as_ref().map_or(0, |last| last.number), last.as_ref())
+    {
+        return Err(Remote::contradiction(of, &what));
+    }
+    reading.finish(&of.head, named, at)?;
+    Ok(Followed { reading, etag: of.etag.clone() })
+}
+
+/// Reads a log from a place to its end, and reports the bytes.
+pub(super) fn read_log(
+    remote: &Remote,
+    reports_to: &Registry,
+    of: &FetchedHead,
+    position: Position,
+    take: &mut Take<'_>,
+) -> Result<()> {
+    let left = of.head.segments.bytes().saturating_sub(position.bytes);
+    let source: Arc<str> = remote.address.to_string().into();
+    let mut reader = LogReader::at(position, source, 0, remote.not_after());
+    let mut work = reports_to.begin("reading", "bytes", Some(left));
+    remote.log(of, &mut reader, &mut |bytes| Ok(work.advance_by(bytes)?), take)?;
+    drop(work);
+    if reader.position().bytes != of.head.segments.bytes() || !reader.is_between_changes() {
+        return Err(Remote::contradiction(of, "the log is not the one that the head announces"));
+    }
+    Ok(())
+}
+
+/// Where the last change is announced.
+fn head_location(remote: &Remote) -> SourceLocation {
+    let source: Arc<str> = remote.address.file("head.json").as_str().into();
+    SourceLocation::Line { source, line: 1 }
+}

@@ -1,0 +1,263 @@
+//! A dataset at an address: its head and its cited subsets.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use ureq::Body;
+use ureq::http::{Response, header};
+use url::Url;
+
+use super::address::Address;
+use super::client::{Client, Failure, HttpOptions};
+use crate::input::{Error as InputError, InputErrorKind};
+use crate::mirror::error::{Error, Result};
+use crate::mirror::log::{Head, HeadFile, MAX_LINE_BYTES, SubsetReader, latest_change};
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::CitedSubset;
+
+/// The greatest length of a head, in bytes: of some 30,000 segments.
+const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
+
+/// How many renamings are followed.
+const MAX_RENAMINGS: u32 = 5;
+
+/// How often the head and the subsets are read again because they changed meanwhile.
+const MAX_CHANGES: u32 = 5;
+
+/// A dataset at an address.
+pub struct Remote {
+    pub(super) client: Client,
+    pub(super) address: Address,
+    pub(super) now: Timestamp,
+}
+
+/// What a server said about the head.
+pub(super) enum Fetched {
+    /// It is the one with the entity tag that was asked about.
+    NotModified,
+    /// It is this one.
+    Head(Box<FetchedHead>),
+}
+
+/// A head that was fetched.
+pub(super) struct FetchedHead {
+    pub head: Head,
+    /// The entity tag of the response.
+    pub etag: Option<String>,
+    /// The address of the dataset, under its present name.
+    pub address: Address,
+}
+
+impl Remote {
+    /// A dataset at an address. Nothing is requested yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoCertificate`]: the file of authorities has none.
+    pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
+        Ok(Remote { client: Client::new(options)?, address, now })
+    }
+
+    /// The address.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How many bytes of bodies were received so far.
+    pub fn received(&self) -> u64 {
+        self.client.received()
+    }
+
+    /// How many requests were made so far.
+    pub fn requests(&self) -> u64 {
+        self.client.requests()
+    }
+
+    /// The error for a log that is not the one that its head announces.
+    pub(super) fn contradiction(of: &FetchedHead, what: &str) -> Error {
+        let source: Arc<str> = of.address.file("head.json").as_str().into();
+        InputError::new(&source, 1, InputErrorKind::Manifest { what: what.to_owned() }).into()
+    }
+
+    /// Fetches the head, unless it has this entity tag.
+    pub(super) fn head(&self, etag: Option<&str>) -> Result<Fetched> {
+        let mut address = self.address.clone();
+        for _ in 0..=MAX_RENAMINGS {
+            let url = address.file("head.json");
+            let mut attempt = 0;
+            let found = loop {
+                attempt += 1;
+                match self.head_once(&url, etag) {
+                    Ok(found) => break found,
+                    Err(failure) => self.client.wait(attempt, failure)?,
+                }
+            };
+            match found {
+                None => return Ok(Fetched::NotModified),
+                Some((HeadFile::MovedTo(name), _)) => address = address.renamed(&name),
+                Some((HeadFile::Head(head), etag)) => {
+                    return Ok(Fetched::Head(Box::new(FetchedHead { head: *head, etag, address })));
+                }
+            }
+        }
+        let what = format!("the dataset was renamed more than {MAX_RENAMINGS} times");
+        Err(Error::Response { url: self.address.to_string(), what })
+    }
+
+    fn head_once(
+        &self,
+        url: &Url,
+        etag: Option<&str>,
+    ) -> Result<Option<(HeadFile, Option<String>)>, Failure> {
+        let mut headers = vec![(header::CACHE_CONTROL, "no-cache")];
+        headers.extend(etag.map(|etag| (header::IF_NONE_MATCH, etag)));
+        let response = self.client.get(url, &headers, MAX_HEAD_BYTES)?;
+        let lasting = |what: &str| {
+            let (url, what) = (url.to_string(), what.to_owned());
+            Failure::Lasting(Error::Response { url, what })
+        };
+        match response.status().as_u16() {
+            304 if etag.is_some() => {
+                self.check_age(url, &response).map_err(Failure::Lasting)?;
+                return Ok(None);
+            }
+            200 => {}
+            404 | 410 => return Err(lasting("there is no dataset at this address")),
+            _ => return Err(lasting("the server did not respond with a head")),
+        }
+        self.check_age(url, &response).map_err(Failure::Lasting)?;
+        let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.map(str::to_owned);
+        let mut line = Vec::new();
+        let read = self.client.body(response, MAX_HEAD_BYTES).read_to_end(&mut line);
+        self.client.check_limit(url).map_err(Failure::Lasting)?;
+        if let Err(error) = read {
+            let (url, what) = (url.to_string(), error.to_string());
+            return Err(Failure::Passing(Error::Unreachable { url, what }, None));
+        }
+        let text = std::str::from_utf8(&line).unwrap_or_default();
+        match HeadFile::parse(text) {
+            Ok(head) => Ok(Some((head, tag))),
+            Err(what) => {
+                let kind = InputErrorKind::Manifest { what };
+                let error = InputError::new(&Arc::from(url.as_str()), 1, kind);
+                Err(Failure::Lasting(error.into()))
+            }
+        }
+    }
+
+    /// Refuses a head that was last written too long ago.
+    fn check_age(&self, url: &Url, response: &Response<Body>) -> Result<()> {
+        let Some(max_age) = self.client.options().max_age else { return Ok(()) };
+        let modified = response.headers().get(header::LAST_MODIFIED);
+        let modified = modified.and_then(|text| Timestamp::from_http_date(text.to_str().ok()?));
+        let Some(modified) = modified else {
+            let what = "it has no Last-Modified, so its age is not known".to_owned();
+            return Err(Error::Response { url: url.to_string(), what });
+        };
+        let age_seconds = (self.now.as_micros() - modified.as_micros()) / 1_000_000;
+        if age_seconds > i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX) {
+            return Err(Error::TooOld { url: url.to_string(), modified });
+        }
+        Ok(())
+    }
+
+    /// Fetches the cited subsets of a head. They are replaced before their head is: where they are not
+    /// those of the head, both are read again.
+    pub(super) fn subsets(
+        &self,
+        mut of: Box<FetchedHead>,
+    ) -> Result<(Box<FetchedHead>, Vec<CitedSubset>)> {
+        let mut attempt = 0;
+        let mut changes = 0;
+        loop {
+            match self.subsets_once(&of) {
+                Ok(Some(subsets)) => return Ok((of, subsets)),
+                Ok(None) if changes < MAX_CHANGES => {
+                    changes += 1;
+                    let Fetched::Head(now) = self.head(None)? else { continue };
+                    if now.head.check != of.head.check {
+                        // Further changes: the caller reads them the next time.
+                        let subsets = now.head.subsets;
+                        of.head.subsets = subsets;
+                    } else {
+                        of = now;
+                    }
+                }
+                Ok(None) => {
+                    let url = of.address.file("subsets.jsonl").to_string();
+                    let what = "these are not the cited subsets that the head announces".to_owned();
+                    return Err(Error::Response { url, what });
+                }
+                Err(failure) => {
+                    attempt += 1;
+                    self.client.wait(attempt, failure)?;
+                }
+            }
+        }
+    }
+
+    /// `None`: they are not those of the head.
+    fn subsets_once(&self, of: &FetchedHead) -> Result<Option<Vec<CitedSubset>>, Failure> {
+        let digest = of.head.subsets;
+        if digest.count == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        let url = of.address.file("subsets.jsonl");
+        let headers = [(header::CACHE_CONTROL, "no-cache")];
+        let response = self.client.get(&url, &headers, digest.bytes)?;
+        if response.status().as_u16() != 200 {
+            let what = "the server did not respond with the cited subsets".to_owned();
+            return Err(Failure::Lasting(Error::Response { url: url.to_string(), what }));
+        }
+        let source: Arc<str> = url.as_str().into();
+        // One byte more shows that there is more than was announced.
+        let mut body = BufReader::new(self.client.body(response, digest.bytes + 1));
+        let (mut hash, mut bytes) = (Sha256::new(), 0);
+        let (mut reader, mut subsets) = (SubsetReader::default(), Vec::new());
+        let (mut line, mut number) = (Vec::new(), 0);
+        let mut wrong = None;
+        loop {
+            line.clear();
+            let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            self.client.check_limit(&url).map_err(Failure::Lasting)?;
+            match read {
+                Ok(0) => break,
+                Ok(read) => bytes += read as u64,
+                Err(error) => {
+                    let (url, what) = (url.to_string(), error.to_string());
+                    return Err(Failure::Passing(Error::Unreachable { url, what }, None));
+                }
+            }
+            number += 1;
+            hash.update(&line);
+            let text = std::str::from_utf8(&line).unwrap_or_default();
+            match reader.read(text, (&source, number)) {
+                Ok(subset) => subsets.extend(subset),
+                Err(what) => {
+                    wrong = Some(what);
+                    break;
+                }
+            }
+        }
+        if wrong.is_none() && bytes == digest.bytes && hash.finalize().as_slice() == digest.sha256 {
+            return match reader.check(digest) {
+                Ok(()) => Ok(Some(subsets)),
+                Err(_) => Ok(None),
+            };
+        }
+        Ok(None)
+    }
+
+    /// The latest time that a change may have.
+    pub(super) fn not_after(&self) -> Timestamp {
+        latest_change(self.now)
+    }
+
+    /// A name for the dataset where nothing better is known.
+    pub(super) fn provisional_name(&self) -> DatasetName {
+        let unnamed = || "dataset".parse().expect("it has letters only");
+        self.address.last_name().unwrap_or_else(unnamed)
+    }
+}

@@ -1,0 +1,107 @@
+//! A primary whose datasets are published on a web server, and a mirror.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use accession::mirror::{
+    Address, Comparison, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy,
+    Pulled, Remote, UnknownMirror, compare, pull,
+};
+use accession::publish::{Error as PublishError, publish};
+use accession::{MaxDelete, Pattern, Registry, Selection, Stamp, Wanted};
+
+use crate::harness::history::held;
+use crate::harness::values::{change, name, now, second};
+use crate::harness::web_server::WebServer;
+
+/// A primary with its published directory and its server, and a mirror.
+pub struct World {
+    pub directory: tempfile::TempDir,
+    pub us: Registry,
+    pub server: WebServer,
+    pub mirror: Registry,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let server = WebServer::over(directory.path());
+        let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+        World { directory, us, server, mirror }
+    }
+
+    /// A primary with three changes, a note and a cited subset.
+    pub fn small() -> Self {
+        let world = World::new();
+        for (at, step) in [change(["A", "B"], []), change(["C"], ["A"]), change(["D"], [])]
+            .into_iter()
+            .enumerate()
+        {
+            let mut step = step;
+            step.note((at == 1).then(|| "replaced".to_owned()));
+            let stamp = Stamp::at(second(at as i64), now());
+            world.us.change(&name("us"), &step, &stamp).unwrap();
+        }
+        let patterns: Vec<Pattern> = vec!["B*".parse().unwrap()];
+        world.us.cite_subset(&name("us"), None, &Wanted::Patterns(patterns), second(9)).unwrap();
+        world.publish();
+        world
+    }
+
+    pub fn publish(&self) {
+        publish(&self.us, self.directory.path(), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    }
+
+    pub fn remote(&self, options: HttpOptions) -> Remote {
+        let address = Address::parse(&self.server.dataset("us"), false).unwrap();
+        Remote::new(address, options, now()).unwrap()
+    }
+
+    pub fn primary(&self) -> Primary {
+        Primary::at_address(self.remote(quick()), None)
+    }
+
+    pub fn compare(
+        &self,
+    ) -> accession::mirror::Result<(Comparison, BTreeSet<String>, BTreeSet<String>)> {
+        let compared = compare(&self.mirror, &name("mirror"), &self.primary(), None)?;
+        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+        for difference in compared.differences()? {
+            match difference? {
+                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
+                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
+            };
+        }
+        Ok((compared, missing, unexpected))
+    }
+
+    pub fn remember(&self, compared: &Comparison) {
+        compared.remember(&self.mirror, &name("mirror"), now(), Outcome::Compared).unwrap();
+    }
+
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::mirror::Result<Pulled> {
+        let unknown = UnknownMirror::Create;
+        let options = PullOptions { unknown, policy, ..PullOptions::default() };
+        let stamp = Stamp::at(second(at), now());
+        pull(&self.mirror, &name("mirror"), &self.primary(), options, &stamp)
+    }
+
+    /// The ids that a dataset holds.
+    pub fn held(registry: &Registry, dataset: &str) -> Vec<String> {
+        held(registry, &Selection::Dataset { name: name(dataset), at: None }).1
+    }
+
+    pub fn file(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.directory.path().join(path)).unwrap()
+    }
+}
+
+/// Without waiting before a request is repeated.
+pub fn quick() -> HttpOptions {
+    HttpOptions { first_delay: Duration::ZERO, ..HttpOptions::default() }
+}
+
+pub const FOLLOW: PullPolicy = PullPolicy::Follow;
+pub const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+pub const LOG: &str = "datasets/us/log/000000.jsonl";
+pub const HEAD: &str = "datasets/us/head.json";

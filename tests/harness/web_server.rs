@@ -1,0 +1,147 @@
+//! A web server over a directory, for tests: it can be told to misbehave.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A request for a file.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The path without its first slash and its query.
+    pub path: String,
+    /// The headers, with lower-case names.
+    pub headers: HashMap<String, String>,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// The connection ends after so many bytes of the body.
+    pub cut: Option<usize>,
+    /// Nothing more is sent after so many bytes of the body, for these seconds.
+    pub stall: Option<(usize, u64)>,
+}
+
+type Fault = Box<dyn FnMut(&Request, &mut Reply) + Send>;
+
+/// A web server over a directory, on a port of this machine.
+pub struct WebServer {
+    address: String,
+    fault: Arc<Mutex<Fault>>,
+    /// Each request, and the bytes of the body that was sent.
+    served: Arc<Mutex<Vec<(Request, usize)>>>,
+}
+
+impl WebServer {
+    /// Serves a directory until the test ends.
+    pub fn over(directory: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let fault: Arc<Mutex<Fault>> = Arc::new(Mutex::new(Box::new(|_, _| {})));
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let (shared_fault, shared_served) = (Arc::clone(&fault), Arc::clone(&served));
+        let directory = directory.to_owned();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (fault, served) = (Arc::clone(&shared_fault), Arc::clone(&shared_served));
+                let directory = directory.clone();
+                std::thread::spawn(move || {
+                    // A client that leaves early is not an error here.
+                    let _ = serve(&stream.unwrap(), &directory, &fault, &served);
+                });
+            }
+        });
+        WebServer { address, fault, served }
+    }
+
+    /// The address of a dataset.
+    pub fn dataset(&self, name: &str) -> String {
+        format!("{}/datasets/{name}/", self.address)
+    }
+
+    /// Changes every reply from now on.
+    pub fn misbehave(&self, fault: impl FnMut(&Request, &mut Reply) + Send + 'static) {
+        *self.fault.lock().unwrap() = Box::new(fault);
+    }
+
+    /// The requests since the last call, and the bytes of their bodies.
+    pub fn served(&self) -> Vec<(Request, usize)> {
+        std::mem::take(&mut *self.served.lock().unwrap())
+    }
+}
+
+fn serve(
+    stream: &TcpStream,
+    directory: &Path,
+    fault: &Mutex<Fault>,
+    served: &Mutex<Vec<(Request, usize)>>,
+) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream).lines();
+    let Some(Ok(first)) = lines.next() else { return Ok(()) };
+    let target = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    let path = target.split('?').next().unwrap_or_default().to_owned();
+    let mut headers = HashMap::new();
+    for line in lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let request = Request { path, headers };
+    let mut reply = file(&directory.join(&request.path), &request);
+    (fault.lock().unwrap())(&request, &mut reply);
+    let length = reply.body.len();
+    let sent = reply.cut.unwrap_or(length).min(length);
+    served.lock().unwrap().push((request, sent));
+    let mut out = std::io::BufWriter::new(stream);
+    write!(
+        out,
+        "HTTP/1.1 {} X\r\nContent-Length: {length}\r\nConnection: close\r\n",
+        reply.status
+    )?;
+    for (name, value) in &reply.headers {
+        write!(out, "{name}: {value}\r\n")?;
+    }
+    out.write_all(b"\r\n")?;
+    if let Some((bytes, seconds)) = reply.stall {
+        out.write_all(&reply.body[..bytes.min(sent)])?;
+        out.flush()?;
+        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        return Ok(());
+    }
+    out.write_all(&reply.body[..sent])?;
+    out.flush()
+}
+
+/// A file as a server with ranges and entity tags delivers it.
+fn file(path: &PathBuf, request: &Request) -> Reply {
+    let Ok(body) = std::fs::read(path) else {
+        return Reply { status: 404, ..Reply::default() };
+    };
+    let mut hash = 0_u64;
+    for byte in &body {
+        hash = hash.wrapping_mul(1_099_511_628_211).wrapping_add(u64::from(*byte));
+    }
+    let etag = format!("\"{hash:x}\"");
+    let headers = vec![("ETag".to_owned(), etag.clone())];
+    if request.headers.get("if-none-match") == Some(&etag) {
+        return Reply { status: 304, headers, ..Reply::default() };
+    }
+    let from = request
+        .headers
+        .get("range")
+        .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
+    match from {
+        None => Reply { status: 200, headers, body, ..Reply::default() },
+        Some(from) if from >= body.len() => Reply { status: 416, ..Reply::default() },
+        Some(from) => {
+            let total = body.len();
+            let range = format!("bytes {from}-{}/{total}", total - 1);
+            let headers = vec![("Content-Range".to_owned(), range)];
+            Reply { status: 206, headers, body: body[from..].to_vec(), ..Reply::default() }
+        }
+    }
+}

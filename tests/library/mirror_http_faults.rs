@@ -1,0 +1,208 @@
+//! A mirror whose primary is broken or hostile: what it reads is refused or resumed, and never wrong.
+
+use std::time::Duration;
+
+use accession::Stamp;
+use accession::mirror::{HttpOptions, Primary, Status, compare};
+
+use crate::harness::history::{change, name, now, second};
+use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
+
+#[test]
+fn a_connection_that_is_cut_anywhere_is_resumed() {
+    let world = World::small();
+    let mut positions = 0;
+    for path in [HEAD, LOG] {
+        for cut in 0..world.file(path).len() {
+            let mut is_first = true;
+            world.server.misbehave(move |request, reply| {
+                if request.path == path && std::mem::take(&mut is_first) {
+                    reply.cut = Some(cut);
+                }
+            });
+            let (compared, missing, _) = world.compare().unwrap();
+            assert_eq!(compared.status().status, Status::Behind, "{path} {cut}");
+            assert!(missing.iter().eq(["B", "C", "D"]), "{path} {cut}: {missing:?}");
+            positions += 1;
+        }
+    }
+    println!("{positions} positions were cut");
+    assert!(positions >= 1_000, "{positions}");
+}
+
+#[test]
+fn every_byte_of_the_head_and_the_log_that_is_another_is_refused_by_name() {
+    let world = World::small();
+    for path in [HEAD, LOG] {
+        for at in 0..world.file(path).len() {
+            world.server.misbehave(move |request, reply| {
+                if request.path == path {
+                    reply.body[at] ^= 1;
+                }
+            });
+            let error = world.pull(0, FOLLOW).unwrap_err().to_string();
+            assert!(error.contains(path), "{path} {at}: {error}");
+            assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_stalls_is_given_up() {
+    let world = World::small();
+    for path in [HEAD, LOG] {
+        world.server.misbehave(move |request, reply| {
+            if request.path == path {
+                reply.stall = Some((100, 2));
+            }
+        });
+        let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
+        let primary = Primary::at_address(world.remote(options), None);
+        let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
+        assert_eq!(error.kind(), "no-response", "{error}");
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
+#[test]
+fn the_log_of_one_dataset_with_the_head_of_another_is_refused() {
+    let world = World::small();
+    let other = World::new();
+    other.us.change(&name("us"), &change(["Z"], []), &Stamp::at(second(0), now())).unwrap();
+    other.publish();
+    let log = other.file(LOG);
+    world.server.misbehave(move |request, reply| {
+        if request.path == LOG {
+            reply.body.clone_from(&log);
+        }
+    });
+    let error = world.pull(0, FOLLOW).unwrap_err();
+    assert!(error.to_string().contains(LOG), "{error}");
+    assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+}
+
+#[test]
+fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
+    let world = World::small();
+    world.server.misbehave(|request, reply| {
+        if request.path == LOG && reply.status == 200 {
+            reply.body.truncate(500);
+        } else if request.path == LOG {
+            (reply.status, reply.body) = (416, Vec::new());
+        }
+    });
+    let error = world.compare().err().unwrap();
+    assert!(matches!(error.kind(), "no-response" | "response"), "{error}");
+    assert!(error.to_string().contains(LOG), "{error}");
+    for path in [HEAD, LOG] {
+        world.server.misbehave(move |request, reply| {
+            if request.path == path {
+                (reply.status, reply.body) = (404, Vec::new());
+            }
+        });
+        let error = world.compare().err().unwrap();
+        assert_eq!(error.kind(), "response");
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
+#[test]
+fn redirects_stay_within_the_origin() {
+    let world = World::small();
+    world.server.misbehave(|request, reply| {
+        if request.path == HEAD && !request.headers.contains_key("x") {
+            reply.status = 302;
+            let location = "http://127.0.0.2:1/datasets/us/head.json".to_owned();
+            reply.headers.push(("Location".to_owned(), location));
+        }
+    });
+    let error = world.compare().err().unwrap().to_string();
+    assert!(error.contains("redirects to http://127.0.0.2:1/"), "{error}");
+    let mut is_first = true;
+    world.server.misbehave(move |request, reply| {
+        if request.path == HEAD && std::mem::take(&mut is_first) {
+            reply.status = 307;
+            reply.headers.push(("Location".to_owned(), "/datasets/us/head.json".to_owned()));
+        }
+    });
+    assert_eq!(world.compare().unwrap().0.status().status, Status::Behind);
+    world.server.misbehave(|request, reply| {
+        reply.status = 308;
+        reply.headers.push(("Location".to_owned(), format!("/{}", request.path)));
+    });
+    assert!(world.compare().err().unwrap().to_string().contains("more than 5 times"));
+}
+
+#[test]
+fn the_limits_of_bytes_and_age_are_kept() {
+    let world = World::small();
+    let options = HttpOptions { max_bytes: Some(1_000), ..quick() };
+    let primary = Primary::at_address(world.remote(options), None);
+    let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
+    assert_eq!(error.kind(), "too-many-bytes", "{error}");
+
+    let age = |text: &'static str| {
+        world.server.misbehave(move |_, reply| {
+            reply.headers.push(("Last-Modified".to_owned(), text.to_owned()));
+        });
+        let options = HttpOptions { max_age: Some(Duration::from_secs(3_600)), ..quick() };
+        let primary = Primary::at_address(world.remote(options), None);
+        compare(&world.mirror, &name("mirror"), &primary, None).map(drop)
+    };
+    assert_eq!(age("Sun, 06 Nov 1994 08:49:37 GMT").unwrap_err().kind(), "too-old");
+    assert_eq!(age("yesterday").unwrap_err().kind(), "response");
+    age("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
+}
+
+/// A log with a complete segment, and so with a compressed one.
+fn large() -> World {
+    let world = World::new();
+    for at in 0..9_i64 {
+        let ids: Vec<String> =
+            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
+        let stamp = Stamp::at(second(at), now());
+        world.us.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
+    }
+    world.publish();
+    world
+}
+
+#[test]
+fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() {
+    let world = large();
+    let zipped = "datasets/us/log/000000.jsonl.gz";
+    world.server.served();
+    assert_eq!(world.compare().unwrap().1.len(), 9_000);
+    let served = world.server.served();
+    assert!(served.iter().any(|(request, _)| request.path == zipped));
+    assert!(!served.iter().any(|(request, _)| request.path == LOG));
+
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let zeros = vec![b'0'; 1 << 20];
+    (0..200).for_each(|_| std::io::Write::write_all(&mut bomb, &zeros).unwrap());
+    let bomb = bomb.finish().unwrap();
+    world.server.misbehave(move |request, reply| {
+        if request.path == zipped {
+            reply.body.clone_from(&bomb);
+        }
+    });
+    let error = world.compare().err().unwrap().to_string();
+    assert!(error.contains("log/000000.jsonl:1: not a manifest"), "{error}");
+
+    // Damaged or missing, the plain form is read.
+    for status in [200, 404] {
+        world.server.misbehave(move |request, reply| {
+            if request.path == zipped {
+                (reply.status, reply.body) = (status, b"not compressed".to_vec());
+            }
+        });
+        assert_eq!(world.compare().unwrap().1.len(), 9_000);
+    }
+    // Cut within, it goes on in the plain form.
+    world.server.misbehave(move |request, reply| {
+        if request.path == zipped {
+            reply.cut = Some(reply.body.len() / 2);
+        }
+    });
+    assert_eq!(world.compare().unwrap().1.len(), 9_000);
+}
