@@ -84,7 +84,7 @@ pub fn compare(
             #[cfg(feature = "http")]
             Kind::Remote(remote, named) => {
                 let Followed { reading, etag } =
-                    reading_of(remote, mirror, dataset, held, at, named.as_ref())?;
+                    reading_of(remote, mirror, dataset, latest.as_ref(), at, named.as_ref())?;
                 let status = of_log(mirror, latest, &reading)?;
                 let source = Some(remote.address().to_string());
                 (status, There::Log(Box::new(reading)), source, etag)

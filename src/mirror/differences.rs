@@ -1,7 +1,7 @@
 //! The granules that only one of a mirror and its primary has.
 
 use super::error::Result;
-use super::reading::{Base, Reading};
+use super::reading::Reading;
 use super::status::MirrorStatus;
 use crate::chain::Sweep;
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
@@ -64,7 +64,7 @@ impl<'a> MirrorDifferences<'a> {
     /// Of a mirror and a log.
     pub(super) fn of_log(status: &MirrorStatus, held: Held, reading: &'a Reading) -> Result<Self> {
         let sides = Merge::of(held, reading.replay.outcomes()?);
-        let begins_with_mirror = matches!(reading.base, Base::Mirror(_));
+        let begins_with_mirror = reading.begins_with_mirror();
         let (change, location) = reading.selected.as_ref().expect("a log without one is refused");
         let sweep = Sweep::over(2);
         let selected = (change, location);

@@ -7,6 +7,8 @@
 //! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
+#[cfg(any(feature = "http", feature = "serve"))]
+pub(crate) mod blocks;
 mod compare;
 mod differences;
 mod error;

@@ -17,6 +17,13 @@ pub(super) enum Base {
     Nothing,
     /// From what the mirror holds: the primary held it after this change.
     Mirror(LogChange),
+    /// From what the mirror holds, which the primary never held: they are from blocks.
+    #[cfg(feature = "http")]
+    Diverged,
+    /// Only the end of the log is read, and no change of it has been found yet after which the
+    /// primary held what the mirror holds: nothing is staged.
+    #[cfg(feature = "http")]
+    NotYet,
 }
 
 /// A log, and what must be done to a mirror to hold the same.
@@ -89,6 +96,32 @@ impl Reading {
         self.selected = Some((change, location));
     }
 
+    /// Goes on after the last change that was read before, to look for what the mirror holds.
+    #[cfg(feature = "http")]
+    pub fn begin_at_end(&mut self, last: LogChange, location: SourceLocation) {
+        self.base = Base::NotYet;
+        self.selected = Some((last, location));
+    }
+
+    /// Whether the staged events begin with what the mirror holds.
+    pub fn begins_with_mirror(&self) -> bool {
+        match self.base {
+            Base::Nothing => false,
+            Base::Mirror(_) => true,
+            #[cfg(feature = "http")]
+            Base::Diverged => true,
+            #[cfg(feature = "http")]
+            Base::NotYet => false,
+        }
+    }
+
+    fn is_staging(&self) -> bool {
+        #[cfg(feature = "http")]
+        return self.base != Base::NotYet;
+        #[cfg(not(feature = "http"))]
+        true
+    }
+
     /// Takes the next line of the log.
     ///
     /// # Errors
@@ -111,8 +144,10 @@ impl Reading {
             self.changes.extend(change);
             return Ok(());
         }
-        for event in events(part, &location) {
-            self.replay.add(event)?;
+        if self.is_staging() {
+            for event in events(part, &location) {
+                self.replay.add(event)?;
+            }
         }
         let Some(change) = change else { return Ok(()) };
         if change.identifier == self.held {

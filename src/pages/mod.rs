@@ -22,6 +22,7 @@ mod linked;
 mod plot;
 mod problem;
 mod record;
+mod search_engines;
 mod set;
 mod site;
 mod structured;
@@ -39,6 +40,7 @@ pub use link::Link;
 pub use linked::{Describes, Extent, links};
 pub use plot::Series;
 pub use problem::ProblemPage;
+pub use search_engines::{robots, sitemap};
 pub use set::{SetPage, Since};
 pub use site::{Serves, Site};
 

@@ -79,6 +79,11 @@ impl Site {
         format!("/DI:{identifier}/granules")
     }
 
+    /// The path of the blocks of a set.
+    pub fn blocks(identifier: Identifier) -> String {
+        format!("/DI:{identifier}/blocks")
+    }
+
     /// The path of a comparison of two sets.
     pub fn comparison(left: Identifier, right: Identifier) -> String {
         format!("/compare/DI:{left}...DI:{right}")

@@ -150,7 +150,7 @@ fn write_subsets(
     Ok(subsets)
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::beside(path)?;
     file.as_file_mut().write_all(bytes).map_err(|source| Error::file("write", path, source))?;
     Ok(file.replace()?)

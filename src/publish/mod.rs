@@ -1,6 +1,6 @@
 //! Publishes datasets as files for any web server: their logs, heads and cited subsets.
 //!
-//! A directory has, for each dataset, `datasets/NAME/log/000000.jsonl` and further segments,
+//! A directory has, for each dataset, a page for people (with the feature `serve`), `datasets/NAME/log/000000.jsonl` and further segments,
 //! `datasets/NAME/subsets.jsonl` and `datasets/NAME/head.json`. Their form is specified in
 //! docs/reference/manifest.md.
 //!
@@ -17,6 +17,8 @@
 
 mod dataset;
 mod error;
+#[cfg(feature = "serve")]
+mod pages;
 mod segment_file;
 
 use std::fs::{self, File};
@@ -24,6 +26,8 @@ use std::path::Path;
 
 pub use dataset::Published;
 pub use error::{Error, Result};
+#[cfg(feature = "serve")]
+pub use pages::publish_pages;
 
 use crate::model::DatasetName;
 use crate::registry::{Registry, Withdrawn};

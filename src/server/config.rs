@@ -1,5 +1,6 @@
 //! How a server is set up.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::model::Timestamp;
@@ -17,6 +18,9 @@ pub struct Config {
     pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// The limits on what clients may use.
     pub limits: Limits,
+    /// The directory into which the logs of datasets are published, from which mirrors read. `None`
+    /// means a temporary one.
+    pub cache: Option<PathBuf>,
 }
 
 /// The limits on what clients may use.

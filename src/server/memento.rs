@@ -81,7 +81,7 @@ pub fn map(site: &Site, name: &DatasetName, instances: &[Instance], next: Option
 }
 
 /// A time as HTTP writes it, without its fraction of a second.
-fn http_date(at: Timestamp) -> String {
+pub fn http_date(at: Timestamp) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     // 1970-01-01 was a Thursday.

@@ -13,11 +13,12 @@
 //! # Layers
 //!
 //! Each may use only those before it: `config`, `problem`, `metrics`; `source`: the registry;
-//! `state`: what requests share; `format`, `asked`, `answer`, `memento`, `rows`: requests and responses;
+//! `cache`: the files that mirrors read; `state`: what requests share; `format`, `asked`, `answer`, `memento`, `rows`: requests and responses;
 //! `layer`; `route`; `listener`.
 
 mod answer;
 mod asked;
+mod cache;
 mod config;
 mod format;
 mod layer;

@@ -89,7 +89,8 @@ impl Problem {
             .with_hint("The command line has no such limit.")
     }
 
-    fn overload(kind: &'static str, detail: String, retry_after_seconds: u32) -> Self {
+    /// It may succeed later.
+    pub fn overload(kind: &'static str, detail: String, retry_after_seconds: u32) -> Self {
         let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, kind, detail);
         Problem { retry_after_seconds: Some(retry_after_seconds), ..problem }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::cache::Cache;
 use super::config::{Config, Limits};
 use super::metrics::Metrics;
 use super::source::{Reading, Source};
@@ -19,6 +20,8 @@ pub struct State {
     pub limits: Limits,
     /// What was counted.
     pub metrics: Metrics,
+    /// The files that mirrors read.
+    pub cache: Cache,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     plots: Plots,
 }
@@ -30,7 +33,7 @@ impl State {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits } = config;
+        let Config { site, open, clock, limits, cache } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(State {
             source,
@@ -38,6 +41,7 @@ impl State {
             limits,
             clock,
             metrics: Metrics::default(),
+            cache: Cache::new(cache),
             plots: Plots::default(),
         })
     }

@@ -49,6 +49,8 @@ mod on_postgres;
 mod pages;
 mod payment;
 mod publish;
+#[cfg(feature = "serve")]
+mod published_pages;
 mod random_histories;
 mod recognise;
 mod records_of_others;

@@ -162,6 +162,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
         open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
         clock: Box::new(now),
         limits,
+        cache: None,
     }
 }
 

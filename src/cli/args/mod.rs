@@ -8,6 +8,8 @@ mod http;
 mod identifier;
 mod known_at;
 mod primary;
+#[cfg(feature = "serve")]
+mod public_url;
 mod set;
 mod standard_input;
 mod time;
@@ -20,6 +22,8 @@ pub use http::HttpArgs;
 pub use identifier::TypedIdentifier;
 pub use known_at::KnownAtArgs;
 pub use primary::PrimaryArgs;
+#[cfg(feature = "serve")]
+pub use public_url::PublicUrl;
 pub use set::{SetArgs, TypedSet, dataset_at};
 pub use standard_input::standard_input_uses;
 pub use time::refuse_future;

@@ -1,13 +1,14 @@
 use std::io::Write;
 use std::net::SocketAddr;
-use std::str::FromStr;
+use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
 use accession::server::{AccessLog, Config, Limits, Server, log};
-use accession::{Access, DatasetName, WebAddress, WebAddressError};
+use accession::{Access, DatasetName};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::cli::args::PublicUrl;
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -45,35 +46,15 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     contact: Option<String>,
 
+    /// The directory for the logs that mirrors read, which are published into it whenever a dataset
+    /// has changed [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+
     /// The greatest number of connections at the same time
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
-}
-
-/// The address of a site's root, without the slash at its end.
-#[derive(Debug, Clone)]
-struct PublicUrl(String);
-
-/// Why a string is not the address of a site's root.
-#[derive(Debug, thiserror::Error)]
-enum PublicUrlError {
-    #[error(transparent)]
-    Address(#[from] WebAddressError),
-    #[error("the address of a site has neither a query nor a fragment")]
-    NotARoot,
-}
-
-impl FromStr for PublicUrl {
-    type Err = PublicUrlError;
-
-    fn from_str(text: &str) -> Result<Self, PublicUrlError> {
-        let address: WebAddress = text.parse()?;
-        if address.as_str().contains(['?', '#']) {
-            return Err(PublicUrlError::NotARoot);
-        }
-        Ok(PublicUrl(address.as_str().trim_end_matches('/').to_owned()))
-    }
 }
 
 /// Where the server listens, as `--json` prints it.
@@ -100,6 +81,7 @@ impl Args {
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
             limits: Limits { connections: self.max_connections, ..Limits::default() },
+            cache: self.cache,
         };
         if session.is_json() {
             session.json(&Listening { listening, public_url: &public_url })?;

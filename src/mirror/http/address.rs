@@ -5,7 +5,7 @@ use std::fmt;
 use url::{Host, Url};
 
 use crate::mirror::error::{Error, Result};
-use crate::model::DatasetName;
+use crate::model::{DatasetName, Identifier};
 
 /// The address of a dataset: an `https` URL, or an `http` URL of this machine, that ends with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +64,15 @@ impl Address {
         url
     }
 
+    /// The address of a list of a set, of the server that the dataset is on. `None` means that the
+    /// address is not one of a server with sets.
+    pub(super) fn of_set(&self, identifier: Identifier, list: &str) -> Option<Url> {
+        let (root, _) = self.0.path().trim_end_matches('/').rsplit_once("/datasets/")?;
+        let mut url = self.0.clone();
+        url.set_path(&format!("{root}/DI:{identifier}/{list}"));
+        Some(url)
+    }
+
     /// The address of the same dataset by another name.
     pub(super) fn renamed(&self, name: &DatasetName) -> Self {
         let mut url = self.0.clone();
@@ -115,6 +124,8 @@ mod tests {
             assert_eq!(head, "https://example.org/datasets/US/head.json");
             let renamed = address.renamed(&"US.2".parse().unwrap()).to_string();
             assert_eq!(renamed, "https://example.org/datasets/US.2/");
+            let blocks = address.of_set(Identifier::EMPTY, "blocks").unwrap().to_string();
+            assert_eq!(blocks, "https://example.org/DI:d41d8cd98f00b204e9800998ecf8427e/blocks");
         }
     }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::divergence::Divergence;
 use super::fetch::Take;
 use super::remote::{Fetched, FetchedHead, Remote};
+use crate::mirror::differences::Held;
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{LogReader, Position};
-use crate::mirror::reading::Reading;
-use crate::model::{DatasetName, Identifier, LogChange, Moment, SourceLocation};
-use crate::registry::{MirrorSource, Registry};
+use crate::mirror::reading::{Base, Reading};
+use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, Set, SourceLocation};
+use crate::registry::{MirrorSource, Registry, Replay};
 
 /// A log that was read, and the entity tag of its head.
 pub(in crate::mirror) struct Followed {
@@ -25,19 +27,21 @@ pub(in crate::mirror) fn reading_of(
     remote: &Remote,
     mirror: &Registry,
     dataset: &DatasetName,
-    held: Identifier,
+    latest: Option<&Instance>,
     at: Option<Moment>,
     named: Option<&DatasetName>,
 ) -> Result<Followed> {
+    let held = latest.map_or(Identifier::EMPTY, |latest| latest.identifier);
     let source = remote.address.to_string();
     let known = known(mirror, dataset, &source)?;
     let last = known.as_ref().and_then(|known| known.last.clone());
     // Only where the mirror holds what was read last, nothing but the head is needed.
     let is_settled = last.as_ref().is_some_and(|last| last.identifier == held) && at.is_none();
     let etag = known.as_ref().and_then(|known| known.etag.clone()).filter(|_| is_settled);
-    let of = match (remote.head(etag.as_deref())?, last) {
+    let of = match (remote.head(etag.as_deref())?, &last) {
         (Fetched::Head(of), _) => of,
         (Fetched::NotModified, Some(last)) => {
+            let last = last.clone();
             let mut reading = Reading::begin(held, at, remote.provisional_name());
             reading.begin_after(last, head_location(remote));
             return Ok(Followed { reading, etag });
@@ -48,6 +52,11 @@ pub(in crate::mirror) fn reading_of(
         }
     };
     let base = base(mirror, dataset, &source, held, at, &of)?;
+    if let (None, None, Some(latest), Some(last)) = (&base, at, latest, last)
+        && let Some(followed) = read_end(remote, mirror, &of, last, latest, named)?
+    {
+        return Ok(followed);
+    }
     let is_from_start = base.is_none();
     match read_from(remote, mirror, &of, base, held, at, named) {
         // The log may not continue what was read before: it is read from the start, to find out where
@@ -94,6 +103,60 @@ fn base(
     })?;
     // A head that contradicts what was read shows it at its end, or when its lines are read.
     Ok(base.filter(|base| base.number < of.head.changes || base.check == of.head.check))
+}
+
+/// Reads the end of a log of which all else was read before, when the primary did not hold what the
+/// mirror holds. If it did not since either, the mirror has diverged or is ahead: the blocks of the
+/// primary's set show where. `None` means that the whole log must be read.
+fn read_end(
+    remote: &Remote,
+    mirror: &Registry,
+    of: &FetchedHead,
+    last: LogChange,
+    latest: &Instance,
+    named: Option<&DatasetName>,
+) -> Result<Option<Followed>> {
+    if last.number > of.head.changes
+        || (last.number == of.head.changes && last.check != of.head.check)
+    {
+        return Ok(None);
+    }
+    let position = Position::from(&last);
+    let mut reading = Reading::begin(latest.identifier, None, of.head.record.name.clone());
+    reading.begin_at_end(last.clone(), head_location(remote));
+    let mut end = last;
+    let mut take = |part, change: Option<LogChange>, location| {
+        if let Some(change) = &change {
+            end.clone_from(change);
+        }
+        reading.take(part, change, location)
+    };
+    match read_log(remote, mirror, of, position, &mut take) {
+        Ok(()) => {}
+        Err(Error::Input(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    if of.head.check_end(end.number, Some(&end)).is_err() {
+        return Ok(None);
+    }
+    reading.finish(&of.head, named, None)?;
+    let followed = |reading| Some(Followed { reading, etag: of.etag.clone() });
+    if reading.base != Base::NotYet {
+        return Ok(followed(reading));
+    }
+    let held = || -> Result<Held> {
+        Ok(Box::new(mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?))
+    };
+    let (identifier, since) = (end.identifier, end.timestamp);
+    let mut work = mirror.begin("comparing", "granules", Some(of.head.granules));
+    let mut replay = Replay::default();
+    let divergence = Divergence { remote, of, identifier, since, held: &held };
+    let progress = &mut |granules| Ok(work.advance_by(granules)?);
+    if !divergence.events(progress, &mut |event| Ok(replay.add(event)?))? {
+        return Ok(None);
+    }
+    (reading.replay, reading.base) = (replay, Base::Diverged);
+    Ok(followed(reading))
 }
 
 fn read_from(

@@ -19,6 +19,7 @@
 
 mod address;
 mod client;
+mod divergence;
 mod fetch;
 mod follow;
 mod remote;

@@ -1,5 +1,6 @@
 //! The routes, one file each.
 
+mod blocks;
 mod check;
 mod comparison;
 mod dataset;
@@ -11,6 +12,7 @@ mod index;
 mod instance;
 mod negotiated;
 mod operation;
+mod published;
 mod robots;
 mod set;
 
@@ -31,6 +33,10 @@ use super::state::State;
 
 /// All routes.
 pub fn router(state: Arc<State>) -> Router {
+    let segments = Router::new()
+        .route("/datasets/{name}/log/{segment}", get(published::segment))
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain));
     Router::new()
         .route("/", get(index::index))
         .route("/style.css", get(operation::style))
@@ -39,6 +45,8 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/datasets/{name}", get(instance::instance))
         .route("/datasets/{name}/", get(dataset::dataset))
         .route("/datasets/{name}/history", get(history::history))
+        .route("/datasets/{name}/head.json", get(published::head))
+        .route("/datasets/{name}/subsets.jsonl", get(published::subsets))
         .route("/compare/{sides}", get(comparison::comparison))
         .route("/compare", get(comparison::form))
         .route("/check", get(check::check).merge(post(check::check_text)))
@@ -52,10 +60,13 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/{identifier}", get(set::set))
         .route("/{identifier}/", get(set::set))
         .route("/{identifier}/granules", get(granules::granules))
+        .route("/{identifier}/blocks", get(blocks::blocks))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))
         .layer(CompressionLayer::new())
+        // Segments are published compressed too.
+        .merge(segments)
         .layer(from_fn(layer::revalidate))
         .layer(from_fn_with_state(Arc::clone(&state), layer::observe))
         .with_state(state)

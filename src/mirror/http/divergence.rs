@@ -1,0 +1,339 @@
+//! What only one of a mirror and its primary has, from the blocks of the primary's set.
+
+use std::cmp::Ordering;
+use std::io::{BufRead, BufReader, Read};
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use flate2::read::GzDecoder;
+use ureq::Body;
+use ureq::http::{Response, header};
+use url::Url;
+
+use super::client::Failure;
+use super::remote::{FetchedHead, Remote};
+use crate::chain::Chain;
+use crate::input::{Error as InputError, InputErrorKind};
+use crate::mirror::blocks::{Block, MAX_BLOCK_LINE_BYTES};
+use crate::mirror::differences::Held;
+use crate::mirror::error::{Error, Result};
+use crate::model::{Event, EventKind, GranuleId, Identifier, SourceLocation, Timestamp};
+
+/// A block whose ids are not those of the mirror, and where the next one begins.
+struct Spoiled {
+    block: Block,
+    until: Option<String>,
+}
+
+/// The granules that a mirror holds, from the first one, as often as it is called.
+pub(super) type HeldAgain<'a> = dyn Fn() -> Result<Held> + 'a;
+
+/// What is compared.
+pub(super) struct Divergence<'a> {
+    pub remote: &'a Remote,
+    pub of: &'a FetchedHead,
+    /// The set of the primary, and since when it is in force.
+    pub identifier: Identifier,
+    pub since: Timestamp,
+    pub held: &'a HeldAgain<'a>,
+}
+
+/// Why a list was not read to its end.
+enum Stop {
+    Failed(Failure),
+    /// There is no such list, or it is not one that can be used.
+    NotThere,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(Failure::Lasting(error))
+    }
+}
+
+impl Divergence<'_> {
+    /// Passes to `add` the events that make the set of the mirror that of the primary. Returns
+    /// `false` if the server has no blocks that can be used; what was added then is to be dropped.
+    ///
+    /// Nothing of what the server sends is trusted: the caller recomputes the identifier of the
+    /// result.
+    pub fn events(
+        &self,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+        add: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<bool> {
+        let Some(url) = self.of.address.of_set(self.identifier, "blocks") else { return Ok(false) };
+        let mut attempt = 0;
+        let spoiled = loop {
+            attempt += 1;
+            match self.spoiled(&url, progress) {
+                Ok(spoiled) => break spoiled,
+                Err(Stop::NotThere) => return Ok(false),
+                Err(Stop::Failed(failure)) => self.remote.client.wait(attempt, failure)?,
+            }
+        };
+        let held = &mut (self.held)()?.peekable();
+        // What the mirror holds before the first granule of the primary.
+        let (first, spoiled) = spoiled;
+        while let Some(granule_id) = next_before(held, first.as_deref())? {
+            add(self.event(EventKind::Deleted, granule_id, &url))?;
+        }
+        let mut left = &spoiled[..];
+        let mut attempt = 0;
+        while !left.is_empty() {
+            // Neighbours are fetched together.
+            let joined = left.windows(2).take_while(|pair| are_neighbours(&pair[0], &pair[1]));
+            let (mut run, rest) = left.split_at(joined.count() + 1);
+            while !run.is_empty() {
+                let before = run.len();
+                match self.fetch(&mut run, held, add) {
+                    Ok(()) => {}
+                    Err(Stop::NotThere) => return Ok(false),
+                    Err(Stop::Failed(failure)) => {
+                        attempt = if run.len() < before { 1 } else { attempt + 1 };
+                        self.remote.client.wait(attempt, failure)?;
+                    }
+                }
+            }
+            left = rest;
+        }
+        Ok(true)
+    }
+
+    fn event(&self, kind: EventKind, granule_id: GranuleId, url: &Url) -> Event {
+        let source: Arc<str> = url.as_str().into();
+        let location = Some(SourceLocation::Line { source, line: 1 });
+        Event { at: self.since, kind, granule_id, producer_granule: None, location }
+    }
+
+    /// The first id of the primary, and the blocks that are not as the mirror's.
+    fn spoiled(
+        &self,
+        url: &Url,
+        progress: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<(Option<String>, Vec<Spoiled>), Stop> {
+        let head = &self.of.head;
+        // Each block has one id, which is in the log too.
+        let limit = head.segments.bytes().saturating_add(head.granules.saturating_mul(128));
+        let mut lines = self.list(url, "application/jsonl", limit)?;
+        let held = &mut (self.held)()?.peekable();
+        let (mut first, mut spoiled) = (None, Vec::new());
+        let (mut current, mut granules): (Option<Block>, u64) = (None, 0);
+        loop {
+            let line = lines.next(MAX_BLOCK_LINE_BYTES)?;
+            let next = line.map(Block::parse).transpose().map_err(|what| lines.wrong(&what))?;
+            if let Some(next) = &next {
+                granules += next.granules;
+                progress(next.granules)?;
+                if current.as_ref().is_some_and(|current| current.first >= next.first) {
+                    return Err(lines.wrong("its blocks are out of order").into());
+                }
+            }
+            let until = next.as_ref().map(|next| next.first.clone());
+            match current {
+                None => {
+                    first.clone_from(&until);
+                    while next_before(held, until.as_deref())?.is_some() {}
+                }
+                Some(block) => {
+                    let (mut chain, mut count) = (Chain::start(), 0);
+                    while let Some(granule_id) = next_before(held, until.as_deref())? {
+                        chain.push(granule_id.as_str());
+                        count += 1;
+                    }
+                    if (count, chain.identifier()) != (block.granules, block.identifier) {
+                        spoiled.push(Spoiled { block, until });
+                    }
+                }
+            }
+            current = next;
+            if current.is_none() {
+                break;
+            }
+        }
+        if granules != head.granules {
+            let what = format!("it has {granules} granules, the head has {}", head.granules);
+            return Err(lines.wrong(&what).into());
+        }
+        Ok((first, spoiled))
+    }
+
+    /// Fetches the ids of blocks that follow each other. Those that were read are removed from `run`.
+    fn fetch(
+        &self,
+        run: &mut &[Spoiled],
+        held: &mut Peekable<Held>,
+        add: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<(), Stop> {
+        let Some(Spoiled { block, .. }) = run.first() else { return Ok(()) };
+        let granules: u64 = run.iter().map(|spoiled| spoiled.block.granules).sum();
+        let Some(mut url) = self.of.address.of_set(self.identifier, "granules") else {
+            return Err(Stop::NotThere);
+        };
+        // The first id is known: the list begins after it.
+        let limit = (granules - 1).to_string();
+        url.query_pairs_mut().append_pair("after", &block.first).append_pair("limit", &limit);
+        let mut lines = match granules {
+            1 => None,
+            _ => Some(self.list(&url, "text/plain", self.of.head.segments.bytes())?),
+        };
+        let mut is_first = true;
+        while let Some(Spoiled { block, until }) = run.first() {
+            let mut ids = Vec::new();
+            let mut chain = Chain::start();
+            for _ in 0..block.granules {
+                let granule_id = match &mut lines {
+                    _ if std::mem::take(&mut is_first) => GranuleId::new(block.first.as_str()),
+                    Some(lines) => match lines.next(GranuleId::MAX_BYTES as u64 + 1)? {
+                        Some(line) => {
+                            GranuleId::from_bytes(line.strip_suffix(b"\n").unwrap_or(line))
+                        }
+                        None => return Err(lines.broken("it ends early")),
+                    },
+                    None => return Err(Stop::NotThere),
+                };
+                let wrong = |what: &str| match &lines {
+                    Some(lines) => lines.wrong(what),
+                    None => Error::Response { url: url.to_string(), what: what.to_owned() },
+                };
+                let granule_id = granule_id.map_err(|error| wrong(&error.to_string()))?;
+                if ids.last().is_some_and(|last| *last >= granule_id) {
+                    return Err(wrong("its ids are out of order").into());
+                }
+                chain.push(granule_id.as_str());
+                ids.push(granule_id);
+            }
+            if chain.identifier() != block.identifier {
+                let what = "its ids are not those of the block";
+                return Err(match &lines {
+                    Some(lines) => lines.wrong(what),
+                    None => Error::Response { url: url.to_string(), what: what.to_owned() },
+                }
+                .into());
+            }
+            // The mirror's granules of the blocks between are those of the primary.
+            while next_before(held, Some(&block.first))?.is_some() {}
+            let mut theirs = ids.into_iter().peekable();
+            loop {
+                let ours = peeked(held, until.as_deref())?;
+                let (kind, granule_id) = match (ours, theirs.peek()) {
+                    (None, None) => break,
+                    (Some(ours), Some(theirs_next)) => match ours.cmp(theirs_next) {
+                        Ordering::Less => (EventKind::Deleted, taken(held)?),
+                        Ordering::Greater => (EventKind::Ingested, theirs.next()),
+                        Ordering::Equal => {
+                            taken(held)?;
+                            theirs.next();
+                            continue;
+                        }
+                    },
+                    (Some(_), None) => (EventKind::Deleted, taken(held)?),
+                    (None, Some(_)) => (EventKind::Ingested, theirs.next()),
+                };
+                let Some(granule_id) = granule_id else { break };
+                add(self.event(kind, granule_id, &url))?;
+            }
+            *run = &run[1..];
+        }
+        Ok(())
+    }
+
+    /// Requests a list of lines.
+    fn list(&self, url: &Url, media_type: &str, limit: u64) -> Result<Lines, Stop> {
+        let headers = [(header::ACCEPT, media_type), (header::ACCEPT_ENCODING, "gzip, identity")];
+        let response = self.remote.client.get(url, &headers, limit).map_err(Stop::Failed)?;
+        let named = |name: header::HeaderName| response.headers().get(name);
+        let content_type = named(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let is_list = content_type.is_some_and(|it| it.starts_with(media_type));
+        // A server for files has no such list.
+        if response.status().as_u16() != 200 || !is_list {
+            return Err(Stop::NotThere);
+        }
+        let is_zipped = named(header::CONTENT_ENCODING).is_some_and(|it| it == "gzip");
+        Ok(Lines::of(self.remote, url, response, is_zipped, limit))
+    }
+}
+
+fn are_neighbours(left: &Spoiled, right: &Spoiled) -> bool {
+    left.until.as_ref() == Some(&right.block.first)
+}
+
+/// The next granule that is held, if it is before an id. `None` means no end.
+fn peeked<'a>(held: &'a mut Peekable<Held>, until: Option<&str>) -> Result<Option<&'a GranuleId>> {
+    if matches!(held.peek(), Some(Err(_))) {
+        taken(held)?;
+    }
+    let next = held.peek().and_then(|next| next.as_ref().ok()).map(|granule| &granule.granule_id);
+    Ok(next.filter(|next| until.is_none_or(|until| next.as_str() < until)))
+}
+
+fn taken(held: &mut Peekable<Held>) -> Result<Option<GranuleId>> {
+    Ok(held.next().transpose()?.map(|granule| granule.granule_id))
+}
+
+fn next_before(held: &mut Peekable<Held>, until: Option<&str>) -> Result<Option<GranuleId>> {
+    if peeked(held, until)?.is_none() {
+        return Ok(None);
+    }
+    taken(held)
+}
+
+/// The lines of a response.
+struct Lines {
+    url: Url,
+    body: BufReader<Box<dyn Read>>,
+    line: Vec<u8>,
+    number: u64,
+    max_bytes: Option<u64>,
+}
+
+impl Lines {
+    fn of(
+        remote: &Remote,
+        url: &Url,
+        response: Response<Body>,
+        is_zipped: bool,
+        limit: u64,
+    ) -> Self {
+        // What is compressed is limited before and after.
+        let body = remote.client.body(response, limit.saturating_add(1_024));
+        let body: Box<dyn Read> = match is_zipped {
+            true => Box::new(GzDecoder::new(body)),
+            false => Box::new(body),
+        };
+        let body: Box<dyn Read> = Box::new(body.take(limit));
+        let max_bytes = remote.client.options().max_bytes;
+        let (url, body) = (url.clone(), BufReader::new(body));
+        Lines { url, body, line: Vec::new(), number: 0, max_bytes }
+    }
+
+    /// The next line, with its line end. `None` means that there are no more.
+    fn next(&mut self, most: u64) -> Result<Option<&[u8]>, Stop> {
+        self.line.clear();
+        let read = (&mut self.body).take(most).read_until(b'\n', &mut self.line);
+        self.number += 1;
+        match read {
+            Ok(0) => Ok(None),
+            Ok(_) if self.line.ends_with(b"\n") => Ok(Some(&self.line)),
+            Ok(read) if read as u64 == most => Err(self.wrong("the line is too long").into()),
+            Ok(_) => Err(self.broken("it ends early")),
+            Err(error) if error.to_string().contains("--max-bytes") => {
+                let max_bytes = self.max_bytes.unwrap_or_default();
+                Err(Error::TooManyBytes { url: self.url.to_string(), max_bytes }.into())
+            }
+            Err(error) => Err(self.broken(&error.to_string())),
+        }
+    }
+
+    fn broken(&self, what: &str) -> Stop {
+        let (url, what) = (self.url.to_string(), what.to_owned());
+        Stop::Failed(Failure::Passing(Error::Unreachable { url, what }, None))
+    }
+
+    /// The error for the last line.
+    fn wrong(&self, what: &str) -> Error {
+        let source: Arc<str> = self.url.as_str().into();
+        let kind = InputErrorKind::Manifest { what: what.to_owned() };
+        InputError::new(&source, self.number, kind).into()
+    }
+}

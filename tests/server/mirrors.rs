@@ -1,0 +1,254 @@
+//! Mirrors that read the log of a dataset from the server, over real sockets.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use accession::mirror::{
+    Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
+    Remote, Status, UnknownMirror, compare, pull,
+};
+use accession::{MaxDelete, Registry, Selection, Stamp, Timestamp};
+
+use crate::fault_proxy::FaultProxy;
+use crate::program::program;
+use crate::values::{change, name, now, second};
+
+/// The program serving a registry, a proxy in front of it, and a mirror.
+struct World {
+    directory: tempfile::TempDir,
+    us: Registry,
+    child: Child,
+    proxy: FaultProxy,
+    mirror: Registry,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let us = Registry::create(&path).unwrap();
+        let mut child = Command::new(program())
+            .args(["--registry", path.to_str().unwrap(), "--quiet", "serve"])
+            .args(["--listen", "127.0.0.1:0", "--cache"])
+            .arg(directory.path().join("cache"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        let proxy = FaultProxy::before(address.trim_end_matches('/'));
+        World { directory, us, child, proxy, mirror: Registry::in_memory().unwrap() }
+    }
+
+    fn change<'a>(
+        &self,
+        at: i64,
+        ingest: impl IntoIterator<Item = &'a str>,
+        delete: impl IntoIterator<Item = &'a str>,
+    ) {
+        let stamp = Stamp::at(second(at), now());
+        self.us.change(&name("US"), &change(ingest, delete), &stamp).unwrap();
+    }
+
+    fn diverge<'a>(
+        &self,
+        at: i64,
+        ingest: impl IntoIterator<Item = &'a str>,
+        delete: impl IntoIterator<Item = &'a str>,
+    ) {
+        let stamp = Stamp::at(second(at), now());
+        self.mirror.change(&name("MIRROR"), &change(ingest, delete), &stamp).unwrap();
+    }
+
+    fn primary(&self) -> Primary {
+        let url = format!("http://{}/datasets/US/", self.proxy.address);
+        let options = HttpOptions { first_delay: Duration::ZERO, ..HttpOptions::default() };
+        let address = Address::parse(&url, false).unwrap();
+        Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
+    }
+
+    fn pull(&self, at: i64, policy: PullPolicy) -> Pulled {
+        let unknown = UnknownMirror::Create;
+        let options = PullOptions { unknown, policy, ..PullOptions::default() };
+        let stamp = Stamp::at(second(at), now());
+        pull(&self.mirror, &name("MIRROR"), &self.primary(), options, &stamp).unwrap()
+    }
+
+    /// The status, the granules that only the primary has, and those that only the mirror has.
+    fn compare(&self) -> (Status, BTreeSet<String>, BTreeSet<String>) {
+        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary(), None).unwrap();
+        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+        for difference in compared.differences().unwrap() {
+            match difference.unwrap() {
+                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
+                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
+            };
+        }
+        compared.remember(&self.mirror, &name("MIRROR"), now(), Outcome::Compared).unwrap();
+        (compared.status().status, missing, unexpected)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        let served = self.proxy.served().into_iter();
+        served.map(|(path, _)| path.split('?').next().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
+    let snapshot = registry.snapshot().unwrap();
+    let selection = Selection::Dataset { name: name(dataset), at: None };
+    let set = snapshot.select(&selection).unwrap().set;
+    let granules = snapshot.granules(&set).unwrap();
+    drop(snapshot);
+    granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
+}
+
+fn ids(numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|n| format!("FOOL2.v2.{n:07}.bba34792-f256-4c54-81dd-9977e432c204")).collect()
+}
+
+fn texts(ids: &[String]) -> impl Iterator<Item = &str> {
+    ids.iter().map(String::as_str)
+}
+
+const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+
+#[test]
+fn a_mirror_follows_the_server_which_publishes_what_is_new() {
+    let world = World::new();
+    world.change(0, ["A", "B"], []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    world.proxy.served();
+    // Nothing new: one request, and no body.
+    assert!(world.pull(1, PullPolicy::Follow).is_identical());
+    let served = world.proxy.served();
+    assert_eq!(served.len(), 1);
+    assert!(served[0].1 < 1_000, "{served:?}");
+    for at in 1..6 {
+        let id = format!("C{at}");
+        world.change(at, [id.as_str()], []);
+        assert!(world.pull(at, PullPolicy::Follow).is_identical());
+        assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));
+    }
+    assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
+    // The cache is a directory as `publish` writes it.
+    let cache = world.directory.path().join("cache");
+    accession::publish::publish(&world.us, &cache, &[], |published| {
+        assert_eq!((published.changes, published.new_changes), (6, 0));
+        Ok::<(), accession::publish::Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn three_scattered_differences_cost_less_than_a_hundredth_of_the_list() {
+    let world = World::new();
+    let ids = ids(0..300_000);
+    world.change(0, texts(&ids), []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    let extra = "FOOL2.v2.0250000.zzz";
+    world.diverge(1, [extra], [ids[100].as_str()]);
+    world.change(1, [], [ids[150_000].as_str()]);
+    world.proxy.served();
+    let (status, missing, unexpected) = world.compare();
+    assert_eq!(status, Status::Diverged);
+    assert!(missing.iter().eq([&ids[100]]), "{missing:?}");
+    assert!(unexpected.iter().eq([&ids[150_000], extra]), "{unexpected:?}");
+    let served = world.proxy.served();
+    let bytes: usize = served.iter().map(|(_, bytes)| bytes).sum();
+    let list: usize = ids.iter().map(|id| id.len() + 1).sum();
+    println!("{bytes} bytes in {} requests, the list has {list}", served.len());
+    assert!(bytes * 100 <= list, "{bytes} of {list}");
+    assert_eq!(served.len(), 6, "the head, the tail, the blocks, and three of them: {served:?}");
+    // Mended in one change, and proved by the identifier.
+    assert!(!world.pull(2, PullPolicy::Follow).is_identical());
+    let pulled = world.pull(3, RESET);
+    let applied = pulled.applied.unwrap().instance.unwrap();
+    assert_eq!((applied.ingested, applied.deleted), (1, 2));
+    assert_eq!(world.compare().0, Status::Identical);
+    assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
+}
+
+#[test]
+fn a_mirror_that_went_its_own_way_is_compared_as_the_naive_sets_are() {
+    let world = World::new();
+    let mut theirs = ids(0..6_000);
+    world.change(0, texts(&theirs), []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    let mut seed = 7_usize;
+    for round in 1..12 {
+        // Both sides ingest some and delete some: near each other, at both ends, and anywhere.
+        let mut pick = |most: usize| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % most
+        };
+        let here: Vec<String> = held(&world.mirror, "MIRROR").into_iter().collect();
+        let first = pick(here.len() - 50);
+        let mut gone: BTreeSet<&str> = texts(&here[first..first + pick(50)]).collect();
+        gone.insert(&here[0]);
+        gone.insert(&here[here.len() - 1]);
+        let own: Vec<String> =
+            (0..=pick(5)).map(|n| format!("{}.{round}.{n}", "AGZ".split_at(pick(3)).1)).collect();
+        world.diverge(10 * round, texts(&own), gone);
+        if round % 3 == 0 {
+            let last = theirs.pop().unwrap();
+            let more = format!("FOOL2.v2.{round:07}.later");
+            world.change(10 * round, [more.as_str()], [last.as_str()]);
+            theirs.push(more);
+        }
+        world.proxy.served();
+        let (status, missing, unexpected) = world.compare();
+        let (here, there) = (held(&world.mirror, "MIRROR"), held(&world.us, "US"));
+        assert!(matches!(status, Status::Ahead | Status::Diverged));
+        assert_eq!(missing, there.difference(&here).cloned().collect());
+        assert_eq!(unexpected, here.difference(&there).cloned().collect());
+        let paths = world.paths();
+        assert!(paths.iter().any(|path| path.ends_with("/blocks")), "{paths:?}");
+        if round % 4 == 0 {
+            assert!(world.pull(10 * round + 5, RESET).is_identical());
+            assert_eq!(held(&world.mirror, "MIRROR"), there);
+        }
+    }
+}
+
+#[test]
+fn a_response_with_blocks_that_is_cut_anywhere_is_read_again() {
+    let world = World::new();
+    let ids = ids(0..3_000);
+    world.change(0, texts(&ids), []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    world.diverge(1, ["Z"], [ids[1_500].as_str()]);
+    world.proxy.served();
+    assert_eq!(world.compare().0, Status::Ahead);
+    let responses = world.proxy.served();
+    let mut positions = 0;
+    for (path, bytes) in &responses {
+        // Every byte of the heads and of the blocks; of the ids, every 97th.
+        let step = if path.contains("/granules") { 97 } else { 1 };
+        for most in (0..*bytes).step_by(step) {
+            let (path, mut is_first) = (path.clone(), true);
+            world
+                .proxy
+                .cut(move |asked| (asked == path && std::mem::take(&mut is_first)).then_some(most));
+            let (status, missing, unexpected) = world.compare();
+            assert_eq!(status, Status::Ahead, "{most}");
+            assert!(missing.iter().eq([&ids[1_500]]) && unexpected.iter().eq(["Z"]), "{most}");
+            positions += 1;
+        }
+    }
+    println!("{positions} positions of {} responses were cut", responses.len());
+    assert!(positions >= 1_000, "{positions}");
+}
