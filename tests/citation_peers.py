@@ -25,6 +25,7 @@ from rdflib import Graph, Namespace, URIRef
 DIRECTORY = pathlib.Path(__file__).parent.parent / "fixtures" / "citation"
 KINDS = ["whole", "part", "bare"]
 TITLE = 'FOO & Level_2: {100 %} of $x^2$ ~ #1 "quoted" \\TeX ER - - é 値'
+DESCRIPTION = "Retrievals of the quantity foo </script>, one granule an orbit; see doi:10.1234/other, as held at 1999-01-01."
 DOI = "10.9999/US/FOO_L2.v2<1::A%ID>#x"
 SCHEMA = Namespace("https://schema.org/")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
@@ -33,27 +34,27 @@ CSL_FILE = "commonmeta/resources/csl-data.json"
 (CSL,) = [file for file in importlib.metadata.files("commonmeta-py") if str(file) == CSL_FILE]
 
 
-def read(kind, format):
+def fixture(kind, format):
     # As bytes, so that RIS keeps its line ends.
     return (DIRECTORY / f"{kind}.{format}").read_bytes().decode()
 
 
-def check_ris(kind):
+def check_ris(kind, read, date):
     text = read(kind, "ris")
     assert text.count("\r\n") == text.count("\n")
     (entry,) = rispy.loads(text)
     assert entry["type_of_reference"] == "DATA"
     assert entry["accession_number"].startswith("DI:")
-    assert "as held at 2001-01-05" in entry["notes"][0]
+    assert f"as held at {date}" in entry["notes"][0], (kind, entry["notes"])
     if kind != "bare":
         assert entry["title"] == TITLE and entry["doi"] == DOI and entry["year"] == "2001"
         assert entry["authors"][1:3] == ["山田, 太郎", "Ministry of Sea, Air and Land"]
 
 
-def check_bibtex(kind):
+def check_bibtex(kind, read, date):
     for format in ["bibtex", "bibtex-misc"]:
         (entry,) = parse_string(read(kind, format), "bibtex").entries.values()
-        assert "as held at 2001-01-05" in entry.fields["note"]
+        assert f"as held at {date}" in entry.fields["note"]
         if kind != "bare":
             authors = entry.persons["author"]
             assert len(authors) == 6
@@ -61,7 +62,7 @@ def check_bibtex(kind):
             assert authors[2].last_names == ["{Ministry of Sea, Air and Land}"]
 
 
-def check_cff(kind):
+def check_cff(kind, read, date):
     text = read(kind, "cff")
     fields = yaml.safe_load(text)
     assert fields["identifiers"][0]["value"].startswith("DI:")
@@ -77,18 +78,21 @@ def check_cff(kind):
     assert fields["identifiers"][1]["value"] in citation.as_bibtex()
 
 
-def check_datacite(kind):
+def check_datacite(kind, read, date):
     fields = json.loads(read(kind, "datacite-json"))
     assert fields["alternateIdentifiers"][0]["alternateIdentifier"].startswith("DI:")
     problems = {error.message for error in schema45.validator.iter_errors(fields)}
     missing = {f"'{name}' is a required property" for name in ["creators", "publisher", "publicationYear"]}
     assert problems == (missing if kind == "bare" else set()), problems
     relations = [related["relationType"] for related in fields.get("relatedIdentifiers", [])]
-    expected = {"whole": ["IsNewVersionOf", "IsPreviousVersionOf", "IsIdenticalTo"], "part": ["IsPartOf"], "bare": []}
+    versions = ["IsNewVersionOf", "IsPreviousVersionOf"]
+    expected = {"whole": [*versions, "IsIdenticalTo"], "served": versions, "part": ["IsPartOf"], "bare": []}
     assert relations == expected[kind]
+    abstracts = [each["description"] for each in fields["descriptions"] if each["descriptionType"] == "Abstract"]
+    assert abstracts == ([] if kind == "bare" else [DESCRIPTION])
 
 
-def check_csl(kind):
+def check_csl(kind, read, date):
     items = json.loads(read(kind, "csl-json"))
     schema = json.loads(CSL.read_text())
     assert schema["$id"].startswith("https://resource.citationstyles.org/"), schema["$id"]
@@ -104,25 +108,37 @@ def check_csl(kind):
         assert authors[1:3] == [{"family": "山田", "given": "太郎"}, {"literal": "Ministry of Sea, Air and Land"}]
 
 
-def check_json_ld(kind):
+def check_json_ld(kind, read, date):
     graph = Graph().parse(data=read(kind, "json-ld"), format="json-ld")
     (dataset,) = graph.subjects(predicate=SPDX.checksum)
     values = {str(value) for each in graph.objects(dataset, SCHEMA.identifier) for value in graph.objects(each, SCHEMA.value)}
     (checksum,) = [str(value) for each in graph.objects(dataset, SPDX.checksum) for value in graph.objects(each, SPDX.checksumValue)]
     assert f"DI:{checksum}" in values
+    descriptions = [str(value) for value in graph.objects(dataset, SCHEMA.description)]
+    assert descriptions == ([] if kind == "bare" else [DESCRIPTION])
     if kind == "bare":
         return
     assert isinstance(dataset, URIRef) and str(dataset).endswith(f"#DI:{checksum}")
     (creators,) = graph.objects(dataset, SCHEMA.creator)
     names = [str(graph.value(creator, SCHEMA.name)) for creator in graph.items(creators)]
     assert names[:3] == ["Curt Tilmes", "太郎 山田", "Ministry of Sea, Air and Land"], names
-    assert bool(list(graph.objects(dataset, PROV.wasRevisionOf))) == (kind == "whole")
+    assert bool(list(graph.objects(dataset, PROV.wasRevisionOf))) == (kind in ("whole", "served"))
     assert f"doi:{DOI}" in values
 
 
-warnings.simplefilter("ignore")
-checks = [check_ris, check_bibtex, check_cff, check_datacite, check_csl, check_json_ld]
-for kind in KINDS:
-    for check in checks:
-        check(kind)
-print(f"{len(KINDS)} citations in {len(checks) + 1} formats read by other software")
+CHECKS = [check_ris, check_bibtex, check_cff, check_datacite, check_csl, check_json_ld]
+
+
+def check(kind, read, date="2001-01-05"):
+    """Reads a citation in every format: `whole`, `part` or `bare` as in the fixtures, or `served`, which
+    names no mirror. `read` returns the text of a kind in a format, and `date` is the one in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for each in CHECKS:
+            each(kind, read, date)
+
+
+if __name__ == "__main__":
+    for kind in KINDS:
+        check(kind, fixture)
+    print(f"{len(KINDS)} citations in {len(CHECKS) + 1} formats read by other software")

@@ -103,6 +103,11 @@ impl Citation {
         title.unwrap_or_else(|| self.record.name.to_string())
     }
 
+    /// The description of the dataset, with its line ends.
+    pub(super) fn description(&self) -> Option<&str> {
+        self.record.description.as_deref().map(str::trim).filter(|text| !text.is_empty())
+    }
+
     pub(super) fn publisher(&self) -> Option<String> {
         nonblank_line(self.record.publisher.as_deref())
     }

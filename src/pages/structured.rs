@@ -20,10 +20,7 @@ pub(super) fn described(
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
         return written;
     };
-    // The sentence of the citation does not stand in for a description.
-    if let Some(sentence) = object.remove("description") {
-        object.insert("creditText".to_owned(), sentence);
-    }
+    // As it is shown: without characters that turn the direction of the text.
     if let Some(description) = record.description.as_deref().map(visible) {
         object.insert("description".to_owned(), description.into());
     }

@@ -24,7 +24,9 @@ fn difficult() -> DatasetEdit {
         title: Edit::Set(
             "FOO & Level_2: {100 %} of $x^2$ ~ #1 \"quoted\" \\TeX\r\nER  - \n- é 値".to_owned(),
         ),
-        description: Edit::Set("What it is & was".to_owned()),
+        description: Edit::Set(
+            "Retrievals of the quantity foo </script>, one granule an orbit; see doi:10.1234/other, as held at 1999-01-01.".to_owned(),
+        ),
         creators: Edit::Set(
             [
                 "Tilmes, Curt (0000-0002-1825-0097)",

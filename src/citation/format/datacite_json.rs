@@ -38,13 +38,13 @@ pub(super) fn write(citation: &Citation) -> String {
     object.put("dates", Some(dates(citation)));
     object.put("relatedIdentifiers", list(related(citation)));
     object.put("rightsList", citation.licence().map(|licence| json!([rights(licence)])));
-    object.put(
-        "descriptions",
-        Some(json!([{
-            "description": citation.statement(),
-            "descriptionType": "TechnicalInfo",
-        }])),
-    );
+    let mut descriptions =
+        vec![json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" })];
+    if let Some(description) = citation.description() {
+        descriptions
+            .insert(0, json!({ "description": description, "descriptionType": "Abstract" }));
+    }
+    object.put("descriptions", list(descriptions));
     object.put("schemaVersion", Some("http://datacite.org/schema/kernel-4".into()));
     indented(&object.into_value())
 }

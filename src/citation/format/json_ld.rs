@@ -32,7 +32,8 @@ pub(super) fn write(citation: &Citation) -> String {
     object.put("@type", Some("Dataset".into()));
     object.put("@id", citation.address_of(citation.identifier).map(Value::from));
     object.put("name", Some(citation.title().into()));
-    object.put("description", Some(citation.statement().into()));
+    object.put("description", citation.description().map(Value::from));
+    object.put("creditText", Some(citation.statement().into()));
     let creators: Vec<Value> = record.creators.iter().map(creator).collect();
     object.put("creator", (!creators.is_empty()).then(|| json!({ "@list": creators })));
     object.put("datePublished", record.year.map(|year| year.to_string().into()));
