@@ -131,7 +131,7 @@ impl Session {
     #[cfg(feature = "serve")]
     pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
-        move || Registry::open(&path, Access::Read)
+        move || Registry::open(&path, Access::Follow)
     }
 
     /// The clock, for other threads.

@@ -153,6 +153,9 @@ impl From<Error> for Problem {
                     StoreError::Newer { .. } => {
                         "The registry is of a newer version than the server."
                     }
+                    StoreError::Older { .. } => {
+                        "The registry is of an older version than the server."
+                    }
                     _ => "The registry cannot be read now.",
                 };
                 Problem { cause: Some(cause), ..Problem::overload(kind, detail.to_owned(), 30) }

@@ -9,8 +9,19 @@ pub enum Access {
     /// For reading only, which is also possible where nothing can be written. A read never changes
     /// the file.
     Read,
+    /// For reading as long as others write to the registry. A registry with an older schema is read
+    /// from a copy, as with [`Access::Read`], but the first read after the file was written fails
+    /// with the error `changed`: it is to be opened again.
+    Follow,
     /// For reading and writing.
     Write,
+}
+
+impl Access {
+    /// Whether nothing can be written.
+    pub(crate) fn is_for_reading(self) -> bool {
+        self != Access::Write
+    }
 }
 
 /// How long a writer waits for another writer by default.

@@ -159,7 +159,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything,
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
+        open: Box::new(move || Ok(Registry::open(&path, Access::Follow)?.published(&datasets))),
         clock: Box::new(now),
         limits,
         cache: None,

@@ -100,7 +100,7 @@ impl Args {
 
     /// Checks that the registry can be read, and that the datasets that are named are there.
     fn check_datasets(&self, session: &Session) -> Result<()> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open(Access::Follow)?.snapshot()?;
         for name in &self.datasets {
             let dataset = snapshot.dataset(name)?.dataset;
             if !dataset.name.is_publishable() {

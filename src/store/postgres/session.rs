@@ -161,7 +161,7 @@ impl Store {
             SELECT registry_id::text, version, copied_from, gen_random_uuid()::text,
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text END
             FROM accession.registry";
-        if self.access == Access::Read {
+        if self.access.is_for_reading() {
             return Err(Error::ReadOnly);
         }
         let begin = |lease: &Lease| match &self.stage {

@@ -3,11 +3,12 @@
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::identity::{FileId, Identity, Place, Unlocked};
+use super::identity::{FileId, Identity, Place, Unlocked, data_version};
 use super::schema::{self, Age};
 use super::{Result, backup, connection, files, migrate};
 use crate::store::{Access, Error};
@@ -93,11 +94,18 @@ impl Opened {
         if let Age::Older(_) = schema::check(&connection)? {
             match identity.access {
                 Access::Write => migrate::migrate(&mut connection)?,
-                Access::Read => {
+                Access::Read | Access::Follow => {
+                    let state = data_version(&connection)?;
                     let copy = migrated_copy(&connection, identity.busy_wait)?;
                     identity.check()?;
-                    connection = copy;
-                    identity.place = Place::Connection;
+                    let original = std::mem::replace(&mut connection, copy);
+                    identity.place = match (identity.access, identity.place) {
+                        (Access::Follow, Place::File { path, id, .. }) => {
+                            let original = Arc::new(Mutex::new(original));
+                            Place::Copy { path, id, original, state }
+                        }
+                        _ => Place::Connection,
+                    };
                 }
             }
         }
@@ -139,7 +147,7 @@ fn connect(
     metadata: &Metadata,
 ) -> Result<(Connection, Option<Unlocked>)> {
     match open_locked(file, access, busy_wait) {
-        Err(error) if access == Access::Read && error.is_of_locks() && !files::has_wal(file)? => {
+        Err(error) if access.is_for_reading() && error.is_of_locks() && !files::has_wal(file)? => {
             Ok((open_unlocked(file, busy_wait)?, Some(Unlocked::of(metadata))))
         }
         result => Ok((result?, None)),
@@ -183,7 +191,7 @@ fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> 
 /// Restricts a connection to its access.
 fn restrict(connection: &Connection, access: Access) -> Result<()> {
     match access {
-        Access::Read => connection.pragma_update(None, "query_only", true)?,
+        Access::Read | Access::Follow => connection.pragma_update(None, "query_only", true)?,
         // The mode is stored in the file, but a copy made by VACUUM INTO does not have it.
         Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
     }
