@@ -123,7 +123,10 @@ fn entry(site: &Site, listed: &Listed) -> Markup {
         }
         @match &listed.latest {
             Some(latest) => {
-                p.count { strong { (grouped(latest.granules)) } " granules" }
+                p.count {
+                    strong { (grouped(latest.granules)) }
+                    @if latest.granules == 1 { " granule" } @else { " granules" }
+                }
                 p.since { "since " (time(latest.timestamp)) }
             },
             None => { p.count { "no granules yet" } },

@@ -21,7 +21,7 @@ enum Step {
     Micros(i64),
 }
 
-const STEPS: [(i64, Step); 24] = [
+const STEPS: [(i64, Step); 26] = [
     (1, Step::Micros(1)),
     (1_000, Step::Micros(1_000)),
     (100_000, Step::Micros(100_000)),
@@ -46,37 +46,41 @@ const STEPS: [(i64, Step); 24] = [
     (10 * 365 * DAY, Step::Years(10)),
     (50 * 365 * DAY, Step::Years(50)),
     (500 * 365 * DAY, Step::Years(500)),
+    (2_000 * 365 * DAY, Step::Years(2_000)),
+    (10_000 * 365 * DAY, Step::Years(10_000)),
 ];
 
 /// The marks between two times, at most `most` of them, at round times.
 pub(super) fn time_marks(from: Timestamp, until: Timestamp, most: usize) -> Vec<TimeMark> {
     let micros = until.as_micros() - from.as_micros();
-    let last = STEPS[STEPS.len() - 1];
-    let fitting = STEPS.into_iter().find(|(length, _)| micros / length < most as i64);
-    let mut step = fitting.unwrap_or(last).1;
-    loop {
-        let mut marks = marks_at(from, until, step);
-        if marks.len() <= most {
+    let mut finer: Vec<TimeMark> = Vec::new();
+    for (length, step) in STEPS {
+        if micros / length >= MAX_MARKS as i64 {
+            continue;
+        }
+        let marks = marks_at(from, until, step);
+        if marks.len() > most {
+            finer = marks;
+        } else if marks.is_empty() && !finer.is_empty() {
+            // No round time of this kind is in the range: some of the finer ones are.
+            let every = finer.len().div_ceil(most.max(1));
+            return finer.into_iter().step_by(every).collect();
+        } else {
             return marks;
         }
-        match step {
-            // A range can contain one more mark than its length suggests.
-            Step::Years(years) => step = Step::Years(years * 2),
-            Step::Months(months) => step = Step::Months(months * 2),
-            Step::Micros(_) => {
-                marks.truncate(most);
-                return marks;
-            }
-        }
     }
+    Vec::new()
 }
+
+/// More marks than this are not made.
+const MAX_MARKS: usize = 100;
 
 fn marks_at(from: Timestamp, until: Timestamp, step: Step) -> Vec<TimeMark> {
     let mut marks = Vec::new();
     match step {
         Step::Micros(length) => {
             let mut micros = from.as_micros().div_euclid(length) * length;
-            while micros <= until.as_micros() && marks.len() < 100 {
+            while micros <= until.as_micros() && marks.len() < MAX_MARKS {
                 if let Some(at) = Timestamp::from_micros(micros).filter(|at| *at >= from) {
                     marks.push(TimeMark { at, label: label(at, step) });
                 }
@@ -91,7 +95,9 @@ fn marks_at(from: Timestamp, until: Timestamp, step: Step) -> Vec<TimeMark> {
             };
             let (year, _, _) = from.day().year_month_day();
             let mut month = (year * 12).div_euclid(months) * months;
-            while let Some(at) = start_of(month).filter(|at| *at <= until && marks.len() < 100) {
+            while let Some(at) =
+                start_of(month).filter(|at| *at <= until && marks.len() < MAX_MARKS)
+            {
                 if at >= from {
                     marks.push(TimeMark { at, label: label(at, labelled) });
                 }
@@ -164,6 +170,15 @@ mod tests {
             labels("2001-01-02T00:00:00Z", "2001-01-04T12:00:00Z"),
             ["2001-01-02", "2001-01-03", "2001-01-04"]
         );
+        // Three years in a narrow drawing, and four minutes within one quarter of an hour.
+        let marks = |from: &str, until: &str| -> Vec<String> {
+            let marks = time_marks(from.parse().unwrap(), until.parse().unwrap(), 3);
+            marks.into_iter().map(|mark| mark.label).collect()
+        };
+        let years = marks("2018-01-01T00:20:00Z", "2021-01-12T00:00:00Z");
+        assert_eq!(years, ["2019", "2020", "2021"]);
+        let minutes = marks("2001-01-01T22:31:30Z", "2001-01-01T22:37:20Z");
+        assert_eq!(minutes, ["22:32", "22:34", "22:36"]);
         assert_eq!(
             labels("2001-01-01T22:30:00Z", "2001-01-02T02:00:00Z"),
             ["23:00", "2001-01-02", "01:00", "02:00"]
