@@ -8,6 +8,7 @@
 //! - [`power_loss`]: the states of a disk after a power failure at any moment
 //! - [`first_open`], [`rivals`]: many processes at once
 //! - [`rot`]: bits that flip, and files that are truncated
+//! - [`serve`]: a server under load, while the registry is written and restored
 //!
 //! [`faults`], [`full_disk`] and [`power_loss`] need Linux; the first and the last also need a C
 //! compiler, as the bundled SQLite does.
@@ -62,3 +63,5 @@ mod kill;
 mod power_loss;
 mod rivals;
 mod rot;
+#[cfg(all(target_os = "linux", feature = "serve"))]
+mod serve;
