@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::visible;
 use super::site::Site;
 use crate::citation::{Citation, CitationFormat};
-use crate::model::{Dataset, Instance};
+use crate::model::{Dataset, Identifier};
 
 /// A citation format as it is offered on the web.
 #[derive(Debug, Clone, Copy)]
@@ -71,11 +71,13 @@ pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
 }
 
 /// The `meta` elements from which reference managers read a citation: the names of Highwire Press,
-/// which Zotero's "Embedded Metadata" and Google Scholar read, and of Dublin Core.
+/// which Zotero's "Embedded Metadata" and Google Scholar read, and of Dublin Core. `path` is that of
+/// the page.
 pub(super) fn meta(
     site: &Site,
     record: &Dataset,
-    instance: Option<&Instance>,
+    identifier: Option<Identifier>,
+    path: &str,
 ) -> Vec<(&'static str, String)> {
     let title = super::record::title(record);
     let mut meta = vec![("citation_title", title.clone()), ("DC.title", title)];
@@ -95,10 +97,13 @@ pub(super) fn meta(
         meta.push(("citation_doi", doi.to_string()));
         meta.push(("DC.identifier", format!("doi:{doi}")));
     }
-    if let Some(instance) = instance {
-        meta.push(("DC.identifier", format!("DI:{}", instance.identifier)));
+    if let Some(identifier) = identifier {
+        meta.push(("DC.identifier", format!("DI:{identifier}")));
     }
-    if let Some(address) = site.address(&Site::dataset(&record.name)) {
+    if let Some(description) = &record.description {
+        meta.push(("citation_abstract", visible(description)));
+    }
+    if let Some(address) = site.address(path) {
         meta.push(("citation_public_url", address));
     }
     meta.push(("DC.type", "Dataset".to_owned()));

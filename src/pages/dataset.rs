@@ -69,7 +69,12 @@ impl DatasetPage {
             title: record::title(dataset),
             description: described.map(|text| text.chars().take(300).collect()),
             links,
-            meta: super::citing::meta(site, dataset, latest),
+            meta: citing::meta(
+                site,
+                dataset,
+                latest.map(|latest| latest.identifier),
+                &Site::dataset(&dataset.name),
+            ),
             json_ld,
             section: Section::Datasets,
             is_unlisted: false,
@@ -165,7 +170,12 @@ impl DatasetPage {
         let path = site.href(&Site::history(&self.listed.dataset.name));
         html! {
             p.more {
-                a href=(path) { "All " (grouped(self.series.changes())) " changes" }
+                a href=(path) {
+                    @match self.series.changes() {
+                        1 => "The only change",
+                        changes => { "All " (grouped(changes)) " changes" },
+                    }
+                }
                 span.formats-inline {
                     a href={ (path) "?format=csv" } { "CSV" }
                     a href={ (path) "?format=jsonl" } { "JSON Lines" }

@@ -9,7 +9,7 @@ use super::set::ids;
 use super::site::Site;
 use super::{changes, citing, record, structured, verifying};
 use crate::citation::Citation;
-use crate::model::{GranuleId, Instance};
+use crate::model::{GranuleId, Instance, Moment};
 use crate::registry::{Cited, Listed};
 
 /// The page of an instance.
@@ -21,6 +21,8 @@ pub struct InstancePage {
     pub cited: Cited,
     /// Its citation.
     pub citation: Citation,
+    /// The time that was asked for, as it was typed.
+    pub at: Moment,
     /// The first granules.
     pub first: Vec<GranuleId>,
     /// The last granules, without those that are among the first.
@@ -36,7 +38,12 @@ impl InstancePage {
         let head = Head {
             title,
             links,
-            meta: citing::meta(site, dataset, Some(instance)),
+            meta: citing::meta(
+                site,
+                dataset,
+                Some(instance.identifier),
+                &Site::instance(&dataset.name, instance.timestamp),
+            ),
             json_ld: Some(structured::described(
                 site,
                 dataset,
@@ -52,7 +59,8 @@ impl InstancePage {
 
     fn main(&self, site: &Site, instance: &Instance) -> Markup {
         let dataset = &self.listed.dataset;
-        let path = Site::instance(&dataset.name, instance.timestamp);
+        // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
+        let path = format!("/datasets/{}@{}", dataset.name, self.at);
         html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], &time_text(instance.timestamp)))
             (record::withdrawal(self.listed.withdrawn.as_ref()))

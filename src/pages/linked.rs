@@ -19,9 +19,28 @@ pub enum Describes {
 /// repositories behind proxies (DSpace#8943). The linkset has all of them.
 const MAX_AUTHORS: usize = 5;
 
-/// The links of a page about a dataset, or about a set of it, at `path`.
-///
-/// With `Extent::Header` they are few enough for a header of 2 kB.
+/// The greatest length of a header `Link`, in bytes. With its name it is less than 2 kB.
+const MAX_HEADER_BYTES: usize = 2_000;
+
+/// The relations of the links that a header can do without, the least important first. The TimeMap
+/// and the linkset have them.
+const OMITTED: [&str; 4] = ["prev memento", "next memento", "describedby", "author"];
+
+/// The links without those that make the header longer than 2 kB, as the longest names do.
+pub fn within_header(mut links: Vec<Link>) -> Vec<Link> {
+    let mut bytes: usize = links.iter().map(|link| link.header().len() + 2).sum();
+    for rel in OMITTED {
+        while bytes > MAX_HEADER_BYTES
+            && let Some(at) = links.iter().rposition(|link| link.rel == rel)
+        {
+            bytes -= links.remove(at).header().len() + 2;
+        }
+    }
+    links
+}
+
+/// The links of a page about a dataset, or about a set of it, at `path`. With `Extent::Header`, only
+/// some of the authors are linked.
 pub fn links(
     site: &Site,
     record: &Dataset,
@@ -51,16 +70,17 @@ pub fn links(
     };
     links.extend(orcids.take(most).map(|orcid| Link::new("author", Orcid::address(orcid))));
     if site.is_complete() {
-        let described = FORMATS.iter().filter(|format| format.is_metadata);
-        links.extend(described.map(|format| {
-            let address = site.address_or_href(&format!("{path}?format={}", format.name));
-            Link::new("describedby", address).of_type(media_type(format.format))
-        }));
         let identifier = match describes {
             Describes::Dataset(identifier) => identifier,
             Describes::Set(identifier) => Some(identifier),
         };
+        // Without a set, there is nothing to cite.
         if let Some(identifier) = identifier {
+            let described = FORMATS.iter().filter(|format| format.is_metadata);
+            links.extend(described.map(|format| {
+                let address = site.address_or_href(&format!("{path}?format={}", format.name));
+                Link::new("describedby", address).of_type(media_type(format.format))
+            }));
             let list = site.address_or_href(&Site::granules(identifier));
             links.push(Link::new("item", list).of_type("text/plain"));
         }

@@ -37,7 +37,7 @@ pub use history::HistoryPage;
 pub use index::IndexPage;
 pub use instance::InstancePage;
 pub use link::Link;
-pub use linked::{Describes, Extent, links};
+pub use linked::{Describes, Extent, links, within_header};
 pub use plot::Series;
 pub use problem::ProblemPage;
 pub use search_engines::{robots, sitemap};

@@ -62,7 +62,12 @@ impl SetPage {
                 record::title(&self.record)
             )),
             links,
-            meta: citing::meta(site, &self.record, self.intervals.last()),
+            meta: citing::meta(
+                site,
+                &self.record,
+                Some(self.identifier),
+                &Site::set(self.identifier),
+            ),
             json_ld: Some(structured::described(
                 site,
                 &self.record,

@@ -11,7 +11,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
     IF_NONE_MATCH, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 
@@ -25,7 +25,13 @@ use crate::pages::ProblemPage;
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src data:; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const METHODS: &str = "GET, HEAD, OPTIONS";
+/// The methods that an address takes.
+pub fn methods(path: &str) -> HeaderValue {
+    HeaderValue::from_static(match path {
+        "/check" => "GET, HEAD, OPTIONS, POST",
+        _ => "GET, HEAD, OPTIONS",
+    })
+}
 
 impl IntoResponse for Problem {
     /// An empty response with the problem attached as an extension, for [`limit_and_explain`] to write.
@@ -118,7 +124,7 @@ pub async fn limit_and_explain(
     let path = request.uri().path().to_owned();
     let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if request.method() == Method::OPTIONS {
-        return options();
+        return options(&path);
     }
     let response = if target_bytes > state.limits.target_bytes {
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
@@ -130,30 +136,24 @@ pub async fn limit_and_explain(
         answered.unwrap_or_else(|_| Problem::busy().into_response())
     };
     match response.extensions().get::<Problem>().cloned() {
-        Some(problem) => explain(&state, &problem, &path, wants_page, response.headers()),
+        Some(problem) => explain(&state, &problem, &path, wants_page),
         None => response,
     }
 }
 
 /// The response to OPTIONS at any address, such as a preflight request of a script on another site.
-fn options() -> Response<Body> {
+fn options(path: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(ALLOW, HeaderValue::from_static(METHODS));
+    headers.insert(ALLOW, methods(path));
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST"));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }
 
-fn explain(
-    state: &State,
-    problem: &Problem,
-    path: &str,
-    wants_page: bool,
-    given: &HeaderMap,
-) -> Response<Body> {
+fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -> Response<Body> {
     if problem.status.is_server_error() {
         let cause = problem.cause.as_deref().unwrap_or(&problem.detail);
         tracing::warn!(kind = problem.kind, path, cause, "request failed");
@@ -179,8 +179,7 @@ fn explain(
         headers.insert(RETRY_AFTER, value(&seconds.to_string()));
     }
     if problem.status == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = given.get(ALLOW).cloned();
-        headers.insert(ALLOW, allowed.unwrap_or(HeaderValue::from_static(METHODS)));
+        headers.insert(ALLOW, methods(path));
     }
     with_links(response, &problem.links)
 }

@@ -11,6 +11,7 @@ use super::answer::{redirect, value};
 use super::problem::Problem;
 use crate::model::{DatasetName, Instance, Moment, Timestamp};
 use crate::pages::{Link, Site};
+use crate::registry::Cited;
 
 /// The header with the time that a client asks for.
 pub const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
@@ -40,6 +41,29 @@ pub fn links(site: &Site, name: &DatasetName) -> Vec<Link> {
         Link::new("original timegate", original),
         Link::new("timemap", timemap(site, name)).of_type("application/link-format"),
     ]
+}
+
+/// The links to the first and the last set of a dataset.
+pub fn ends(site: &Site, name: &DatasetName, first: Timestamp, last: Timestamp) -> Vec<Link> {
+    match first == last {
+        true => vec![memento("first last memento", site, name, first)],
+        false => vec![
+            memento("first memento", site, name, first),
+            memento("last memento", site, name, last),
+        ],
+    }
+}
+
+/// The links to the sets before and after the one that is shown.
+pub fn neighbours(site: &Site, cited: &Cited) -> Vec<Link> {
+    let link = |rel, instance: &Instance| memento(rel, site, &instance.dataset, instance.timestamp);
+    let previous = cited.previous.as_ref().map(|previous| link("prev memento", previous));
+    let next = cited.next.as_ref().map(|next| link("next memento", next));
+    previous.into_iter().chain(next).collect()
+}
+
+fn memento(rel: &'static str, site: &Site, name: &DatasetName, at: Timestamp) -> Link {
+    Link::new(rel, site.address_or_href(&Site::instance(name, at))).at(http_date(at))
 }
 
 /// The address of the times of a dataset's sets.
@@ -72,10 +96,8 @@ pub fn map(site: &Site, name: &DatasetName, instances: &[Instance], next: Option
     let mut all = links(site, name);
     all[1].rel = "self";
     all.extend(next.map(|next| Link::new("timemap", next).of_type("application/link-format")));
-    all.extend(instances.iter().map(|instance| {
-        let address = site.address_or_href(&Site::instance(name, instance.timestamp));
-        Link::new("memento", address).at(http_date(instance.timestamp))
-    }));
+    let listed = instances.iter().map(|it| memento("memento", site, name, it.timestamp));
+    all.extend(listed);
     let lines: Vec<String> = all.iter().map(Link::header).collect();
     format!("{}\n", lines.join(",\n"))
 }

@@ -133,11 +133,8 @@ for (const width of WIDTHS) {
 // A point of the plot leads to its instance.
 await page.setViewportSize({ width: 800, height: 900 });
 await page.goto(`${site.url}/datasets/US.FOOL2.002/`);
-const [x, y] = await page.evaluate(() => {
-  const box = document.querySelectorAll("svg.wide a .hit")[2].getBoundingClientRect();
-  return [box.x + box.width / 2, box.y + box.height / 2];
-});
-await page.mouse.click(x, y);
+// At this width, the drawing of medium size is shown.
+await page.locator("svg.medium a .hit").nth(2).click();
 await page.waitForURL("**/datasets/US.FOOL2.002@2001-02-03T00:00:00Z");
 
 await browser.close();

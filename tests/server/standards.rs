@@ -61,6 +61,66 @@ fn the_header_stays_small_with_a_hundred_creators() {
     assert_eq!(linkset["linkset"][0]["author"].as_array().unwrap().len(), 100);
 }
 
+/// The longest name is in every address of the dataset.
+#[test]
+fn the_header_stays_small_with_the_longest_name() {
+    let served = Served::new();
+    let long = "L".repeat(200);
+    for (at, granule) in [("2001-01-02T00:00:00Z", "A"), ("2001-01-03T00:00:00.123456Z", "B")] {
+        served.change(&long, at, &[granule], &[]);
+    }
+    let creators =
+        (0..9).map(|n| format!("Family{n}, Given (0000-0002-1825-0097)").parse().unwrap());
+    let edit = DatasetEdit { creators: Edit::Set(creators.collect()), ..DatasetEdit::default() };
+    served.registry.edit_dataset(&name(&long), &edit, &stamp(now())).unwrap();
+    for path in [format!("/datasets/{long}/"), format!("/datasets/{long}@2001-01-03")] {
+        let answer = served.get(&path);
+        let header = answer.header("link");
+        assert!(header.len() < 2_048, "{path}: {} bytes", header.len());
+        for rel in ["cite-as", "type", "author", "item", "linkset", "original timegate", "timemap"]
+        {
+            assert!(!targets(header, rel).is_empty(), "{path}: {rel}: {header}");
+        }
+    }
+}
+
+#[test]
+fn a_memento_links_to_its_neighbours_and_a_timegate_to_the_ends_of_the_history() {
+    let served = Served::seed();
+    let at = |time: &str| format!("https://registry.example/datasets/US.FOOL2.002@{time}");
+    let shown = served.get("/datasets/US.FOOL2.002@2001-01-05");
+    for (rel, time) in
+        [("prev memento", "2001-01-02T00:00:00Z"), ("next memento", "2001-02-03T00:00:00Z")]
+    {
+        assert_eq!(targets(shown.header("link"), rel), [at(time)], "{rel}");
+    }
+    assert!(shown.header("link").contains("datetime=\"Tue, 02 Jan 2001 00:00:00 GMT\""));
+    served.change("ONE", "2001-01-02T00:00:00Z", &["A"], &[]);
+    assert!(!served.get("/datasets/ONE@2001-01-02").header("link").contains("prev"));
+    let later = [("accept-datetime", "Fri, 05 Jan 2001 12:00:00 GMT")];
+    let ends = |dataset: &str, rel: &str| -> Vec<String> {
+        let answer = served.ask(Method::GET, &format!("/datasets/{dataset}/"), &later, "");
+        targets(answer.header("link"), rel)
+    };
+    assert_eq!(ends("US.FOOL2.002", "first memento"), [at("2001-01-02T00:00:00Z")]);
+    assert_eq!(ends("US.FOOL2.002", "last memento"), [at("2001-03-03T00:00:00Z")]);
+    let only = "https://registry.example/datasets/ONE@2001-01-02T00:00:00Z";
+    assert_eq!(ends("ONE", "first last memento"), [only]);
+}
+
+/// What is copied from the page and what is downloaded from it are the same citation.
+#[test]
+fn the_files_of_a_page_have_the_date_of_the_page() {
+    let served = Served::seed();
+    let page = served.page("/datasets/US.FOOL2.002@2001-01-05");
+    assert!(page.contains("as held at 2001-01-05"));
+    let links = page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let bibtex: Vec<&str> =
+        links.filter(|link| link.starts_with('/') && link.ends_with("?format=bibtex")).collect();
+    assert_eq!(bibtex, ["/datasets/US.FOOL2.002@2001-01-05?format=bibtex"]);
+    assert!(served.get(bibtex[0]).text().contains("as held at 2001-01-05"));
+}
+
 #[test]
 fn a_time_leads_to_what_was_held_then() {
     let served = Served::seed();
@@ -91,6 +151,8 @@ fn a_time_leads_to_what_was_held_then() {
     let early = served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "");
     assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
     assert_eq!(targets(early.header("link"), "timemap").len(), 1);
+    let first = "https://registry.example/datasets/US.FOOL2.002@2001-01-02T00:00:00Z";
+    assert_eq!(targets(early.header("link"), "first memento"), [first]);
     let headers = [("accept-datetime", "yesterday")];
     assert_eq!(served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "").status, 400);
     let map = served.get("/datasets/US.FOOL2.002/history?format=timemap");

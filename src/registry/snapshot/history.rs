@@ -64,6 +64,18 @@ impl Snapshot {
         })
     }
 
+    /// The first instance of a dataset. `None` means that it has none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]: no dataset has the name.
+    pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            Ok(read.first_instance(key)?)
+        })
+    }
+
     /// The instances of a dataset with this identifier, in order of time.
     ///
     /// # Errors

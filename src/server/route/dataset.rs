@@ -8,8 +8,8 @@ use axum::http::{Response, StatusCode};
 
 use super::negotiated;
 use crate::model::DatasetName;
-use crate::pages::{DatasetPage, Describes, Extent, Series, Site, links};
-use crate::registry::{Listed, Result, Selection};
+use crate::pages::{DatasetPage, Describes, Extent, Series, Site, links, within_header};
+use crate::registry::{Error, Listed, Result, Selection};
 use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::{Asked, dataset_name, moment};
 use crate::server::format::Format;
@@ -54,6 +54,7 @@ pub async fn dataset(
     let describes = Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier));
     let mut own_links = links(&state.site, record, &path, describes, Extent::Header);
     own_links.extend(memento::links(&state.site, &name));
+    let own_links = within_header(own_links);
     let response = match format {
         Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
         Format::Linkset => negotiated::linkset(&state.site, record, &path, describes),
@@ -78,14 +79,32 @@ async fn lead_to_memento(
 ) -> Result<Response<Body>, Problem> {
     let at = memento::asked_for(datetime)?;
     let wanted = name.clone();
-    let selected = state.source.read(move |reading| {
+    let read = state.source.read(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
-        reading.registry.snapshot()?.select(&selection)
+        let selected = match snapshot.select(&selection) {
+            Ok(set) => Some(set.instance().clone()),
+            Err(Error::BeforeHistory { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let first = snapshot.first_instance(&wanted)?.map(|first| first.timestamp);
+        let last = snapshot.dataset(&wanted)?.latest.map(|last| last.timestamp);
+        Ok((selected, first.zip(last)))
     });
-    let own_links = memento::links(&state.site, name);
-    let selected =
-        selected.await.map_err(|problem| Problem { links: own_links.clone(), ..problem })?;
-    Ok(with_links(memento::lead(&state.site, selected.instance()), &own_links))
+    let mut own_links = memento::links(&state.site, name);
+    let (selected, ends) =
+        read.await.map_err(|problem| Problem { links: own_links.clone(), ..problem })?;
+    if let Some((first, last)) = ends {
+        own_links.extend(memento::ends(&state.site, name, first, last));
+    }
+    match selected {
+        Some(instance) => Ok(with_links(memento::lead(&state.site, &instance), &own_links)),
+        None => {
+            let detail = format!("{at} is before the first change of {name}.");
+            let problem = Problem::unknown("before-history", detail);
+            Err(Problem { links: own_links, ..problem })
+        }
+    }
 }
 
 /// The address of the same page of a dataset that was renamed. `None` if it was not.

@@ -30,5 +30,8 @@ pub async fn doi(
         let detail = format!("No dataset here has the DOI {doi}.");
         return Err(Problem::unknown("doi-unknown", detail));
     };
-    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::dataset(name))))
+    let path = state.site.href(&Site::dataset(name));
+    let query = asked.query();
+    let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+    Ok(redirect(StatusCode::SEE_OTHER, &format!("{path}{query}")))
 }

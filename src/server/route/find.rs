@@ -50,7 +50,7 @@ pub async fn find(
     };
     let (default, most) =
         if format == Format::Html { (SHOWN_PERIODS, SHOWN_PERIODS) } else { (1_000, 10_000) };
-    let limit = asked.limit(default, most)? as usize;
+    let limit = asked.limit(default, 10_000)?.min(most) as usize;
     let after: Option<DatasetName> = asked.parsed("after")?;
     let wanted = granule_id.clone();
     let mut periods: Vec<FoundPeriod> =

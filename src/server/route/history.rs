@@ -29,7 +29,7 @@ pub async fn history(
     let name = dataset_name(&asked.segment(1)?)?;
     let format = asked.format(&OFFERED)?;
     let (default, most) = if format == Format::Html { (50, 200) } else { (1_000, 10_000) };
-    let limit = asked.limit(default, most)?;
+    let limit = asked.limit(default, 10_000)?.min(most);
     let before: Option<Timestamp> = asked.parsed("after")?;
     let wanted = name.clone();
     let (listed, mut instances) = state

@@ -50,12 +50,16 @@ pub async fn index(
         return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::set(identifier))));
     }
     let (default, most) = if format == Format::Html { (PAGE_ROWS, PAGE_ROWS) } else { LIST_ROWS };
-    let shows_withdrawn = asked.parameter("withdrawn").is_some_and(|value| value == "listed");
+    let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
+        None | Some("") => false,
+        Some("listed") => true,
+        Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.")),
+    };
     let wanted = Wanted {
         query: query.clone(),
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
-        limit: asked.limit(default, most)?,
+        limit: asked.limit(default, LIST_ROWS.1)?.min(most),
     };
     let is_first = wanted.after.is_none();
     let (page, count) = state

@@ -12,7 +12,7 @@ use super::negotiated;
 use super::set::{FIRST_IDS, LAST_IDS, first_and_last};
 use crate::citation::Citation;
 use crate::model::Instance;
-use crate::pages::{Describes, Extent, InstancePage, Link, Site, links};
+use crate::pages::{Describes, Extent, InstancePage, Link, Site, links, within_header};
 use crate::registry::{Listed, Selection};
 use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::{Asked, dataset_name, moment};
@@ -62,7 +62,7 @@ pub async fn instance(
             _ => (Vec::new(), Vec::new()),
         };
         let citation = Citation::new(cited.clone(), Some(at), now.day());
-        Ok(InstancePage { listed, cited, citation, first, last })
+        Ok(InstancePage { listed, cited, citation, at, first, last })
     });
     let mut page = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
     if let Some(response) = moved(&state.site, &asked, &name, &page.listed) {
@@ -78,9 +78,11 @@ pub async fn instance(
     let describes = Describes::Set(instance.identifier);
     let mut own_links = links(&state.site, record, &canonical, describes, Extent::Header);
     own_links.extend(memento::links(&state.site, &name));
+    own_links.extend(memento::neighbours(&state.site, &page.cited));
     if own != canonical {
         own_links.push(Link::new("canonical", state.site.address_or_href(&canonical)));
     }
+    let own_links = within_header(own_links);
     let response = match format {
         Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
         Format::Linkset => negotiated::linkset(&state.site, record, &canonical, describes),

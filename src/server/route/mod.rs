@@ -19,11 +19,8 @@ mod set;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State as Extracted};
-use axum::http::header::ALLOW;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::extract::State as Extracted;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 
@@ -76,14 +73,6 @@ async fn not_found(Extracted(_): Extracted<Arc<State>>) -> Problem {
     Problem::not_found()
 }
 
-async fn method_not_allowed(request: Request) -> Response {
-    let mut response = Problem::method().into_response();
-    let allowed = match request.uri().path() {
-        "/check" => "GET, HEAD, OPTIONS, POST",
-        _ => "GET, HEAD, OPTIONS",
-    };
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    debug_assert!(request.method() != Method::GET);
-    debug_assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
-    response
+async fn method_not_allowed() -> Problem {
+    Problem::method()
 }

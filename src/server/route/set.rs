@@ -10,7 +10,7 @@ use serde_json::json;
 use super::negotiated;
 use crate::citation::Citation;
 use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set, Timestamp};
-use crate::pages::{Describes, Extent, SetPage, Since, Site, links};
+use crate::pages::{Describes, Extent, SetPage, Since, Site, links, within_header};
 use crate::registry::{Resolved, Result, Selection, Snapshot};
 use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::Asked;
@@ -195,7 +195,8 @@ async fn page(
         .await?;
     let path = Site::set(identifier);
     let describes = Describes::Set(identifier);
-    let own_links = links(&state.site, &page.record, &path, describes, Extent::Header);
+    let own_links =
+        within_header(links(&state.site, &page.record, &path, describes, Extent::Header));
     let response = match format {
         Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
         Format::Linkset => negotiated::linkset(&state.site, &page.record, &path, describes),

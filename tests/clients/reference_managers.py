@@ -1,0 +1,85 @@
+"""The ways in which reference managers read a page: its `meta` elements, and the files that it links to."""
+
+import html.parser
+
+from served import CREATORS, DESCRIPTION, DOI, TITLE
+
+# What Zotero's translator "Embedded Metadata" reads, and to which of its fields it goes. JabRef's browser
+# extension runs the same translators.
+HIGHWIRE = {
+    "citation_title": "title",
+    "citation_publication_date": "date",
+    "citation_publisher": "publisher",
+    "citation_doi": "DOI",
+    "citation_public_url": "url",
+    "citation_abstract": "abstractNote",
+    "citation_author": "creators",
+}
+# The elements of Dublin Core that its RDF translator reads. The type makes the item a dataset.
+DUBLIN_CORE = {"DC.title", "DC.creator", "DC.publisher", "DC.date", "DC.identifier", "DC.type"}
+
+
+class Meta(html.parser.HTMLParser):
+    """The `meta` elements and the links of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.meta, self.links = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "meta" and "name" in attributes:
+            self.meta.append((attributes["name"], attributes["content"]))
+        if tag == "a" and "format=" in attributes.get("href", ""):
+            self.links.append(attributes["href"])
+
+
+def authors(meta):
+    """The creators as the translator splits and orders their names."""
+    creators = []
+    for author in [content for name, content in meta if name == "citation_author"]:
+        # More than one element: it splits at semicolons only.
+        for one in author.split(";"):
+            family, comma, given = one.strip().partition(",")
+            creators.append((family.strip(), given.strip()) if comma else one.strip())
+    return creators
+
+
+def check(site):
+    latest = site.rows("lookup", "US.FOOL2.002")[0]["identifier"]
+    held = site.rows("lookup", "US.FOOL2.002", "--at", "2001-01-05")[0]["identifier"]
+    pages = {
+        "/datasets/US.FOOL2.002/": ("/datasets/US.FOOL2.002/", latest),
+        "/datasets/US.FOOL2.002@2001-01-05": ("/datasets/US.FOOL2.002@2001-01-03T00:00:00Z", held),
+        f"/DI:{latest}": (f"/DI:{latest}", latest),
+        f"/DI:{site.part}": (f"/DI:{site.part}", site.part),
+    }
+    for path, (canonical, identifier) in pages.items():
+        read = Meta(site.page(path))
+        names = {name for name, _ in read.meta}
+        assert {name for name in names if name.startswith("citation_")} == set(HIGHWIRE), (path, names)
+        assert {name for name in names if name.startswith("DC.")} == DUBLIN_CORE, (path, names)
+        item = {HIGHWIRE[name]: content for name, content in read.meta if name in HIGHWIRE}
+        assert " ".join(item["title"].split()) == TITLE, item
+        assert (item["DOI"], item["date"], item["abstractNote"]) == (DOI, "2001", DESCRIPTION), item
+        assert item["url"] == site.url + canonical, item
+        assert ("DC.type", "Dataset") in read.meta
+        identifiers = [content for name, content in read.meta if name == "DC.identifier"]
+        assert identifiers == [f"doi:{DOI}", f"DI:{identifier}"], (path, identifiers)
+        creators = authors(read.meta)
+        assert len(creators) == len(CREATORS), creators
+        assert creators[:2] == [("Tilmes", "Curt"), ("山田", "太郎")], creators
+        # The files: a click on one of these links imports it.
+        offered = {link.split("format=")[1]: link for link in read.links}
+        for format, media_type in {"ris": "application/x-research-info-systems", "bibtex": "application/x-bibtex"}.items():
+            status, headers, body = site.get(offered[format])
+            assert status == 200 and headers["content-type"].split(";")[0] == media_type, path
+            assert f"DI:{identifier}" in body.decode(), path
+        # What is copied from the page and what is downloaded have the same date.
+        if path.endswith("2001-01-05"):
+            assert "as held at 2001-01-05" in site.get(offered["bibtex"])[2].decode()
+    bare = Meta(site.page("/datasets/BARE/"))
+    names = {name for name, _ in bare.meta if name.startswith("citation_")}
+    assert names == {"citation_title", "citation_public_url"}, names
+    return f"{len(pages)} pages have the fields that reference managers read"
