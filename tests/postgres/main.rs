@@ -16,6 +16,7 @@ mod harness {
 }
 
 mod addresses;
+mod contract;
 mod copies;
 mod crashes;
 mod cut;

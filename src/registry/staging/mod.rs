@@ -1,6 +1,7 @@
 //! Events that are to be added to the registry: a small number in memory, more of them on disk.
 
 mod record;
+mod run;
 mod section;
 mod sort;
 

@@ -1,6 +1,6 @@
 //! The encoding of an event.
 
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
 use crate::disk::scratch;
@@ -26,19 +26,35 @@ pub(super) const ARGUMENT: u32 = u32::MAX - 1;
 /// The bytes before the ids: kind, time, source, line, and the lengths of the two ids.
 pub(super) const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
 
+/// The ids of an event.
+pub(super) struct Ids<'a> {
+    pub granule_id: &'a [u8],
+    /// Empty if it is the same.
+    pub producer: &'a [u8],
+}
+
+impl Ids<'_> {
+    /// Appends an event: its kind, its time, and the number of its source with the line.
+    pub fn encode(&self, bytes: &mut Vec<u8>, kind: u8, at: i64, (source, line): (u32, u64)) {
+        let Ids { granule_id, producer } = self;
+        bytes.push(kind);
+        bytes.extend(at.to_le_bytes());
+        bytes.extend(source.to_le_bytes());
+        bytes.extend(line.to_le_bytes());
+        // An id has at most 1,024 bytes, so both lengths fit.
+        bytes.extend((granule_id.len() as u16).to_le_bytes());
+        bytes.extend((producer.len() as u16).to_le_bytes());
+        bytes.extend(*granule_id);
+        bytes.extend(*producer);
+    }
+}
+
 /// Appends an event, whose source location is the number of its source and its line.
-pub(super) fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
-    let granule_id = event.granule_id.as_str();
-    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
-    bytes.push(u8::from(event.kind == EventKind::Ingested));
-    bytes.extend(event.at.as_micros().to_le_bytes());
-    bytes.extend(source.to_le_bytes());
-    bytes.extend(line.to_le_bytes());
-    // An id has at most 1,024 bytes, so both lengths fit.
-    bytes.extend((granule_id.len() as u16).to_le_bytes());
-    bytes.extend((producer.len() as u16).to_le_bytes());
-    bytes.extend(granule_id.as_bytes());
-    bytes.extend(producer.as_bytes());
+pub(super) fn encode(bytes: &mut Vec<u8>, event: &Staged, location: (u32, u64)) {
+    let granule_id = event.granule_id.as_str().as_bytes();
+    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str).as_bytes();
+    let kind = u8::from(event.kind == EventKind::Ingested);
+    Ids { granule_id, producer }.encode(bytes, kind, event.at.as_micros(), location);
 }
 
 /// An encoded event, which may be followed by further bytes.
@@ -51,12 +67,25 @@ impl<'a> Record<'a> {
         bytes.unwrap_or([0; N])
     }
 
+    pub fn kind_byte(self) -> u8 {
+        self.array::<1>(0)[0]
+    }
+
     pub fn kind(self) -> EventKind {
-        if self.array::<1>(0) == [1] { EventKind::Ingested } else { EventKind::Deleted }
+        if self.kind_byte() == 1 { EventKind::Ingested } else { EventKind::Deleted }
     }
 
     pub fn at(self) -> i64 {
         i64::from_le_bytes(self.array(1))
+    }
+
+    /// The number of the source, [`NOWHERE`] or [`ARGUMENT`].
+    pub fn source(self) -> u32 {
+        u32::from_le_bytes(self.array(9))
+    }
+
+    pub fn line(self) -> u64 {
+        u64::from_le_bytes(self.array(13))
     }
 
     fn lengths(self) -> (usize, usize) {
@@ -68,7 +97,8 @@ impl<'a> Record<'a> {
         self.0.get(HEADER_BYTES..HEADER_BYTES + self.lengths().0).unwrap_or_default()
     }
 
-    fn producer(self) -> &'a [u8] {
+    /// The producer's id. Empty if it is the same.
+    pub fn producer(self) -> &'a [u8] {
         let (granule_id, producer) = self.lengths();
         let start = HEADER_BYTES + granule_id;
         self.0.get(start..start + producer).unwrap_or_default()
@@ -88,8 +118,8 @@ impl<'a> Record<'a> {
     pub fn decode(self, sources: &[Arc<str>]) -> Result<Staged> {
         let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
         let producer = self.producer();
-        let line = u64::from_le_bytes(self.array(13));
-        let location = match u32::from_le_bytes(self.array(9)) {
+        let line = self.line();
+        let location = match self.source() {
             NOWHERE => None,
             ARGUMENT => Some(SourceLocation::Argument { number: line }),
             source => {
@@ -110,18 +140,4 @@ impl<'a> Record<'a> {
 /// The error for a temporary file that does not contain what was written to it.
 fn unreadable() -> Error {
     scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
-}
-
-/// Reads the next encoded event. `None` means that the file ends.
-pub(super) fn read_record(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = vec![0; HEADER_BYTES];
-    let read = file.read(&mut bytes[..1])?;
-    if read == 0 {
-        return Ok(None);
-    }
-    file.read_exact(&mut bytes[1..])?;
-    let (granule_id, producer) = Record(&bytes).lengths();
-    bytes.resize(HEADER_BYTES + granule_id + producer, 0);
-    file.read_exact(&mut bytes[HEADER_BYTES..])?;
-    Ok(Some(bytes))
 }

@@ -8,11 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write as _};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode, read_record};
+use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode};
+use super::run::{read_after, write_after};
 use super::section::Section;
 use crate::disk::scratch;
 use crate::model::{EventKind, SourceLocation};
@@ -132,7 +133,8 @@ impl Staging {
         if let Some(spilled) = &self.spilled {
             for run in &spilled.runs {
                 let file = Section { file: &spilled.file, rest: run.clone() };
-                sorted.runs.push(Run::Spilled(BufReader::with_capacity(READ_AHEAD_BYTES, file)));
+                let file = BufReader::with_capacity(READ_AHEAD_BYTES, file);
+                sorted.runs.push(Run::Spilled { file, last: Vec::new() });
             }
         }
         sorted.runs.push(Run::Buffered(self.buffer.order().into_iter()));
@@ -158,23 +160,24 @@ impl Staging {
                 none.insert(Spilled { file: scratch::file()?, runs: Vec::new(), last: Vec::new() })
             }
         };
-        let write = |file: &mut File| {
+        let continues = Record(&spilled.last).key() <= record(first).key();
+        let mut previous = if continues { spilled.last.as_slice() } else { &[] };
+        let mut write = |file: &mut File| {
             let begin = file.seek(SeekFrom::End(0))?;
             let mut writer = BufWriter::with_capacity(READ_AHEAD_BYTES, file);
-            order.iter().try_for_each(|&start| writer.write_all(record(start).0))?;
+            let (mut end, mut bytes) = (begin, Vec::new());
+            for &start in &order {
+                end += write_after(previous, record(start), &mut bytes, &mut writer)?;
+                previous = record(start).0;
+            }
             writer.flush()?;
-            drop(writer);
-            Ok(begin)
+            Ok(begin..end)
         };
-        let begin =
+        let written =
             write(&mut spilled.file).map_err(|source| scratch::unusable("write", source))?;
-        let bytes = self.buffer.bytes.len() as u64;
-        let continues = |run: &&mut Range<u64>| {
-            run.end == begin && Record(&spilled.last).key() <= record(first).key()
-        };
-        match spilled.runs.last_mut().filter(continues) {
-            Some(run) => run.end += bytes,
-            None => spilled.runs.push(begin..begin + bytes),
+        match spilled.runs.last_mut().filter(|_| continues) {
+            Some(run) => run.end = written.end,
+            None => spilled.runs.push(written),
         }
         spilled.last = record(last).0.to_vec();
         self.buffer.clear();
@@ -261,7 +264,11 @@ pub(in crate::registry) struct Sorted<'staging> {
 }
 
 enum Run<'staging> {
-    Spilled(BufReader<Section<'staging>>),
+    Spilled {
+        file: BufReader<Section<'staging>>,
+        /// The last event that was read.
+        last: Vec<u8>,
+    },
     Buffered(std::vec::IntoIter<usize>),
 }
 
@@ -305,8 +312,10 @@ impl Sorted<'_> {
             Run::Buffered(starts) => {
                 starts.next().map(|start| self.staging.buffer.record(start).whole().0.to_vec())
             }
-            Run::Spilled(file) => {
-                read_record(file).map_err(|source| scratch::unusable("read", source))?
+            Run::Spilled { file, last } => {
+                let read = read_after(last, file);
+                let has_read = read.map_err(|source| scratch::unusable("read", source))?;
+                has_read.then(|| last.clone())
             }
         };
         self.heads.extend(bytes.map(|bytes| Reverse(Head { bytes, run })));

@@ -30,7 +30,7 @@ impl Stated {
     ///
     /// # Errors
     ///
-    /// [`Error::NotARegistry`]: there is no such row.
+    /// [`Error::NotARegistry`]: the table is empty.
     pub fn of(row: &[Option<String>]) -> Result<Self> {
         let [Some(registry_id), Some(version), copied_from, ..] = row else {
             let what = "the table accession.registry is empty".to_owned();

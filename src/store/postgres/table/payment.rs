@@ -80,13 +80,17 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Returns how many of the ids are new. The rows are returned, because the number that Citus
+    /// reports includes those that conflict.
     pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
         const INSERT: &str = "
             INSERT INTO accession.payment_taken (id)
             SELECT DISTINCT taken.id
             FROM unnest($1::text[]) AS taken (id)
-            ON CONFLICT (id) DO NOTHING";
+            ON CONFLICT (id) DO NOTHING
+            RETURNING id";
         self.lock(0)?;
-        self.connection().execute(INSERT, &[array(&ids, Type::TEXT_ARRAY)])
+        let new = self.connection().query(INSERT, &[array(&ids, Type::TEXT_ARRAY)])?;
+        Ok(new.len() as u64)
     }
 }

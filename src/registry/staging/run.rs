@@ -1,0 +1,149 @@
+//! The encoding of a run on disk: each event without what it shares with the one before.
+//!
+//! The ids of a run are in order, so neighbours mostly begin alike, and often end alike; those of a
+//! table that is in order have the same time and consecutive lines. Measured with 9,999,360 events, ids of 48 characters:
+//! 80 MB instead of 730 MB.
+
+use std::io::{self, Read, Write};
+
+use super::record::{Ids, Record};
+
+const IS_INGEST: u8 = 1;
+/// The time differs from that of the event before.
+const HAS_TIME: u8 = 2;
+/// The source differs.
+const HAS_SOURCE: u8 = 4;
+/// The line is not the one after that of the event before.
+const HAS_LINE: u8 = 8;
+const HAS_PRODUCER: u8 = 16;
+
+/// Writes an event after another one, which is empty for the first event of a run. Returns the
+/// number of bytes.
+pub(super) fn write_after(
+    previous: &[u8],
+    next: Record<'_>,
+    bytes: &mut Vec<u8>,
+    file: &mut impl Write,
+) -> io::Result<u64> {
+    bytes.clear();
+    let (before, previous) = (previous, Record(previous));
+    let is_first = before.is_empty();
+    let flag = |flag, is_set| if is_set { flag } else { 0 };
+    let follows = next.line() == previous.line().wrapping_add(1);
+    let flags = next.kind_byte()
+        | flag(HAS_TIME, is_first || next.at() != previous.at())
+        | flag(HAS_SOURCE, is_first || next.source() != previous.source())
+        | flag(HAS_LINE, is_first || !follows)
+        | flag(HAS_PRODUCER, !next.producer().is_empty());
+    let (id, before) = (next.granule_id(), previous.granule_id());
+    let start = id.iter().zip(before).take_while(|(a, b)| a == b).count();
+    let (rest, rest_before) = (&id[start..], &before[start..]);
+    let ends = rest.iter().rev().zip(rest_before.iter().rev());
+    let end = ends.take_while(|(a, b)| a == b).count();
+    let own = &rest[..rest.len() - end];
+    bytes.push(flags);
+    // An id has at most 1,024 bytes.
+    for length in [start, own.len(), end] {
+        bytes.extend((length as u16).to_le_bytes());
+    }
+    bytes.extend(own);
+    if flags & HAS_TIME != 0 {
+        bytes.extend(next.at().to_le_bytes());
+    }
+    if flags & HAS_SOURCE != 0 {
+        bytes.extend(next.source().to_le_bytes());
+    }
+    if flags & HAS_LINE != 0 {
+        bytes.extend(next.line().to_le_bytes());
+    }
+    if flags & HAS_PRODUCER != 0 {
+        bytes.extend((next.producer().len() as u16).to_le_bytes());
+        bytes.extend(next.producer());
+    }
+    file.write_all(bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// Reads the next event into `record`, which contains the one before, and is empty before the first.
+/// `false` means that the run ends.
+pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Result<bool> {
+    let mut flags = [0];
+    if file.read(&mut flags)? == 0 {
+        return Ok(false);
+    }
+    let [flags] = flags;
+    let previous = Record(record);
+    let before = previous.granule_id();
+    let [start, own, end] = [u16_from(file)?, u16_from(file)?, u16_from(file)?].map(usize::from);
+    let shared =
+        |range: Option<&'_ [u8]>| range.map(<[u8]>::to_vec).ok_or(io::ErrorKind::InvalidData);
+    let mut granule_id = shared(before.get(..start))?;
+    granule_id.resize(start + own, 0);
+    file.read_exact(&mut granule_id[start..])?;
+    granule_id.extend(shared(before.len().checked_sub(end).and_then(|from| before.get(from..)))?);
+    let at = match flags & HAS_TIME {
+        0 => previous.at(),
+        _ => i64::from_le_bytes(array_from(file)?),
+    };
+    let source = match flags & HAS_SOURCE {
+        0 => previous.source(),
+        _ => u32::from_le_bytes(array_from(file)?),
+    };
+    let line = match flags & HAS_LINE {
+        0 => previous.line().wrapping_add(1),
+        _ => u64::from_le_bytes(array_from(file)?),
+    };
+    let mut producer = Vec::new();
+    if flags & HAS_PRODUCER != 0 {
+        producer.resize(usize::from(u16_from(file)?), 0);
+        file.read_exact(&mut producer)?;
+    }
+    record.clear();
+    let ids = Ids { granule_id: &granule_id, producer: &producer };
+    ids.encode(record, flags & IS_INGEST, at, (source, line));
+    Ok(true)
+}
+
+fn u16_from(file: &mut impl Read) -> io::Result<u16> {
+    Ok(u16::from_le_bytes(array_from(file)?))
+}
+
+fn array_from<const N: usize>(file: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_run_is_read_as_it_was_written(
+            events in prop::collection::vec(
+                ("[a-cé]{1,6}", "[a-c]{0,3}", any::<bool>(), -2_i64..2, 0_u32..3, 0_u64..4), 0..50),
+        ) {
+            let records: Vec<Vec<u8>> = events.iter().map(|(id, producer, kind, at, source, line)| {
+                let mut record = Vec::new();
+                let ids = Ids { granule_id: id.as_bytes(), producer: producer.as_bytes() };
+                ids.encode(&mut record, u8::from(*kind), *at, (*source, *line));
+                record
+            }).collect();
+            let (mut file, mut written, mut previous) = (Vec::new(), 0, &[][..]);
+            for record in &records {
+                written += write_after(previous, Record(record), &mut Vec::new(), &mut file).unwrap();
+                previous = record;
+            }
+            prop_assert_eq!(written, file.len() as u64);
+            let (mut rest, mut record) = (file.as_slice(), Vec::new());
+            for expected in &records {
+                prop_assert!(read_after(&mut record, &mut rest).unwrap());
+                prop_assert_eq!(&record, expected);
+            }
+            prop_assert!(!read_after(&mut record, &mut rest).unwrap());
+        }
+    }
+}

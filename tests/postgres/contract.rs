@@ -1,0 +1,160 @@
+//! Every command on a file and on a server: the same output, messages and exit status.
+
+use std::path::{Path, PathBuf};
+
+use accession::Registry;
+
+use crate::scene::{Scene, command};
+
+/// Commands in an order in which each has something to do, with what they refuse.
+const COMMANDS: &[&str] = &[
+    "lookup US",
+    "dataset add US --doi 10.9999/US --title FOO --creator NASA --year 2001 --publisher Archive",
+    "dataset add US",
+    "dataset list",
+    "lookup US",
+    "granules US",
+    "ingest US --at 2001-01-02 A B --note first",
+    "ingest US --at 2001-01-03 A",
+    "ingest US --at 2001-01-03 --skip-existing A C",
+    "ingest US --at 2001-01-01 D",
+    "ingest US --at noon D",
+    "ingest NONE D",
+    "ingest THEM --create --at 2001-01-04 A B --dry-run",
+    "ingest THEM --create --at 2001-01-04 A B --by archivist",
+    "delete US --at 2001-01-05 B",
+    "delete US --at 2001-01-06 B",
+    "delete US --at 2001-01-06 --skip-missing B",
+    "change US --at 2001-01-06 --ingest ids.txt --delete gone.txt",
+    "sync US --at 2001-01-07 --from ids.txt",
+    "sync US --at 2001-01-08 --from ids.txt",
+    "sync US --at 2001-01-08 Z",
+    "revert US --to 2001-01-02 --at 2001-01-09",
+    "import LOG table.csv --create",
+    "import LOG table.csv",
+    "import LOG wrong.csv",
+    "history US",
+    "history US --reverse --limit 2",
+    "history US --granule B",
+    "history US --granule NEVER",
+    "lookup US --at 2001-01-05",
+    "lookup US --at 2000-01-05",
+    "lookup US --at 2001-01-05 --known-at 2001-01-05",
+    "granules US",
+    "granules US --count",
+    "granules US --select B* --after A",
+    "granules US --at 2001-01-02 --limit 1",
+    "find B",
+    "find NEVER",
+    "resolve 8f714d3efb0e51ed23fb7eeecca3009b",
+    "resolve 8f714d3efb0e51ed23fb7eeecca3009b --at 2001-01-02",
+    "resolve 00000000000000000000000000000000",
+    "compare US THEM",
+    "compare US@2001-01-02 US@2001-01-05",
+    "compare US --from ids.txt",
+    "cite US --at 2001-01-05",
+    "cite US --at 2001-01-05 --format bibtex",
+    "check DI:8f714d3efb0e51ed23fb7eeecca3009b",
+    "check {doi:10.9999/US,2001-01-02,DI:8f714d3efb0e51ed23fb7eeecca3009b}",
+    "check DI:00000000000000000000000000000000",
+    "export US",
+    "export US --output us.jsonl",
+    "mirror compare THEM us.jsonl",
+    "mirror pull THEM us.jsonl --at 2001-02-03",
+    "mirror pull THEM us.jsonl --at 2001-02-03 --reset",
+    "mirror compare THEM us.jsonl",
+    "mirror status THEM",
+    "mirror pull COPY us.jsonl --create --at 2001-02-03",
+    "import REPLICA us.jsonl --create",
+    "publish www",
+    "publish www",
+    // The time at which a subset was cited is in the head of a manifest.
+    "cite US --at 2001-01-02 --select B*",
+    "subsets US",
+    "dataset edit US --title BAR",
+    "dataset edit US --licence CC-BY-4.0",
+    "dataset show US",
+    "dataset show US --versions",
+    "dataset rename LOG RENAMED",
+    "dataset show LOG",
+    "dataset rename US THEM",
+    "dataset withdraw COPY --note wrong",
+    "ingest COPY X",
+    "lookup COPY",
+    "dataset reinstate COPY",
+    "dataset list --all",
+    "payment-id new --worker 3",
+    "payment-id new --worker 1000",
+    "verify",
+    "verify NONE",
+];
+
+fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
+    let file = |name: &str, text: &str| std::fs::write(directory.join(name), text).unwrap();
+    file("ids.txt", "A\nE\né\n値\n");
+    file("gone.txt", "C\n");
+    file("table.csv", "granule_id,ingested,deleted\nA,2001-01-02,\nB,2001-01-03,2001-02-03\n");
+    file("wrong.csv", "granule_id,ingested,deleted\nA,2001-01-05,2001-01-04\n");
+    let shown = Registry::full_name(Path::new(registry)).to_str().unwrap().to_owned();
+    let directory_name = directory.canonicalize().unwrap().to_str().unwrap().to_owned();
+    let mut told = Vec::new();
+    for arguments in COMMANDS {
+        for json in [&[][..], &["--json"]] {
+            // A change is made once.
+            let reads = ["lookup", "granules", "history", "find", "resolve", "compare", "check"];
+            let is_read = reads.iter().any(|name| arguments.starts_with(name));
+            if !json.is_empty() && !is_read {
+                continue;
+            }
+            let words: Vec<&str> = arguments.split(' ').chain(json.iter().copied()).collect();
+            let output = command(registry, &words).current_dir(directory).output().unwrap();
+            let status = output.status.code();
+            let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            let text = text.replace(&shown, "REGISTRY").replace(registry, "REGISTRY");
+            let text = text.replace(&directory_name, "DIRECTORY");
+            told.push(format!("$ accession {}\n{}{status:?}", words.join(" "), masked(&text)));
+        }
+    }
+    told
+}
+
+/// The text with `NOW` for the present time, and `ID` for payment ids, which contain it.
+fn masked(text: &str) -> String {
+    let is_of_time = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("202") {
+        let (before, time) = rest.split_at(at);
+        let length = time.find(|c| !is_of_time(c)).unwrap_or(time.len());
+        masked.push_str(before);
+        masked.push_str(if length >= 10 { "NOW" } else { &time[..length] });
+        rest = &time[length..];
+    }
+    masked.push_str(rest);
+    let is_payment_id = |line: &str| {
+        line.len() == 9 && line.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
+    };
+    masked
+        .lines()
+        .map(|line| if is_payment_id(line) { "ID\n".into() } else { format!("{line}\n") })
+        .collect()
+}
+
+#[test]
+fn every_command_says_the_same_on_a_server_as_on_a_file() {
+    let Some(scene) = Scene::new() else { return };
+    let [of_file, of_server] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let file: PathBuf = of_file.path().join("accession.db");
+    drop(Registry::create(&file).unwrap());
+    let on_file = commands_on(file.to_str().unwrap(), of_file.path());
+    let on_server = commands_on(&scene.url, of_server.path());
+    assert!(on_file.len() > 90, "{}", on_file.len());
+    for (file, server) in on_file.iter().zip(&on_server) {
+        assert_eq!(file, server);
+    }
+    // What was written is the same to the byte.
+    for name in ["us.jsonl"] {
+        let read = |directory: &Path| std::fs::read(directory.join(name)).unwrap();
+        assert_eq!(read(of_file.path()), read(of_server.path()), "{name}");
+    }
+}
