@@ -4,6 +4,7 @@
 //! registry with the library:
 //!
 //! - [`kill`]: `kill -9` at random moments
+//! - [`kill_mirrors`]: the same for `publish`, and for copies from an address
 //! - [`faults`], [`full_disk`]: each write, sync and rename that fails, once or from then on
 //! - [`power_loss`]: the states of a disk after a power failure at any moment
 //! - [`first_open`], [`rivals`]: many processes at once
@@ -39,6 +40,7 @@ mod harness {
     pub mod oracle;
     pub mod program;
     pub mod values;
+    pub mod web_server;
 }
 
 mod answers;
@@ -59,6 +61,7 @@ mod full_disk;
 #[cfg(target_os = "linux")]
 mod interposed;
 mod kill;
+mod kill_mirrors;
 #[cfg(target_os = "linux")]
 mod power_loss;
 mod rivals;
