@@ -60,7 +60,9 @@ class Server:
         self.command, self.address = command, address
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        # Nobody reads the log of the others: a pipe would be full at some time.
+        stdout = subprocess.PIPE if self.address is None else subprocess.DEVNULL
+        self.process = subprocess.Popen(self.command, stdout=stdout, stderr=subprocess.DEVNULL, text=True)
         if self.address is None:
             self.address = self.process.stdout.readline().split("//")[1].strip().rstrip("/")
         self.host, port = self.address.split(":")
@@ -75,7 +77,11 @@ class Server:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def get(self, path, accept="application/json"):
         connection = http.client.HTTPConnection(self.host, self.port)
@@ -293,6 +299,8 @@ MEASURED = {"resolve": resolve, "list": list_ids, "slow": slow, "pages": pages}
 def main():
     accession = os.path.abspath(sys.argv[1])
     directory = tempfile.mkdtemp(prefix="accession-serve-")
+    # nginx gives up the rights of root.
+    os.chmod(directory, 0o755)
     os.chdir(directory)
     try:
         for name in sys.argv[2:] or MEASURED:

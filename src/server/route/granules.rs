@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream::try_unfold;
 
 use super::set::identifier_in;
-use crate::model::{GranuleId, Identifier, Pattern, Set};
+use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
 use crate::pages::{Link, Site};
 use crate::registry::{Error, Registry, Result, Selection};
 use crate::server::answer::{redirect, streamed, with_links};
@@ -175,43 +175,57 @@ fn read_page(registry: &Registry, list: &List) -> Result<Page> {
     if let Some(after) = &list.after {
         granules = granules.after(after);
     }
-    let mut content = Vec::with_capacity(64 * PAGE_ROWS);
-    let (mut read, mut sent, mut last) = (0, 0, None);
-    let matches = |granule_id: &GranuleId| {
-        let mut patterns = list.patterns.iter();
-        list.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id.as_str()))
+    let mut pages = granules.into_id_pages();
+    let ids = pages.next().transpose()?.unwrap_or_default();
+    let wants_all = list.patterns.is_empty() && ids.len() as u64 <= list.left;
+    let (content, read, sent, last) = if wants_all && list.format == Format::Lines {
+        let ids_read = ids.len() as u64;
+        (ids.as_lines().as_bytes().to_vec(), ids_read, ids_read, ids.last())
+    } else {
+        chosen(&ids, list)
     };
-    for granule in granules.by_ref().take(PAGE_ROWS) {
-        let granule_id = granule?.granule_id;
-        read += 1;
-        if matches(&granule_id) {
-            write(&mut content, list.format, &granule_id);
-            sent += 1;
-        }
-        last = Some(granule_id);
-        if sent == list.left {
-            break;
-        }
-    }
     // After a full page, whether there are more is known only with the next one.
-    let has_more = read == PAGE_ROWS as u64 || granules.next().transpose()?.is_some();
+    let is_cut = (read as usize) < ids.len() || ids.len() == PAGE_ROWS;
+    let has_more = is_cut || (!ids.is_empty() && pages.next().transpose()?.is_some());
     if list.is_checked && !has_more && list.read + read != list.set.granules() {
         let (expected, found) = (list.set.granules(), list.read + read);
         let what = format!("{found} granules where the history counts {expected}");
         return Err(Error::Inconsistent { what });
     }
-    content.shrink_to_fit();
     Ok(Page { content, read, sent, after: last.filter(|_| has_more) })
 }
 
-fn write(page: &mut Vec<u8>, format: Format, granule_id: &GranuleId) {
+/// The ids of a page that are wanted, as they are sent; how many were read and how many are sent; and
+/// the last one that was read.
+fn chosen(ids: &IdPage, list: &List) -> (Vec<u8>, u64, u64, Option<GranuleId>) {
+    let matches = |granule_id: &str| {
+        let mut patterns = list.patterns.iter();
+        list.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id))
+    };
+    let (mut content, mut read, mut sent, mut last) = (Vec::new(), 0, 0, None);
+    for granule_id in ids.iter() {
+        read += 1;
+        last = Some(granule_id);
+        if matches(granule_id) {
+            write(&mut content, list.format, granule_id);
+            sent += 1;
+        }
+        if sent == list.left {
+            break;
+        }
+    }
+    // Every id was checked when the page was made.
+    (content, read, sent, last.and_then(|last| GranuleId::new(last).ok()))
+}
+
+fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
     if format == Format::JsonLines {
         page.extend_from_slice(b"{\"granule\":");
         // Writing to memory cannot fail.
         let _ = serde_json::to_writer(&mut *page, granule_id);
         page.extend_from_slice(b"}\n");
     } else {
-        page.extend_from_slice(granule_id.as_str().as_bytes());
+        page.extend_from_slice(granule_id.as_bytes());
         page.push(b'\n');
     }
 }
