@@ -24,4 +24,6 @@ mod distribution;
 mod privileges;
 mod scene;
 mod schema;
+#[cfg(feature = "serve")]
+mod serve;
 mod writers;

@@ -1,0 +1,122 @@
+//! `serve` over a registry on a server.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use crate::scene::{Scene, command, ingest, name, second, stamp};
+
+/// The program, which serves a registry.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(registry: &str) -> Self {
+        // Both servers say that they are at the same address, so that their pages are the same.
+        let mut child = command(registry, &["--quiet", "serve", "--listen", "127.0.0.1:0"])
+            .args(["--public-url", "https://registry.example"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        Served { child, address: address.trim_end_matches('/').to_owned() }
+    }
+
+    /// The status and the body, with `Accept`.
+    fn get(&self, path: &str, accept: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\n");
+        write!(stream, "{head}connection: close\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let status = response[9..12].parse().unwrap();
+        (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A dataset with a record and a history of 60 changes.
+fn fill(scene: &Scene) {
+    let registry = scene.open();
+    for number in 0..60 {
+        let change = ingest(&format!("granule-{}", number * 7 % 60));
+        let at = accession::Stamp::at(second(number), second(1_000));
+        registry.change(&name("A"), &change, &at).unwrap();
+    }
+    let record = ["--doi", "10.9999/A", "--title", "Ä & <b>", "--creator", "Tilmes, Curt"];
+    run(scene.command(&["dataset", "edit", "A"]).args(record));
+    run(&mut scene.command(&["cite", "A", "--select", "granule-1*"]));
+}
+
+#[test]
+fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
+    let Some(scene) = Scene::new() else { return };
+    fill(&scene);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("copy.db");
+    run(&mut scene.command(&["copy", &scene.url, file.to_str().unwrap()]));
+    let (of_server, of_file) = (Served::start(&scene.url), Served::start(file.to_str().unwrap()));
+    let latest = of_file.get("/datasets/A/", "application/json").1;
+    let latest: serde_json::Value = serde_json::from_str(&latest).unwrap();
+    let set = format!("/DI:{}", latest["latest"]["identifier"].as_str().unwrap());
+    for path in [
+        "/".to_owned(),
+        "/?q=b".to_owned(),
+        "/datasets/A/".to_owned(),
+        "/datasets/A/?format=bibtex".to_owned(),
+        "/datasets/A/history?limit=7".to_owned(),
+        "/datasets/A/history?format=timemap".to_owned(),
+        "/datasets/A@2001-09-09".to_owned(),
+        set.clone(),
+        format!("{set}/granules"),
+        format!("{set}/granules?limit=5&after=granule-2"),
+        format!("{set}/granules?select=granule-3*"),
+        "/compare/A@2001-09-09T01:46:45Z...A".to_owned(),
+        format!("/check?text={}", &set[1..]),
+        "/find?granule=granule-5".to_owned(),
+        "/doi/10.9999/A".to_owned(),
+        "/datasets/NONE/".to_owned(),
+        "/sitemap.xml".to_owned(),
+    ] {
+        for accept in ["text/html", "application/json, */*;q=0.5"] {
+            let expected = of_file.get(&path, accept);
+            assert_eq!(of_server.get(&path, accept), expected, "{path} as {accept}");
+            assert!(matches!(expected.0, 200 | 303 | 404 | 406), "{path}: {}", expected.0);
+        }
+    }
+}
+
+#[test]
+fn a_change_is_seen_at_once_and_a_server_that_is_down_is_an_outage() {
+    let Some(scene) = Scene::private() else { return };
+    let registry = scene.open();
+    registry.change(&name("A"), &ingest("first"), &stamp()).unwrap();
+    let served = Served::start(&scene.url);
+    for granule_id in ["second", "third"] {
+        registry.change(&name("A"), &ingest(granule_id), &stamp()).unwrap();
+        let found = served.get(&format!("/find?granule={granule_id}"), "application/jsonl");
+        assert!(found.1.contains("\"A\""), "{granule_id}: {found:?}");
+    }
+    drop(registry);
+    scene.server.kill();
+    let (status, body) = served.get("/datasets/A/", "application/json");
+    assert_eq!(status, 503, "{body}");
+    assert!(!body.contains("postgres://"), "the address is for the operator alone: {body}");
+    scene.server.restart();
+    assert_eq!(served.get("/datasets/A/", "application/json").0, 200);
+}
