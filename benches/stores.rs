@@ -232,7 +232,7 @@ fn writers(stores: &Stores<'_>) {
         let bare = bare_client(stores, &server.0, writers);
         let (file, server) = (file.1, server.1);
         println!(
-            "| changes a second, {writers} writers on as many datasets | {file:.0} | {server:.0} | | | |"
+            "| changes a second, {writers} writers, each on a dataset of its own | {file:.0} | {server:.0} | | | |"
         );
         let ratio = server / bare;
         let met = if ratio >= 0.5 { "yes" } else { "NO" };

@@ -34,6 +34,9 @@ fn statements(log: &str) -> Vec<String> {
     for line in log.lines() {
         let simple = line.split_once("LOG:  statement: ").map(|(_, sql)| sql);
         let prepared = line.split_once("LOG:  execute <unnamed>: ").map(|(_, sql)| sql);
+        if line.contains("ALTER SYSTEM") || line.contains("pg_reload_conf") {
+            continue;
+        }
         if let Some(sql) = simple.or(prepared) {
             statements.push(sql.trim().to_owned());
         } else if let Some((_, values)) = line.split_once("DETAIL:  parameters: ")
