@@ -41,6 +41,8 @@ mod mirror_http;
 #[cfg(feature = "http")]
 mod mirror_http_faults;
 mod mirror_memory;
+#[cfg(feature = "http")]
+mod mirror_nginx;
 mod mirror_properties;
 mod mirror_pull;
 mod monitor;

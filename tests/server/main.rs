@@ -21,3 +21,4 @@ mod seed_lists;
 mod site;
 mod sockets;
 mod standards;
+mod two_archives;

@@ -49,6 +49,19 @@ pub(super) struct FetchedHead {
     pub address: Address,
 }
 
+/// Whether an entity tag may be that of two heads: web servers for files make it of the length and the
+/// time in whole seconds, with a hyphen between, and the head may change again within that second.
+fn may_be_of_two(tag: &str, response: &Response<Body>) -> bool {
+    let time = |name| {
+        let date = response.headers().get(name)?.to_str().ok()?;
+        Timestamp::from_http_date(date)
+    };
+    let (Some(sent), Some(modified)) = (time(header::DATE), time(header::LAST_MODIFIED)) else {
+        return false;
+    };
+    tag.contains('-') && sent.as_micros() - modified.as_micros() < 2_000_000
+}
+
 impl Remote {
     /// A dataset at an address. Nothing is requested yet.
     ///
@@ -128,7 +141,7 @@ impl Remote {
         }
         self.check_age(url, &response).map_err(Failure::Lasting)?;
         let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.map(str::to_owned);
+        let tag = tag.filter(|tag| !may_be_of_two(tag, &response)).map(str::to_owned);
         let mut line = Vec::new();
         let read = self.client.body(response, MAX_HEAD_BYTES).read_to_end(&mut line);
         self.client.check_limit(url).map_err(Failure::Lasting)?;

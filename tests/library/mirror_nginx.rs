@@ -1,0 +1,108 @@
+//! A mirror that reads a published directory from nginx. Python's web server, which has neither ranges
+//! nor entity tags, is read in a transcript of the command line.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use accession::mirror::{
+    Address, HttpOptions, Primary, PullOptions, Pulled, Remote, UnknownMirror, pull,
+};
+use accession::publish::{Error as PublishError, publish};
+use accession::{Registry, Stamp};
+
+use crate::harness::history::{change, instances, name, now, second};
+
+struct Nginx(Child);
+
+impl Nginx {
+    /// Starts nginx over the directory `www`, on a port. `None`: it is not installed.
+    fn over(directory: &Path, port: u16) -> Option<Self> {
+        let here = directory.display();
+        let user = if directory.starts_with("/root") { "user root;" } else { "" };
+        let configuration = format!(
+            "daemon off; master_process off; error_log {here}/error.log; pid {here}/pid; {user}\n\
+             events {{}}\n\
+             http {{ log_format plain '$status $body_bytes_sent $request_uri'; access_log {here}/access.log plain;\n\
+             client_body_temp_path {here}/body; proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;\n\
+             uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;\n\
+             server {{ listen 127.0.0.1:{port}; root {here}/www; }} }}\n"
+        );
+        std::fs::write(directory.join("nginx.conf"), configuration).unwrap();
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
+        let child = Command::new("nginx")
+            .env("PATH", path)
+            .arg("-c")
+            .arg(directory.join("nginx.conf"))
+            .args(["-e", directory.join("error.log").to_str().unwrap()])
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        Some(Nginx(child))
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().canonicalize().unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::fs::create_dir(directory.join("www")).unwrap();
+    let Some(_nginx) = Nginx::over(&directory, port) else {
+        println!("NOT CHECKED: nginx, because it is not installed");
+        return;
+    };
+    let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+    let follow = |at: i64| -> Pulled {
+        let url = format!("http://127.0.0.1:{port}/datasets/us/");
+        let address = Address::parse(&url, false).unwrap();
+        let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
+        let primary = Primary::at_address(remote, None);
+        let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+        pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now())).unwrap()
+    };
+    for at in 0..9_i64 {
+        // The first segment is completed with the seventh change.
+        let ids: Vec<String> =
+            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
+        let step = change(ids.iter().map(String::as_str), []);
+        us.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
+        publish(&us, &directory.join("www"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+        if at % 2 == 0 {
+            // Published long ago: the entity tag can be trusted. In other rounds, it is that of the
+            // head before where both are of the same second and have the same length.
+            let head = directory.join("www/datasets/us/head.json");
+            let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + at as u64);
+            std::fs::File::options().write(true).open(head).unwrap().set_modified(then).unwrap();
+        }
+        assert!(follow(at).is_identical());
+        assert!(follow(at).is_identical());
+        let latest = |registry: &Registry, dataset: &str| {
+            instances(registry, &name(dataset)).pop().unwrap().identifier
+        };
+        assert_eq!(latest(&mirror, "mirror"), latest(&us, "us"), "round {at}");
+    }
+    assert!(mirror.verify(&name("mirror")).unwrap().ok);
+    let log = std::fs::read_to_string(directory.join("access.log")).unwrap();
+    let of = |status: &str| log.lines().filter(|line| line.starts_with(status)).count();
+    println!("nginx: {} whole, {} ranges, {} not modified", of("200"), of("206"), of("304"));
+    assert!(of("206") == 7 && of("304") >= 5, "{log}");
+    let sent: u64 =
+        log.lines().map(|line| line.split(' ').nth(1).unwrap().parse::<u64>().unwrap()).sum();
+    let published: u64 = (0..2)
+        .map(|index| directory.join(format!("www/datasets/us/log/{index:06}.jsonl")))
+        .map(|path| path.metadata().unwrap().len())
+        .sum();
+    assert!(sent * 10 <= published * 12, "{sent} bytes of {published}");
+}
