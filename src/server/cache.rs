@@ -93,7 +93,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Reads a file of a dataset. `None` means that there is no such file.
+    /// Reads a file of a dataset. `None` means that the file does not exist.
     ///
     /// # Errors
     ///

@@ -9,8 +9,8 @@ use super::server::Server;
 pub const CLUSTER: &str = "ACCESSION_TEST_CITUS";
 
 impl Server {
-    /// The cluster of the environment. `None` means that there is none: this is reported, and the
-    /// caller has nothing to test.
+    /// The cluster that the environment names. `None` means that it names none: this is reported,
+    /// and the caller has nothing to test.
     pub fn of_cluster() -> Option<Self> {
         let Ok(url) = std::env::var(CLUSTER) else {
             eprintln!("NOT CHECKED: Citus, because {CLUSTER} is not set");

@@ -1,4 +1,4 @@
-//! What a private server was told, by its log.
+//! The statements that a private server received, read from its log.
 
 use super::server::{Own, Server, client};
 

@@ -1,4 +1,4 @@
-//! A web server over a directory, for tests: it can be told to misbehave.
+//! A web server over a directory, in which a test can replace any reply by a faulty one.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

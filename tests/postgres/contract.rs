@@ -97,7 +97,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     file("wrong.csv", "granule_id,ingested,deleted\nA,2001-01-05,2001-01-04\n");
     let shown = Registry::full_name(Path::new(registry)).to_str().unwrap().to_owned();
     let directory_name = directory.canonicalize().unwrap().to_str().unwrap().to_owned();
-    let mut told = Vec::new();
+    let mut outputs = Vec::new();
     for arguments in COMMANDS {
         for json in [&[][..], &["--json"]] {
             // A change is made once.
@@ -112,10 +112,10 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
             let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             let text = text.replace(&shown, "REGISTRY").replace(registry, "REGISTRY");
             let text = text.replace(&directory_name, "DIRECTORY");
-            told.push(format!("$ accession {}\n{}{status:?}", words.join(" "), masked(&text)));
+            outputs.push(format!("$ accession {}\n{}{status:?}", words.join(" "), masked(&text)));
         }
     }
-    told
+    outputs
 }
 
 /// The text with `NOW` for the present time, and `ID` for payment ids, which contain it.

@@ -51,8 +51,8 @@ pub fn filled(directory: &Path) -> String {
 }
 
 /// Everything that a registry says about itself, but payment ids.
-pub fn told(registry: &str) -> Vec<String> {
-    let mut told = vec![
+pub fn reports(registry: &str) -> Vec<String> {
+    let mut reports = vec![
         succeed(command(registry, &["dataset", "list", "--all", "--json"]).output().unwrap()),
         succeed(command(registry, &["verify", "--json"]).output().unwrap()),
         succeed(command(registry, &["find", "A", "--json"]).output().unwrap()),
@@ -66,16 +66,16 @@ pub fn told(registry: &str) -> Vec<String> {
             &["subsets", name, "--json"],
         ] {
             let output = command(registry, arguments).output().unwrap();
-            told.push(String::from_utf8([output.stdout, output.stderr].concat()).unwrap());
+            reports.push(String::from_utf8([output.stdout, output.stderr].concat()).unwrap());
         }
     }
-    told
+    reports
 }
 
 /// The same with `R` for the name of the registry.
-pub fn masked(told: Vec<String>, registry: &str) -> Vec<String> {
+pub fn masked(reports: Vec<String>, registry: &str) -> Vec<String> {
     let shown = Registry::full_name(Path::new(registry));
-    told.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
+    reports.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
     succeed(command("unused", &["copy", &source, &server]).output().unwrap());
     succeed(command("unused", &["copy", &server, &back]).output().unwrap());
-    let expected = told(&source);
+    let expected = reports(&source);
     let expected = masked(expected, &source);
-    assert_eq!(masked(told(&server), &server), expected);
-    assert_eq!(masked(told(&back), &back), expected);
+    assert_eq!(masked(reports(&server), &server), expected);
+    assert_eq!(masked(reports(&back), &back), expected);
 
     // The target of a copy is empty.
     let refused = command("unused", &["copy", &source, &server, "--json"]).output().unwrap();
@@ -100,7 +100,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
     succeed(command(&server, &["payment-id", "new", "--worker", "5"]).output().unwrap());
     succeed(command(&server, &["backup", &backup]).output().unwrap());
-    assert_eq!(masked(told(&backup), &backup), expected);
+    assert_eq!(masked(reports(&backup), &backup), expected);
     let workers = rusqlite::Connection::open(&backup)
         .unwrap()
         .query_row("SELECT group_concat(worker) FROM payment_worker", [], |row| {
@@ -143,7 +143,7 @@ fn a_copy_that_is_killed_is_refused_until_it_is_continued() {
                 || command("unused", &["copy", "--quiet", &source, &server]).output().unwrap();
             succeed(again());
         }
-        assert_eq!(told(&server)[1], told(&source)[1]);
+        assert_eq!(reports(&server)[1], reports(&source)[1]);
     }
     println!("{unfinished} copies were killed half done");
 }

@@ -1,6 +1,6 @@
 //! Distribution: refused where there is no Citus; on a cluster, nothing is different afterwards.
 
-use crate::copies::{filled, masked, succeed, told};
+use crate::copies::{filled, masked, reports, succeed};
 use crate::harness::server::{Server, client};
 use crate::scene::{Scene, command};
 
@@ -24,8 +24,8 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let source = filled(directory.path());
     let url = cluster.new_cluster_database();
     succeed(command("unused", &["copy", &source, &url]).output().unwrap());
-    let expected = masked(told(&source), &source);
-    assert_eq!(masked(told(&url), &url), expected);
+    let expected = masked(reports(&source), &source);
+    assert_eq!(masked(reports(&url), &url), expected);
 
     let distributed = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
     let placed = "SELECT count(*) FROM pg_dist_partition
@@ -33,7 +33,7 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let tables: i64 = client(&url).query_one(placed, &[]).unwrap().get(0);
     assert_eq!(distributed, format!("{{\"tables\":{tables}}}\n"));
     assert!(tables > 12, "{tables}");
-    assert_eq!(masked(told(&url), &url), expected);
+    assert_eq!(masked(reports(&url), &url), expected);
     let again = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
     assert_eq!(again, "{\"tables\":0}\n");
 

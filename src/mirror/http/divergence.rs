@@ -41,7 +41,7 @@ pub(super) struct Divergence<'a> {
 /// Why a list was not read to its end.
 enum Stop {
     Failed(Failure),
-    /// There is no such list, or it is not one that can be used.
+    /// The primary has no list of blocks, or one that cannot be used.
     NotThere,
 }
 

@@ -1,8 +1,8 @@
 //! The encoding of a run on disk: each event without what it shares with the one before.
 //!
 //! The ids of a run are in order, so neighbours mostly begin alike, and often end alike; those of a
-//! table that is in order have the same time and consecutive lines. Measured with 9,999,360 events, ids of 48 characters:
-//! 80 MB instead of 730 MB.
+//! table that is in order have the same time and consecutive lines. Measured with 9,999,360 events
+//! whose ids have 48 characters: 80 MB instead of 730 MB.
 
 use std::io::{self, Read, Write};
 
@@ -75,12 +75,15 @@ pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Resu
     let previous = Record(record);
     let before = previous.granule_id();
     let [start, own, end] = [u16_from(file)?, u16_from(file)?, u16_from(file)?].map(usize::from);
-    let shared =
-        |range: Option<&'_ [u8]>| range.map(<[u8]>::to_vec).ok_or(io::ErrorKind::InvalidData);
-    let mut granule_id = shared(before.get(..start))?;
+    let first = before.get(..start);
+    let last = before.len().checked_sub(end).and_then(|from| before.get(from..));
+    let (Some(first), Some(last)) = (first, last) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let mut granule_id = first.to_vec();
     granule_id.resize(start + own, 0);
     file.read_exact(&mut granule_id[start..])?;
-    granule_id.extend(shared(before.len().checked_sub(end).and_then(|from| before.get(from..)))?);
+    granule_id.extend(last);
     let at = match flags & HAS_TIME {
         0 => previous.at(),
         _ => i64::from_le_bytes(array_from(file)?),
