@@ -58,7 +58,7 @@ fn statements() -> Vec<(String, String, String)> {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let select = text.split("macro_rules! select_").nth(1).map(|rest| {
             let start = rest.find("SELECT").unwrap();
-            rest[start..start + rest[start..].find('"').unwrap()].to_owned()
+            rest[start..start + rest[start..].find("$rest").unwrap()].to_owned()
         });
         let mut before = "";
         for part in text.split("const ") {

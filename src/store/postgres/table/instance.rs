@@ -11,16 +11,22 @@ use crate::store::postgres::connection::{Parameter, array, bigint, bytes, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::DatasetKey;
 
-/// A query of the columns of an [`Instance`], followed by the given clauses.
+/// A query of the columns of an [`Instance`], followed by the given clauses. What is the dataset is
+/// `$1`, or the second argument: a parameter, unless every machine is asked, because the machine of
+/// the inner query cannot be derived from the outer one.
 macro_rules! select_instance {
     ($rest:literal) => {
+        select_instance!($rest, "$1")
+    };
+    ($rest:literal, $dataset:literal) => {
         concat!(
             "
             SELECT dataset.name, instance.timestamp,
                 (SELECT min(later.timestamp)
                  FROM accession.instance AS later
-                 WHERE later.dataset_id = instance.dataset_id
-                   AND later.timestamp > instance.timestamp),
+                 WHERE later.timestamp > instance.timestamp AND later.dataset_id = ",
+            $dataset,
+            "),
                 instance.identifier, instance.granules, instance.ingested, instance.deleted,
                 instance.recorded, instance.recorded_by, instance.note
             FROM accession.instance
@@ -164,7 +170,8 @@ impl Snapshot {
             "
             WHERE instance.identifier = $1 AND (dataset.name, instance.timestamp) > ($2, $3)
             ORDER BY dataset.name, instance.timestamp
-            LIMIT $4"
+            LIMIT $4",
+            "instance.dataset_id"
         );
         let name = after.map_or("", |(name, _)| name.as_str());
         let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
@@ -187,7 +194,8 @@ impl Snapshot {
         const WITH: &str = select_instance!(
             "
             WHERE instance.identifier = $1 AND instance.dataset_id = $2
-            ORDER BY instance.timestamp"
+            ORDER BY instance.timestamp",
+            "$2"
         );
         self.instances(WITH, &[bytes(with.as_bytes()), bigint(dataset.0)])
     }
@@ -198,7 +206,8 @@ impl Snapshot {
             "
             WHERE instance.identifier = $1
             ORDER BY instance.timestamp DESC, dataset.name DESC
-            LIMIT 1"
+            LIMIT 1",
+            "instance.dataset_id"
         );
         self.instance(LATEST, &[bytes(with.as_bytes())])
     }
