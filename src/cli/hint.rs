@@ -156,6 +156,13 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "not-encrypted" => "use https; --insecure accepts http",
         "no-certificate" => "--ca-file names a file of certificates in PEM form",
+        "unknown-authority" => {
+            "nothing was changed; --ca-file names the certificates of a private authority"
+        }
+        "certificate" => "nothing was changed; check the address, or ask those who run the server",
+        "proxy" => {
+            "nothing was changed; HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is http://USER:PASSWORD@HOST:PORT, and NO_PROXY names hosts that need no proxy"
+        }
         "address" => {
             "write the address of a dataset, such as https://data.example.org/datasets/US.FOOL2.002/"
         }

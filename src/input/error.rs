@@ -139,6 +139,12 @@ pub enum InputErrorKind {
         /// What is wrong with it.
         what: String,
     },
+    /// Not the blocks or the ids of a set that a server was asked for.
+    #[error("not the list that was asked for: {what}")]
+    List {
+        /// What is wrong with it.
+        what: String,
+    },
     /// A file that ends in the middle of a value.
     #[error("the file is truncated")]
     Truncated,

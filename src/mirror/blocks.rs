@@ -80,7 +80,10 @@ impl Block {
         Ok(Block {
             first: read.first.into_owned(),
             granules: read.granules,
-            identifier: read.identifier.parse().map_err(|_| "its identifier is none".to_owned())?,
+            identifier: read
+                .identifier
+                .parse()
+                .map_err(|_| "its identifier is not one".to_owned())?,
         })
     }
 }

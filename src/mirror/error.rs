@@ -54,6 +54,36 @@ pub enum Error {
     /// A file of authorities without certificates.
     #[error("the file of certificates has no certificate in PEM form")]
     NoCertificate,
+    /// A certificate of an authority that is not trusted.
+    #[error("{url}: the certificate of the server is not from an authority that is trusted")]
+    UnknownAuthority {
+        /// The address.
+        url: String,
+    },
+    /// A certificate that is refused for another reason.
+    #[error("{url}: the certificate of the server is refused: {what}")]
+    Certificate {
+        /// The address.
+        url: String,
+        /// Why it is refused.
+        what: String,
+    },
+    /// A proxy that cannot be used. Its address is not shown, since it may have a password.
+    #[error("{variable} in the environment: {why}")]
+    Proxy {
+        /// The environment variable.
+        variable: String,
+        /// Why it cannot be used.
+        why: String,
+    },
+    /// A proxy that does not connect to the server.
+    #[error("{url}: {what}")]
+    ProxyRefused {
+        /// The address.
+        url: String,
+        /// The proxy, and what it responded.
+        what: String,
+    },
     /// A server that cannot be reached, or a connection that broke again and again.
     #[error("{url}: {what}")]
     Unreachable {
@@ -107,6 +137,9 @@ impl Error {
             Error::Address { .. } => "address",
             Error::NotEncrypted { .. } => "not-encrypted",
             Error::NoCertificate => "no-certificate",
+            Error::UnknownAuthority { .. } => "unknown-authority",
+            Error::Certificate { .. } => "certificate",
+            Error::Proxy { .. } | Error::ProxyRefused { .. } => "proxy",
             Error::Unreachable { .. } => "no-response",
             Error::Response { .. } => "response",
             Error::TooManyBytes { .. } => "too-many-bytes",

@@ -9,6 +9,8 @@ use crate::documents::{command_of, document, helps, leaf_commands, root};
 /// Kinds of errors that need a fault, another process or a file that this program does not write:
 /// the file whose test causes each, and the name by which it is checked there.
 const CAUSED_BY: &[(&str, &str, &str)] = &[
+    ("certificate", "tests/server/encrypted.rs", "\"certificate\""),
+    ("unknown-authority", "tests/server/encrypted.rs", "\"unknown-authority\""),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
     ("cannot-open", "tests/trust/full_disk.rs", "\"cannot-open\""),
     ("changed", "src/store/sqlite/open.rs", "Error::Changed"),

@@ -1,19 +1,56 @@
-//! A proxy in front of a server that breaks connections, for tests.
+//! A proxy in front of a server that breaks connections and changes responses, for tests.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-/// What is done to the response to a request: its path is passed, and the number of bytes after which
-/// the connection is closed is returned. `None` means that all of it is passed on.
-type Cut = Box<dyn FnMut(&str) -> Option<usize> + Send>;
+use crate::forwarding::{Forwarded, forward};
+
+/// A response that is about to be passed on.
+pub struct Reply {
+    /// The target of the request.
+    pub path: String,
+    /// The head and the body.
+    pub bytes: Vec<u8>,
+    /// The connection is closed after so many bytes.
+    pub cut: Option<usize>,
+    /// Nothing is sent for a time after so many bytes, and then the connection is closed.
+    pub stall: Option<(usize, Duration)>,
+}
+
+impl Reply {
+    /// Where the body begins.
+    pub fn body_at(&self) -> usize {
+        self.bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(0, |at| at + 4)
+    }
+
+    /// Replaces all of it.
+    pub fn replace(&mut self, head: &str, body: &[u8]) {
+        self.bytes = format!(
+            "HTTP/1.1 {head}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        )
+        .into_bytes();
+        self.bytes.extend(body);
+    }
+}
+
+type Fault = Box<dyn FnMut(&mut Reply) + Send>;
 
 /// A proxy in front of a server of this machine, a connection for each request.
 pub struct FaultProxy {
     pub address: String,
-    cut: Arc<Mutex<Cut>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    upstream: String,
+    fault: Mutex<Fault>,
+    is_uncompressed: AtomicBool,
     /// The path of each response, and the bytes that were passed on, head included.
-    served: Arc<Mutex<Vec<(String, usize)>>>,
+    served: Mutex<Vec<(String, usize)>>,
 }
 
 impl FaultProxy {
@@ -21,61 +58,59 @@ impl FaultProxy {
     pub fn before(upstream: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let cut: Arc<Mutex<Cut>> = Arc::new(Mutex::new(Box::new(|_| None)));
-        let served = Arc::new(Mutex::new(Vec::new()));
-        let (upstream, shared) = (upstream.to_owned(), (Arc::clone(&cut), Arc::clone(&served)));
+        let shared = Arc::new(Shared {
+            upstream: upstream.to_owned(),
+            fault: Mutex::new(Box::new(|_| {})),
+            is_uncompressed: AtomicBool::new(false),
+            served: Mutex::default(),
+        });
+        let proxy = FaultProxy { address, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (upstream, (cut, served)) = (upstream.clone(), shared.clone());
+                let shared = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     // A client that leaves early is not an error here.
-                    let _ = pass(&stream.unwrap(), &upstream, &cut, &served);
+                    let _ = shared.pass(&stream.unwrap());
                 });
             }
         });
-        FaultProxy { address, cut, served }
+        proxy
     }
 
-    /// Cuts responses from now on.
-    pub fn cut(&self, cut: impl FnMut(&str) -> Option<usize> + Send + 'static) {
-        *self.cut.lock().unwrap() = Box::new(cut);
+    /// Changes each response from now on.
+    pub fn misbehave(&self, fault: impl FnMut(&mut Reply) + Send + 'static) {
+        *self.shared.fault.lock().unwrap() = Box::new(fault);
+    }
+
+    /// From now on, the server is asked for what is not compressed.
+    pub fn without_compression(&self) {
+        self.shared.is_uncompressed.store(true, Ordering::Relaxed);
     }
 
     /// The responses since the last call, and their bytes.
     pub fn served(&self) -> Vec<(String, usize)> {
-        std::mem::take(&mut *self.served.lock().unwrap())
+        std::mem::take(&mut *self.shared.served.lock().unwrap())
     }
 }
 
-fn pass(
-    client: &TcpStream,
-    upstream: &str,
-    cut: &Mutex<Cut>,
-    served: &Mutex<Vec<(String, usize)>>,
-) -> std::io::Result<()> {
-    let mut request = String::new();
-    let mut lines = BufReader::new(client);
-    loop {
-        let mut line = String::new();
-        if lines.read_line(&mut line)? == 0 {
+impl Shared {
+    fn pass(&self, mut client: &TcpStream) -> std::io::Result<()> {
+        let without: &[&str] = match self.is_uncompressed.load(Ordering::Relaxed) {
+            true => &["accept-encoding"],
+            false => &[],
+        };
+        let Some(Forwarded { path, response }) = forward(client, &self.upstream, without)? else {
             return Ok(());
+        };
+        let mut reply = Reply { path, bytes: response, cut: None, stall: None };
+        (self.fault.lock().unwrap())(&mut reply);
+        let stall = reply.stall.map(|(bytes, _)| bytes);
+        let most = reply.cut.or(stall).unwrap_or(reply.bytes.len()).min(reply.bytes.len());
+        self.served.lock().unwrap().push((reply.path, most));
+        client.write_all(&reply.bytes[..most])?;
+        if let Some((_, time)) = reply.stall {
+            std::thread::sleep(time);
         }
-        if line == "\r\n" {
-            break;
-        }
-        if !line.to_ascii_lowercase().starts_with("connection:") {
-            request.push_str(&line);
-        }
+        client.shutdown(Shutdown::Both)
     }
-    request.push_str("connection: close\r\n\r\n");
-    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut server = TcpStream::connect(upstream)?;
-    server.write_all(request.as_bytes())?;
-    let mut response = Vec::new();
-    server.read_to_end(&mut response)?;
-    let most = (cut.lock().unwrap())(&path).unwrap_or(response.len()).min(response.len());
-    served.lock().unwrap().push((path, most));
-    let mut client = client;
-    client.write_all(&response[..most])?;
-    client.shutdown(Shutdown::Both)
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use accession::mirror::{
     Address, Comparison, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy,
-    Pulled, Remote, UnknownMirror, compare, pull,
+    Pulled, Remote, UnknownMirror, compare, pull, read_replica,
 };
 use accession::publish::{Error as PublishError, publish};
-use accession::{MaxDelete, Pattern, Registry, Selection, Stamp, Wanted};
+use accession::{Import, Imported, MaxDelete, Pattern, Registry, Selection, Stamp, Wanted};
 
 use crate::harness::history::held;
 use crate::harness::values::{change, name, now, second};
@@ -84,6 +84,17 @@ impl World {
         let options = PullOptions { unknown, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
         pull(&self.mirror, &name("mirror"), &self.primary(), options, &stamp)
+    }
+
+    /// Copies the history of the primary.
+    pub fn import(&self) -> Imported {
+        let mut import = Import::new();
+        import.create_dataset();
+        let remote = self.remote(quick());
+        let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
+        let imported = self.mirror.import(&name("us"), &import, &Stamp::now(now())).unwrap();
+        replica.remember(&self.mirror, &name("us"), now()).unwrap();
+        imported
     }
 
     /// The ids that a dataset holds.

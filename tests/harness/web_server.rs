@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A request for a file.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Reply {
     pub cut: Option<usize>,
     /// Nothing more is sent after so many bytes of the body, for these seconds.
     pub stall: Option<(usize, u64)>,
+    /// The body is sent in pieces of so many bytes, with a pause after each.
+    pub pieces: Option<(usize, Duration)>,
 }
 
 type Fault = Box<dyn FnMut(&Request, &mut Reply) + Send>;
@@ -109,7 +112,15 @@ fn serve(
     if let Some((bytes, seconds)) = reply.stall {
         out.write_all(&reply.body[..bytes.min(sent)])?;
         out.flush()?;
-        std::thread::sleep(std::time::Duration::from_secs(seconds));
+        std::thread::sleep(Duration::from_secs(seconds));
+        return Ok(());
+    }
+    if let Some((bytes, pause)) = reply.pieces {
+        for piece in reply.body[..sent].chunks(bytes) {
+            out.write_all(piece)?;
+            out.flush()?;
+            std::thread::sleep(pause);
+        }
         return Ok(());
     }
     out.write_all(&reply.body[..sent])?;

@@ -40,6 +40,8 @@ mod lost_rows;
 mod mirror_http;
 #[cfg(feature = "http")]
 mod mirror_http_faults;
+#[cfg(feature = "http")]
+mod mirror_http_writing;
 mod mirror_memory;
 #[cfg(feature = "http")]
 mod mirror_nginx;

@@ -1,13 +1,11 @@
 //! A mirror that reads its primary over real sockets: what it holds then, and what it costs.
 
-use std::path::Path;
-
-use accession::mirror::{FirstDifference, Status, compare, read_replica};
-use accession::{Identifier, Import, Moment, Registry, Stamp};
+use accession::mirror::{FirstDifference, Status, compare};
+use accession::{Identifier, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, change, instances, name, now, second};
-use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, RESET, World, quick};
+use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, RESET, World};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
@@ -178,29 +176,23 @@ fn a_replica_has_the_history_the_record_and_the_subsets_and_reads_only_what_is_n
     };
     world.us.edit_dataset(&name("us"), &edit, &Stamp::now(now())).unwrap();
     world.publish();
-    let copy = |directory: &Path| {
-        assert!(directory.exists());
-        let mut import = Import::new();
-        import.create_dataset();
-        let remote = world.remote(quick());
-        let replica = read_replica(&remote, Some(&world.mirror), &name("us"), &mut import).unwrap();
-        let imported = world.mirror.import(&name("us"), &import, &Stamp::now(now())).unwrap();
-        replica.remember(&world.mirror, &name("us"), now()).unwrap();
-        (imported.instances.len(), imported.subsets, remote.received())
+    let copy = || {
+        let imported = world.import();
+        (imported.instances.len(), imported.subsets)
     };
-    let first = copy(world.directory.path());
-    assert_eq!((first.0, first.1), (3, 1));
+    let first = copy();
+    assert_eq!(first, (3, 1));
     let record = world.mirror.snapshot().unwrap().dataset(&name("us")).unwrap().dataset;
     assert_eq!(record.title.as_deref(), Some("Ours"));
     world.us.change(&name("us"), &change(["E"], ["D"]), &Stamp::at(second(5), now())).unwrap();
     world.publish();
     world.server.served();
-    let second_copy = copy(world.directory.path());
-    assert_eq!((second_copy.0, second_copy.1), (1, 0));
+    let second_copy = copy();
+    assert_eq!(second_copy, (1, 0));
     let log: usize =
         world.server.served().iter().filter(|(it, _)| it.path == LOG).map(|it| it.1).sum();
     assert!(log < 300, "{log}: only the new line");
-    assert_eq!(copy(world.directory.path()).0, 0);
+    assert_eq!(copy().0, 0);
     let identifiers = |registry: &Registry| -> Vec<Identifier> {
         instances(registry, &name("us")).iter().map(|instance| instance.identifier).collect()
     };

@@ -65,6 +65,60 @@ fn a_server_that_stalls_is_given_up() {
 }
 
 #[test]
+fn a_server_that_sends_a_little_for_ever_is_given_up() {
+    let world = World::small();
+    let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
+    for path in [HEAD, LOG] {
+        // Never silent for long, and 100 bytes a second at most.
+        world.server.misbehave(move |request, reply| {
+            if request.path == path {
+                reply.pieces = Some((1, Duration::from_millis(10)));
+            }
+        });
+        let primary = Primary::at_address(world.remote(options.clone()), None);
+        let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
+        assert_eq!(error.kind(), "no-response", "{error}");
+        let message = error.to_string();
+        assert!(message.contains(path) && message.contains("too slow"), "{message}");
+        world.server.served();
+    }
+}
+
+#[test]
+fn a_server_that_breaks_after_each_line_and_is_slow_is_given_up() {
+    let world = World::new();
+    for at in 0..12 {
+        let id = format!("granule.{at}");
+        let stamp = Stamp::at(second(at), now());
+        world.us.change(&name("us"), &change([id.as_str()], []), &stamp).unwrap();
+    }
+    world.publish();
+    // A line of 200 bytes, every 100 ms: each time more is verified, but that is no progress.
+    world.server.misbehave(move |request, reply| {
+        if request.path == LOG {
+            let line = reply.body.iter().position(|byte| *byte == b'\n').unwrap();
+            reply.cut = Some(line + 1);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let error = world.compare().err().unwrap();
+    assert_eq!(error.kind(), "no-response", "{error}");
+    assert_eq!(world.server.served().len(), 1 + 5, "the head, and five attempts");
+}
+
+#[test]
+fn a_server_that_pauses_but_is_fast_enough_is_read() {
+    let world = large();
+    world.server.misbehave(|_, reply| {
+        reply.pieces = Some((1 << 16, Duration::from_millis(2)));
+    });
+    let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
+    let primary = Primary::at_address(world.remote(options), None);
+    let compared = compare(&world.mirror, &name("mirror"), &primary, None).unwrap();
+    assert_eq!(compared.differences().unwrap().finish().unwrap().only_right, 9_000);
+}
+
+#[test]
 fn the_log_of_one_dataset_with_the_head_of_another_is_refused() {
     let world = World::small();
     let other = World::new();

@@ -3,21 +3,35 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]
 
+#[path = "../harness/connect_proxy.rs"]
+mod connect_proxy;
 #[path = "../harness/fault_proxy.rs"]
 mod fault_proxy;
+#[path = "../harness/forwarding.rs"]
+mod forwarding;
+#[path = "../harness/oracle.rs"]
+mod oracle;
 #[path = "../harness/program.rs"]
 mod program;
+#[path = "../harness/tls_front.rs"]
+mod tls_front;
 #[path = "../harness/values.rs"]
 mod values;
 
+mod block_faults;
+mod busy_primary;
+mod cache_directory;
 mod caching;
+mod encrypted;
 mod hostile;
 mod lists;
+mod mirror_world;
 mod mirrors;
 mod pages;
 mod published;
 mod registry;
 mod seed_lists;
+mod serving;
 mod site;
 mod sockets;
 mod standards;

@@ -1,128 +1,11 @@
 //! Mirrors that read the log of a dataset from the server, over real sockets.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use accession::mirror::{
-    Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
-    Remote, Status, UnknownMirror, compare, pull,
-};
-use accession::{MaxDelete, Registry, Selection, Stamp, Timestamp};
+use accession::mirror::{PullPolicy, Status};
 
-use crate::fault_proxy::FaultProxy;
-use crate::program::program;
-use crate::values::{change, name, now, second};
-
-/// The program serving a registry, a proxy in front of it, and a mirror.
-struct World {
-    directory: tempfile::TempDir,
-    us: Registry,
-    child: Child,
-    proxy: FaultProxy,
-    mirror: Registry,
-}
-
-impl World {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("accession.db");
-        let us = Registry::create(&path).unwrap();
-        let mut child = Command::new(program())
-            .args(["--registry", path.to_str().unwrap(), "--quiet", "serve"])
-            .args(["--listen", "127.0.0.1:0", "--cache"])
-            .arg(directory.path().join("cache"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
-        let proxy = FaultProxy::before(address.trim_end_matches('/'));
-        World { directory, us, child, proxy, mirror: Registry::in_memory().unwrap() }
-    }
-
-    fn change<'a>(
-        &self,
-        at: i64,
-        ingest: impl IntoIterator<Item = &'a str>,
-        delete: impl IntoIterator<Item = &'a str>,
-    ) {
-        let stamp = Stamp::at(second(at), now());
-        self.us.change(&name("US"), &change(ingest, delete), &stamp).unwrap();
-    }
-
-    fn diverge<'a>(
-        &self,
-        at: i64,
-        ingest: impl IntoIterator<Item = &'a str>,
-        delete: impl IntoIterator<Item = &'a str>,
-    ) {
-        let stamp = Stamp::at(second(at), now());
-        self.mirror.change(&name("MIRROR"), &change(ingest, delete), &stamp).unwrap();
-    }
-
-    fn primary(&self) -> Primary {
-        let url = format!("http://{}/datasets/US/", self.proxy.address);
-        let options = HttpOptions { first_delay: Duration::ZERO, ..HttpOptions::default() };
-        let address = Address::parse(&url, false).unwrap();
-        Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
-    }
-
-    fn pull(&self, at: i64, policy: PullPolicy) -> Pulled {
-        let unknown = UnknownMirror::Create;
-        let options = PullOptions { unknown, policy, ..PullOptions::default() };
-        let stamp = Stamp::at(second(at), now());
-        pull(&self.mirror, &name("MIRROR"), &self.primary(), options, &stamp).unwrap()
-    }
-
-    /// The status, the granules that only the primary has, and those that only the mirror has.
-    fn compare(&self) -> (Status, BTreeSet<String>, BTreeSet<String>) {
-        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary(), None).unwrap();
-        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
-        for difference in compared.differences().unwrap() {
-            match difference.unwrap() {
-                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
-                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
-            };
-        }
-        compared.remember(&self.mirror, &name("MIRROR"), now(), Outcome::Compared).unwrap();
-        (compared.status().status, missing, unexpected)
-    }
-
-    fn paths(&self) -> Vec<String> {
-        let served = self.proxy.served().into_iter();
-        served.map(|(path, _)| path.split('?').next().unwrap().to_owned()).collect()
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
-    let snapshot = registry.snapshot().unwrap();
-    let selection = Selection::Dataset { name: name(dataset), at: None };
-    let set = snapshot.select(&selection).unwrap().set;
-    let granules = snapshot.granules(&set).unwrap();
-    drop(snapshot);
-    granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
-}
-
-fn ids(numbers: std::ops::Range<usize>) -> Vec<String> {
-    numbers.map(|n| format!("FOOL2.v2.{n:07}.bba34792-f256-4c54-81dd-9977e432c204")).collect()
-}
-
-fn texts(ids: &[String]) -> impl Iterator<Item = &str> {
-    ids.iter().map(String::as_str)
-}
-
-const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+use crate::mirror_world::{RESET, World, held, ids, texts};
+use crate::values::name;
 
 #[test]
 fn a_mirror_follows_the_server_which_publishes_what_is_new() {
@@ -240,9 +123,9 @@ fn a_response_with_blocks_that_is_cut_anywhere_is_read_again() {
         let step = if path.contains("/granules") { 97 } else { 1 };
         for most in (0..*bytes).step_by(step) {
             let (path, mut is_first) = (path.clone(), true);
-            world
-                .proxy
-                .cut(move |asked| (asked == path && std::mem::take(&mut is_first)).then_some(most));
+            world.proxy.misbehave(move |reply| {
+                reply.cut = (reply.path == path && std::mem::take(&mut is_first)).then_some(most);
+            });
             let (status, missing, unexpected) = world.compare();
             assert_eq!(status, Status::Ahead, "{most}");
             assert!(missing.iter().eq([&ids[1_500]]) && unexpected.iter().eq(["Z"]), "{most}");

@@ -13,7 +13,7 @@ use crate::cli::usage::UsageError;
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
-    /// Give up a server that sends nothing for so many seconds
+    /// Give up a server that sends nothing, or less than 10 kB a second, for so many seconds
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
     timeout: u64,
 

@@ -1,11 +1,12 @@
+use std::fs::create_dir_all;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
 use accession::server::{AccessLog, Config, Limits, Server, log};
-use accession::{Access, DatasetName};
-use anyhow::Result;
+use accession::{Access, DatasetName, quoted};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::args::PublicUrl;
@@ -67,6 +68,10 @@ struct Listening<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
+        if let Some(directory) = &self.cache {
+            let shown = quoted(&directory.to_string_lossy()).to_string();
+            create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
+        }
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
         let public_url = self.public_url.map_or(listening.clone(), |PublicUrl(url)| url);

@@ -1,7 +1,7 @@
 //! Requests, with limits, redirects within the origin, and repetitions.
 
 use std::cell::Cell;
-use std::io::{self, Read};
+use std::io::Read;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::sleep;
@@ -9,16 +9,19 @@ use std::time::Duration;
 
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, Proxy};
 use url::Url;
 
 use super::address::is_loopback;
+use super::body::{Counted, Pace};
+use super::failure::{Failure, MAX_PROBLEM_BYTES, detail, failure, is_problem, retry_after};
+use super::proxy::proxy_of;
 use crate::mirror::error::{Error, Result};
 
 /// How requests are made.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// How long a server may send nothing.
+    /// How long a server may send nothing, or less than 10 kB a second.
     pub timeout: Duration,
     /// How many bytes may be received, all together. `None`: any number.
     pub max_bytes: Option<u64>,
@@ -31,6 +34,8 @@ pub struct HttpOptions {
     /// How long to wait before a request that made no progress is repeated for the first time; each
     /// further time twice as long.
     pub first_delay: Duration,
+    /// The longest time to wait because a server asks for it (`Retry-After`).
+    pub max_delay: Duration,
 }
 
 impl Default for HttpOptions {
@@ -42,6 +47,7 @@ impl Default for HttpOptions {
             permits_http: false,
             authorities: None,
             first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(60),
         }
     }
 }
@@ -49,33 +55,22 @@ impl Default for HttpOptions {
 /// How often a request that makes no progress is made.
 pub(super) const ATTEMPTS: u32 = 5;
 
-/// The longest time to wait because a server asks for it.
-const MAX_DELAY: Duration = Duration::from_secs(60);
-
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
 
-/// A server that sends less than this, in bytes a second, is given up.
-const MIN_RATE: u64 = 10_000;
-
-/// Makes requests, and counts what is received.
+/// Makes requests to one origin, and counts what is received.
 pub(super) struct Client {
     agent: Agent,
+    proxy: Option<Proxy>,
     options: HttpOptions,
     received: Rc<Cell<u64>>,
     requests: Cell<u64>,
 }
 
-/// Why a request failed.
-pub(super) enum Failure {
-    /// It may succeed when it is repeated, after this time if the server says so.
-    Passing(Error, Option<Duration>),
-    /// It will not.
-    Lasting(Error),
-}
-
 impl Client {
-    pub fn new(options: HttpOptions) -> Result<Self> {
+    /// A client for the origin of an address.
+    pub fn new(origin: &Url, options: HttpOptions) -> Result<Self> {
+        let proxy = proxy_of(origin)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -84,6 +79,7 @@ impl Client {
             .build();
         let agent = Agent::config_builder()
             .tls_config(tls)
+            .proxy(proxy.clone())
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -95,7 +91,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        Ok(Client { agent, options, received: Rc::new(Cell::new(0)), requests: Cell::new(0) })
+        let received = Rc::new(Cell::new(0));
+        Ok(Client { agent, proxy, options, received, requests: Cell::new(0) })
     }
 
     pub fn options(&self) -> &HttpOptions {
@@ -112,27 +109,21 @@ impl Client {
         self.requests.get()
     }
 
-    /// Makes a request once, following redirects within the origin. The body may have `length`
-    /// bytes.
+    /// Makes a request once, following redirects within the origin.
     pub fn get(
         &self,
         url: &Url,
         headers: &[(header::HeaderName, &str)],
-        length: u64,
     ) -> Result<Response<Body>, Failure> {
-        let body_seconds = Duration::from_secs(length / MIN_RATE);
         let mut at = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.agent.get(at.as_str());
             for (name, value) in headers {
                 request = request.header(name, *value);
             }
-            let request = request
-                .config()
-                .timeout_recv_body(Some(self.options.timeout + body_seconds))
-                .build();
             self.requests.set(self.requests.get() + 1);
-            let response = request.call().map_err(|error| failure(&at, error))?;
+            let response =
+                request.call().map_err(|error| failure(&at, self.proxy.as_ref(), error))?;
             let status = response.status();
             if status.is_redirection() && status.as_u16() != 304 {
                 at = redirected(&at, &response, self.options.permits_http)
@@ -142,10 +133,15 @@ impl Client {
             return match status.as_u16() {
                 200 | 206 | 304 | 404 | 410 | 416 => Ok(response),
                 code => {
-                    let what = format!("the server responded with {status}");
+                    let asked = retry_after(&response);
+                    let mut what = format!("the server responded with {status}");
+                    if is_problem(&response) {
+                        let said = detail(self.body(response, MAX_PROBLEM_BYTES));
+                        what.extend(said.map(|said| format!(": {said}")));
+                    }
                     let error = Error::Response { url: at.to_string(), what };
                     if matches!(code, 408 | 425 | 429) || status.is_server_error() {
-                        Err(Failure::Passing(error, retry_after(&response)))
+                        Err(Failure::Passing(error, asked))
                     } else {
                         Err(Failure::Lasting(error))
                     }
@@ -167,7 +163,7 @@ impl Client {
             Failure::Passing(error, _) if attempt >= ATTEMPTS => Err(error),
             Failure::Passing(_, asked) => {
                 let delay = self.options.first_delay * 2_u32.pow(attempt - 1);
-                sleep(asked.unwrap_or(delay).min(MAX_DELAY));
+                sleep(asked.unwrap_or(delay).min(self.options.max_delay));
                 Ok(())
             }
         }
@@ -176,11 +172,20 @@ impl Client {
     /// The bytes of a body, counted, at most `limit` of them.
     pub fn body(&self, response: Response<Body>, limit: u64) -> Counted {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
-        Counted {
-            reader: Box::new(reader.take(limit)),
-            received: Rc::clone(&self.received),
-            max_bytes: self.options.max_bytes,
-        }
+        let (received, max_bytes) = (Rc::clone(&self.received), self.options.max_bytes);
+        Counted::of(reader.take(limit), received, max_bytes, self.options.timeout)
+    }
+
+    /// When an attempt begins.
+    pub fn pace(&self) -> Pace {
+        Pace::begin(self.received.get())
+    }
+
+    /// Whether an attempt that brought something brought it fast enough to count as progress. A server
+    /// that breaks each connection after a line, as slowly as it may, is given up like one that sends
+    /// nothing.
+    pub fn was_fast(&self, pace: &Pace) -> bool {
+        pace.is_fast(self.received.get())
     }
 
     /// Whether more was received than is allowed.
@@ -191,24 +196,6 @@ impl Client {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The body of a response, counted.
-pub(super) struct Counted {
-    reader: Box<dyn Read>,
-    received: Rc<Cell<u64>>,
-    max_bytes: Option<u64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.max_bytes.is_some_and(|max_bytes| self.received.get() > max_bytes) {
-            return Err(io::Error::other("more than --max-bytes"));
-        }
-        let read = self.reader.read(buffer)?;
-        self.received.set(self.received.get() + read as u64);
-        Ok(read)
     }
 }
 
@@ -248,30 +235,4 @@ fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Resu
         return Err(Error::NotEncrypted { url: to.to_string() });
     }
     Ok(to)
-}
-
-/// How long the server asks to wait.
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
-    let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
-    Some(Duration::from_secs(text.trim().parse().ok()?))
-}
-
-/// Sorts an error of a request: a wrong certificate stays wrong, a broken connection may be repeated.
-fn failure(url: &Url, error: ureq::Error) -> Failure {
-    let is_lasting = matches!(
-        error,
-        ureq::Error::BadUri(_)
-            | ureq::Error::Tls(_)
-            | ureq::Error::Rustls(_)
-            | ureq::Error::InvalidProxyUrl
-            | ureq::Error::HostNotFound
-            | ureq::Error::LargeResponseHeader(..)
-    );
-    let certificate = error.to_string().contains("certificate");
-    let what = match &error {
-        ureq::Error::Io(error) => error.to_string(),
-        error => error.to_string(),
-    };
-    let error = Error::Unreachable { url: url.to_string(), what };
-    if is_lasting || certificate { Failure::Lasting(error) } else { Failure::Passing(error, None) }
 }

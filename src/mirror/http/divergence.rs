@@ -10,7 +10,7 @@ use ureq::Body;
 use ureq::http::{Response, header};
 use url::Url;
 
-use super::client::Failure;
+use super::failure::Failure;
 use super::remote::{FetchedHead, Remote};
 use crate::chain::Chain;
 use crate::input::{Error as InputError, InputErrorKind};
@@ -85,12 +85,13 @@ impl Divergence<'_> {
             let joined = left.windows(2).take_while(|pair| are_neighbours(&pair[0], &pair[1]));
             let (mut run, rest) = left.split_at(joined.count() + 1);
             while !run.is_empty() {
-                let before = run.len();
+                let (before, pace) = (run.len(), self.remote.client.pace());
                 match self.fetch(&mut run, held, add) {
-                    Ok(()) => {}
+                    Ok(()) => attempt = 0,
                     Err(Stop::NotThere) => return Ok(false),
                     Err(Stop::Failed(failure)) => {
-                        attempt = if run.len() < before { 1 } else { attempt + 1 };
+                        let is_progress = run.len() < before && self.remote.client.was_fast(&pace);
+                        attempt = if is_progress { 1 } else { attempt + 1 };
                         self.remote.client.wait(attempt, failure)?;
                     }
                 }
@@ -241,7 +242,7 @@ impl Divergence<'_> {
     /// Requests a list of lines.
     fn list(&self, url: &Url, media_type: &str, limit: u64) -> Result<Lines, Stop> {
         let headers = [(header::ACCEPT, media_type), (header::ACCEPT_ENCODING, "gzip, identity")];
-        let response = self.remote.client.get(url, &headers, limit).map_err(Stop::Failed)?;
+        let response = self.remote.client.get(url, &headers).map_err(Stop::Failed)?;
         let named = |name: header::HeaderName| response.headers().get(name);
         let content_type = named(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let is_list = content_type.is_some_and(|it| it.starts_with(media_type));
@@ -333,7 +334,7 @@ impl Lines {
     /// The error for the last line.
     fn wrong(&self, what: &str) -> Error {
         let source: Arc<str> = self.url.as_str().into();
-        let kind = InputErrorKind::Manifest { what: what.to_owned() };
+        let kind = InputErrorKind::List { what: what.to_owned() };
         InputError::new(&source, self.number, kind).into()
     }
 }

@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use ureq::http::header;
 use url::Url;
 
-use super::client::Failure;
+use super::failure::Failure;
 use super::remote::{FetchedHead, Remote};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{LogReader, MAX_LINE_BYTES, Part, Segment};
@@ -68,7 +68,7 @@ impl Remote {
         let mut is_zipped = segment.is_sealed() && reader.position().bytes <= begin;
         let mut attempt = 0;
         loop {
-            let before = reader.position().bytes;
+            let (before, pace) = (reader.position().bytes, self.client.pace());
             let done = match is_zipped {
                 true => {
                     let url = of.address.file(&format!("{name}.gz"));
@@ -87,7 +87,11 @@ impl Remote {
             // The compressed form cannot be resumed.
             is_zipped &= reader.position().bytes <= begin;
             match failure {
-                Failure::Passing(..) if reader.position().bytes > before => attempt = 0,
+                Failure::Passing(..)
+                    if reader.position().bytes > before && self.client.was_fast(&pace) =>
+                {
+                    attempt = 0;
+                }
                 failure => {
                     attempt += 1;
                     self.client.wait(attempt, failure)?;
@@ -105,7 +109,7 @@ impl Remote {
         progress: &mut dyn FnMut(u64) -> Result<()>,
         take: &mut Take<'_>,
     ) -> Result<(), Stop> {
-        let response = self.client.get(url, &[], segment.bytes).map_err(Stop::Failed)?;
+        let response = self.client.get(url, &[]).map_err(Stop::Failed)?;
         if response.status().as_u16() != 200 {
             return Err(Stop::NotZipped);
         }
@@ -137,7 +141,7 @@ impl Remote {
         let range = format!("bytes={offset}-");
         let headers = [(header::RANGE, range.as_str())];
         let headers = if offset > 0 { &headers[..] } else { &[] };
-        let response = self.client.get(&asked, headers, segment.bytes).map_err(Stop::Failed)?;
+        let response = self.client.get(&asked, headers).map_err(Stop::Failed)?;
         let wrong = |what: &str| {
             let (url, what) = (asked.to_string(), what.to_owned());
             Error::Response { url, what }

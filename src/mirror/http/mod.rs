@@ -9,8 +9,8 @@
 //! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and
 //! the head itself is limited; a limit of the caller bounds everything together. Only `https` is
 //! used, except to this machine or where the caller permits it; redirects stay within the origin;
-//! a server that sends nothing for a time, or less than 10 kB a second, is given up. Lines are verified
-//! one by one, as those of a manifest.
+//! a server that sends nothing for a time, or less than 10 kB a second on average, is given up, also if
+//! it spreads that over many connections. Lines are verified one by one, as those of a manifest.
 //!
 //! # Resumption
 //!
@@ -18,10 +18,13 @@
 //! them.
 
 mod address;
+mod body;
 mod client;
 mod divergence;
+mod failure;
 mod fetch;
 mod follow;
+mod proxy;
 mod remote;
 mod replica;
 

@@ -9,7 +9,8 @@ use ureq::http::{Response, header};
 use url::Url;
 
 use super::address::Address;
-use super::client::{Client, Failure, HttpOptions};
+use super::client::{Client, HttpOptions};
+use super::failure::Failure;
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{Head, HeadFile, MAX_LINE_BYTES, SubsetReader, latest_change};
@@ -67,9 +68,10 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCertificate`]: the file of authorities has none.
+    /// [`Error::NoCertificate`]: the file of authorities has none; [`Error::Proxy`]: the environment
+    /// names a proxy that cannot be used.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
-        Ok(Remote { client: Client::new(options)?, address, now })
+        Ok(Remote { client: Client::new(&address.file("head.json"), options)?, address, now })
     }
 
     /// The address.
@@ -125,7 +127,7 @@ impl Remote {
     ) -> Result<Option<(HeadFile, Option<String>)>, Failure> {
         let mut headers = vec![(header::CACHE_CONTROL, "no-cache")];
         headers.extend(etag.map(|etag| (header::IF_NONE_MATCH, etag)));
-        let response = self.client.get(url, &headers, MAX_HEAD_BYTES)?;
+        let response = self.client.get(url, &headers)?;
         let lasting = |what: &str| {
             let (url, what) = (url.to_string(), what.to_owned());
             Failure::Lasting(Error::Response { url, what })
@@ -219,7 +221,7 @@ impl Remote {
         }
         let url = of.address.file("subsets.jsonl");
         let headers = [(header::CACHE_CONTROL, "no-cache")];
-        let response = self.client.get(&url, &headers, digest.bytes)?;
+        let response = self.client.get(&url, &headers)?;
         if response.status().as_u16() != 200 {
             let what = "the server did not respond with the cited subsets".to_owned();
             return Err(Failure::Lasting(Error::Response { url: url.to_string(), what }));

@@ -1,0 +1,170 @@
+//! The directory with the logs that mirrors read: one that is kept, and a temporary one.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use accession::mirror::{Address, HttpOptions, Primary, Remote, compare};
+use accession::publish::{Error as PublishError, publish};
+use accession::{Registry, Stamp};
+
+use crate::serving::Serving;
+use crate::values::{change, name, now, second};
+
+fn registry(path: &Path, sets: &[&[&str]]) -> Registry {
+    let registry = Registry::create(path).unwrap();
+    for (at, ingested) in sets.iter().enumerate() {
+        let stamp = Stamp::at(second(at as i64), now());
+        registry.change(&name("US"), &change(ingested.iter().copied(), []), &stamp).unwrap();
+    }
+    registry
+}
+
+/// The status and the whole response.
+fn head(serving: &Serving) -> (u16, String) {
+    let mut stream = TcpStream::connect(&serving.address).unwrap();
+    let request = "GET /datasets/US/head.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
+}
+
+/// Every file below a directory, with its bytes.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(path) = left.pop() {
+        match path.is_dir() {
+            true => left.extend(std::fs::read_dir(&path).unwrap().map(|it| it.unwrap().path())),
+            false => {
+                let bytes = std::fs::read(&path).unwrap();
+                found.insert(path, bytes);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_kept_directory_with_another_history_is_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |file: &str| directory.path().join(file);
+    let other = registry(&at("other.db"), &[&["A"], &["B"], &["C"]]);
+    publish(&other, &at("cache"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    registry(&at("us.db"), &[&["A"], &["X"]]);
+    let before = files(&at("cache"));
+    let cache = at("cache");
+    {
+        let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+        for _ in 0..2 {
+            let (status, response) = head(&serving);
+            assert_eq!(status, 503, "{response}");
+            assert!(response.contains("\"kind\":\"published-otherwise\""), "{response}");
+            let path = directory.path().to_str().unwrap();
+            assert!(!response.contains(path), "no path of the server: {response}");
+        }
+    }
+    // A mirror reports what the server says.
+    let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+    let address =
+        Address::parse(&format!("http://{}/datasets/US/", serving.address), false).unwrap();
+    let options = HttpOptions { max_delay: Duration::ZERO, ..HttpOptions::default() };
+    let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
+    let mirror = Registry::in_memory().unwrap();
+    let error = compare(&mirror, &name("US"), &primary, None).err().unwrap().to_string();
+    let said = "503 Service Unavailable: \"The log of this dataset cannot be published now.\"";
+    assert!(error.contains(said), "{error}");
+    drop(serving);
+    assert_eq!(files(&cache), before);
+    // The log says which directory and which change.
+    let mut command = Serving::command(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+    let log = at("log");
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let serving = Serving::of(command);
+    assert_eq!(head(&serving).0, 503);
+    drop(serving);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("change 2, at 2001-01-01T00:00:01Z"), "{log}");
+    assert!(log.contains("cache/datasets/US"), "{log}");
+}
+
+#[test]
+fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |file: &str| directory.path().join(file);
+    let us = registry(&at("us.db"), &[&["A"], &["B"]]);
+    publish(&us, &at("cache"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    let log = at("cache/datasets/US/log/000000.jsonl");
+    let before = std::fs::read(&log).unwrap();
+    std::fs::write(at("cache/notes.txt"), "ours").unwrap();
+    let stamp = Stamp::at(second(9), now());
+    us.change(&name("US"), &change(["C"], []), &stamp).unwrap();
+    let cache = at("cache");
+    let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+    let (status, response) = head(&serving);
+    assert!(status == 200 && response.contains("\"changes\":3"), "{response}");
+    let after = std::fs::read(&log).unwrap();
+    assert!(after.len() > before.len() && after.starts_with(&before));
+    drop(serving);
+    assert!(log.exists(), "it is kept");
+    assert_eq!(std::fs::read(at("cache/notes.txt")).unwrap(), b"ours");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_reported_at_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    registry(&path, &[&["A"]]);
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    let cache = directory.path().join("file/cache");
+    let mut command = Serving::command(&path, &["--json", "--cache", cache.to_str().unwrap()]);
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "io", "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("file/cache"), "{error}");
+    assert_eq!(output.stdout, b"");
+}
+
+#[test]
+fn a_temporary_directory_is_removed_at_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    registry(&path, &[&["A"], &["B"]]);
+    let temporary = directory.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let mut command = Serving::command(&path, &[]);
+        command.env("TMPDIR", &temporary);
+        let mut serving = Serving::of(command);
+        assert!(files(&temporary).is_empty(), "nothing was asked for");
+        assert_eq!(head(&serving).0, 200);
+        let found = files(&temporary);
+        assert!(found.keys().any(|path| path.ends_with("datasets/US/head.json")), "{found:?}");
+        let id = rustix::process::Pid::from_child(&serving.child);
+        rustix::process::kill_process(id, signal).unwrap();
+        assert!(serving.child.wait().unwrap().success());
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |file: &str| directory.path().join(file);
+    registry(&at("us.db"), &[&["A"], &["B"], &["C"]]);
+    registry(&at("other.db"), &[&["A"], &["X"]]);
+    let serving = Serving::start(&at("us.db"), &[]);
+    let (_, before) = head(&serving);
+    assert!(before.contains("\"changes\":3"), "{before}");
+    // As `accession restore` does it.
+    std::fs::rename(at("us.db"), at("old.db")).unwrap();
+    std::fs::rename(at("other.db"), at("us.db")).unwrap();
+    let (status, after) = head(&serving);
+    assert_eq!(status, 200, "{after}");
+    assert!(after.contains("\"changes\":2"), "{after}");
+}

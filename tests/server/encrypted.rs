@@ -1,0 +1,229 @@
+//! Mirrors that read a server over TLS, and through a proxy, with the program as it is installed.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use accession::{Registry, Stamp};
+
+use crate::connect_proxy::{Asked, ConnectProxy};
+use crate::program::program;
+use crate::serving::Serving;
+use crate::tls_front::{Authority, Validity};
+use crate::values::{change, name, now, second};
+
+/// A primary, the program that serves it, and an authority.
+struct World {
+    directory: tempfile::TempDir,
+    serving: Serving,
+    authority: Authority,
+}
+
+/// What a command printed.
+struct Printed {
+    status: i32,
+    text: String,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("us.db");
+        let us = Registry::create(&path).unwrap();
+        let stamp = Stamp::at(second(0), now());
+        us.change(&name("US"), &change(["A", "B"], []), &stamp).unwrap();
+        let serving = Serving::start(&path, &[]);
+        let authority = Authority::new();
+        std::fs::write(directory.path().join("ca.pem"), authority.pem()).unwrap();
+        World { directory, serving, authority }
+    }
+
+    /// The address of a server in front of the primary.
+    fn front(&self, host: &str, validity: Validity) -> String {
+        self.authority.front(&self.serving.address, host, validity)
+    }
+
+    fn mirror(&self) -> PathBuf {
+        self.directory.path().join("mirror.db")
+    }
+
+    /// `mirror pull` with options and an environment.
+    fn pull(&self, root: &str, options: &[&str], environment: &[(&str, &str)]) -> Printed {
+        let output = Command::new(program())
+            .current_dir(self.directory.path())
+            .env_clear()
+            .envs(environment.iter().copied())
+            .args(["--registry", "mirror.db", "--json", "mirror", "pull", "US", "--create"])
+            .arg(format!("{root}/datasets/US/"))
+            .args(options)
+            .output()
+            .unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        Printed { status: output.status.code().unwrap(), text }
+    }
+
+    /// Asserts that a pull is refused with an error of a kind, which has these words, and that no
+    /// registry was made.
+    fn assert_refused(&self, printed: &Printed, kind: &str, words: &[&str]) {
+        assert_eq!(printed.status, 2, "{}", printed.text);
+        assert!(printed.text.contains(&format!("\"kind\":\"{kind}\"")), "{}", printed.text);
+        for word in words {
+            assert!(printed.text.contains(word), "{word}: {}", printed.text);
+        }
+        assert!(!self.mirror().exists());
+    }
+
+    /// Asserts that a pull succeeded, and removes what was pulled.
+    fn assert_pulled(&self, printed: &Printed) {
+        assert_eq!(printed.status, 0, "{}", printed.text);
+        assert!(printed.text.contains("\"holds\":2") || printed.text.contains("\"granules\":2"));
+        std::fs::remove_file(self.mirror()).unwrap();
+    }
+}
+
+const CA: &[&str] = &["--ca-file", "ca.pem"];
+
+#[test]
+fn a_certificate_of_a_private_authority_is_accepted_with_its_file_only() {
+    let world = World::new();
+    let root = format!("https://{}", world.front("127.0.0.1", Validity::Now));
+    let head = format!("{root}/datasets/US/head.json: ");
+    for options in [&[][..], &["--insecure"]] {
+        let printed = world.pull(&root, options, &[]);
+        let words = [head.as_str(), "not from an authority that is trusted", "--ca-file"];
+        world.assert_refused(&printed, "unknown-authority", &words);
+    }
+    world.assert_pulled(&world.pull(&root, CA, &[]));
+    // The authorities of the system do not count then, nor does that of somebody else.
+    std::fs::write(world.directory.path().join("other.pem"), Authority::new().pem()).unwrap();
+    let printed = world.pull(&root, &["--ca-file", "other.pem"], &[]);
+    world.assert_refused(&printed, "unknown-authority", &[&head]);
+    // A file may have several, and other text between.
+    let both = format!("# ours\n{}\n{}", Authority::new().pem(), world.authority.pem());
+    std::fs::write(world.directory.path().join("both.pem"), both).unwrap();
+    world.assert_pulled(&world.pull(&root, &["--ca-file", "both.pem"], &[]));
+}
+
+#[test]
+fn a_certificate_of_another_host_or_another_time_is_refused() {
+    let world = World::new();
+    for (host, validity, why) in [
+        ("archive.example", Validity::Now, "it is for another host"),
+        ("127.0.0.1", Validity::Past, "it has expired"),
+        ("127.0.0.1", Validity::Future, "it is not valid yet"),
+    ] {
+        let root = format!("https://{}", world.front(host, validity));
+        for options in [CA, &["--ca-file", "ca.pem", "--insecure"]] {
+            let printed = world.pull(&root, options, &[]);
+            let words = [root.as_str(), "the certificate of the server is refused", why];
+            world.assert_refused(&printed, "certificate", &words);
+        }
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_not_read_as_one_with_it() {
+    let world = World::new();
+    let root = format!("https://{}", world.serving.address);
+    let printed = world.pull(&root, CA, &[]);
+    world.assert_refused(&printed, "no-response", &["the server does not use TLS on this port"]);
+    // The other way round.
+    let root = format!("http://{}", world.front("127.0.0.1", Validity::Now));
+    let printed = world.pull(&root, &["--timeout", "1"], &[]);
+    assert_eq!(printed.status, 2, "{}", printed.text);
+    assert!(!world.mirror().exists());
+}
+
+/// The only way to a host that does not exist is the proxy.
+const ARCHIVE: &str = "https://archive.invalid";
+
+#[test]
+fn the_proxy_of_the_environment_is_used_in_each_spelling() {
+    let world = World::new();
+    let proxy = ConnectProxy::to(&world.front("archive.invalid", Validity::Now), None);
+    let value = format!("http://{}", proxy.address);
+    for variable in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        world.assert_pulled(&world.pull(ARCHIVE, CA, &[(variable, &value)]));
+        let asked = proxy.asked();
+        assert!(!asked.is_empty(), "{variable}");
+        for asked in asked {
+            assert_eq!((asked.target.as_str(), asked.credentials), ("archive.invalid:443", None));
+        }
+    }
+    // Without the scheme, too.
+    world.assert_pulled(&world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &proxy.address)]));
+    proxy.asked();
+    // Neither that of another scheme nor one for other hosts. A host that is not found is looked up
+    // again and again, so this is done side by side.
+    let environments = [
+        &[("HTTP_PROXY", value.as_str()), ("http_proxy", value.as_str())][..],
+        &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "archive.invalid")],
+        &[("HTTPS_PROXY", value.as_str()), ("no_proxy", "other.invalid, .invalid")],
+        &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "*")],
+        &[("HTTPS_PROXY", "")],
+    ];
+    std::thread::scope(|scope| {
+        for environment in environments {
+            scope.spawn(|| {
+                let printed = world.pull(ARCHIVE, CA, environment);
+                world.assert_refused(&printed, "no-response", &[ARCHIVE]);
+                assert!(!printed.text.contains("proxy"), "{}", printed.text);
+            });
+        }
+    });
+    assert_eq!(proxy.asked(), []);
+    let environment = [("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "other.invalid")];
+    world.assert_pulled(&world.pull(ARCHIVE, CA, &environment));
+}
+
+#[test]
+fn an_address_that_is_not_encrypted_has_its_own_proxy_and_this_machine_has_none() {
+    let world = World::new();
+    let proxy = ConnectProxy::to(&world.serving.address, None);
+    let value = format!("http://{}", proxy.address);
+    let environment = [("HTTP_PROXY", value.as_str())];
+    let printed = world.pull("http://archive.invalid", &[], &environment);
+    world.assert_refused(&printed, "not-encrypted", &["--insecure"]);
+    assert_eq!(proxy.asked(), []);
+    world.assert_pulled(&world.pull("http://archive.invalid", &["--insecure"], &environment));
+    assert_eq!(proxy.asked()[0].target, "archive.invalid:80");
+    // What need not be encrypted because it stays here does not go to a proxy elsewhere.
+    let root = format!("http://{}", world.serving.address);
+    world.assert_pulled(&world.pull(&root, &[], &environment));
+    assert_eq!(proxy.asked(), []);
+}
+
+#[test]
+fn credentials_go_to_the_proxy_and_into_no_message() {
+    let world = World::new();
+    let front = world.front("archive.invalid", Validity::Now);
+    // user:s3cret
+    let credentials = "Basic dXNlcjpzM2NyZXQ=";
+    let proxy = ConnectProxy::to(&front, Some(credentials));
+    let with = |userinfo: &str| format!("http://{userinfo}@{}", proxy.address);
+    world.assert_pulled(&world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &with("user:s3cret"))]));
+    let asked = Asked {
+        target: "archive.invalid:443".to_owned(),
+        credentials: Some(credentials.to_owned()),
+    };
+    assert!(proxy.asked().iter().all(|it| *it == asked));
+
+    let named = format!("through the proxy {}: ", proxy.address);
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone_named = format!("through the proxy {gone}: ");
+    for (value, kind, words) in [
+        (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "status 407"]),
+        (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "status 407"]),
+        (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["HTTPS_PROXY", "http", ""]),
+        (format!("http://user:s3cret@{gone} x"), "proxy", ["HTTPS_PROXY", "is not", ""]),
+        (format!("http://user:s3cret@{gone}"), "no-response", [ARCHIVE, &gone_named, "refused"]),
+    ] {
+        for verbose in [&[][..], &["--verbose"]] {
+            let options = [CA, verbose].concat();
+            let printed = world.pull(ARCHIVE, &options, &[("HTTPS_PROXY", &value)]);
+            world.assert_refused(&printed, kind, &words);
+            for secret in ["user:", "s3cret", "wr0ng", "dXNlcjpz"] {
+                assert!(!printed.text.contains(secret), "{secret}: {}", printed.text);
+            }
+        }
+    }
+}

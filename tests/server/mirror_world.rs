@@ -1,0 +1,123 @@
+//! A mirror of a registry that the program serves, with a proxy between them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use accession::mirror::{
+    Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
+    Remote, Status, UnknownMirror, compare, pull,
+};
+use accession::{MaxDelete, Registry, Selection, Stamp, Timestamp};
+
+use crate::fault_proxy::FaultProxy;
+use crate::serving::Serving;
+use crate::values::{change, name, now, second};
+
+/// The program serving a registry, a proxy in front of it, and a mirror.
+pub struct World {
+    pub directory: tempfile::TempDir,
+    pub us: Registry,
+    pub serving: Serving,
+    pub proxy: FaultProxy,
+    pub mirror: Registry,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let us = Registry::create(&path).unwrap();
+        let cache = directory.path().join("cache");
+        let serving = Serving::start(&path, &["--cache", cache.to_str().unwrap()]);
+        let proxy = FaultProxy::before(&serving.address);
+        let mirror = Registry::in_memory().unwrap();
+        World { directory, us, serving, proxy, mirror }
+    }
+
+    pub fn change<'a>(
+        &self,
+        at: i64,
+        ingest: impl IntoIterator<Item = &'a str>,
+        delete: impl IntoIterator<Item = &'a str>,
+    ) {
+        let stamp = Stamp::at(second(at), now());
+        self.us.change(&name("US"), &change(ingest, delete), &stamp).unwrap();
+    }
+
+    pub fn diverge<'a>(
+        &self,
+        at: i64,
+        ingest: impl IntoIterator<Item = &'a str>,
+        delete: impl IntoIterator<Item = &'a str>,
+    ) {
+        let stamp = Stamp::at(second(at), now());
+        self.mirror.change(&name("MIRROR"), &change(ingest, delete), &stamp).unwrap();
+    }
+
+    pub fn primary(&self) -> Primary {
+        self.primary_within(Duration::from_secs(30))
+    }
+
+    /// The primary, which is given up when it sends nothing for so long.
+    pub fn primary_within(&self, timeout: Duration) -> Primary {
+        let url = format!("http://{}/datasets/US/", self.proxy.address);
+        let first_delay = Duration::ZERO;
+        let options = HttpOptions { timeout, first_delay, ..HttpOptions::default() };
+        let address = Address::parse(&url, false).unwrap();
+        Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
+    }
+
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> Pulled {
+        self.try_pull(&self.primary(), at, policy).unwrap()
+    }
+
+    pub fn try_pull(
+        &self,
+        primary: &Primary,
+        at: i64,
+        policy: PullPolicy,
+    ) -> accession::mirror::Result<Pulled> {
+        let unknown = UnknownMirror::Create;
+        let options = PullOptions { unknown, policy, ..PullOptions::default() };
+        let stamp = Stamp::at(second(at), now());
+        pull(&self.mirror, &name("MIRROR"), primary, options, &stamp)
+    }
+
+    /// The status, the granules that only the primary has, and those that only the mirror has.
+    pub fn compare(&self) -> (Status, BTreeSet<String>, BTreeSet<String>) {
+        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary(), None).unwrap();
+        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+        for difference in compared.differences().unwrap() {
+            match difference.unwrap() {
+                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
+                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
+            };
+        }
+        compared.remember(&self.mirror, &name("MIRROR"), now(), Outcome::Compared).unwrap();
+        (compared.status().status, missing, unexpected)
+    }
+
+    pub fn paths(&self) -> Vec<String> {
+        let served = self.proxy.served().into_iter();
+        served.map(|(path, _)| path.split('?').next().unwrap().to_owned()).collect()
+    }
+}
+
+pub fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
+    let snapshot = registry.snapshot().unwrap();
+    let selection = Selection::Dataset { name: name(dataset), at: None };
+    let set = snapshot.select(&selection).unwrap().set;
+    let granules = snapshot.granules(&set).unwrap();
+    drop(snapshot);
+    granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
+}
+
+pub fn ids(numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|n| format!("FOOL2.v2.{n:07}.bba34792-f256-4c54-81dd-9977e432c204")).collect()
+}
+
+pub fn texts(ids: &[String]) -> impl Iterator<Item = &str> {
+    ids.iter().map(String::as_str)
+}
+
+pub const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
