@@ -54,6 +54,7 @@ impl HttpArgs {
             max_age: self.max_age,
             permits_http: self.insecure,
             authorities,
+            environment: |variable| std::env::var(variable).ok(),
             ..HttpOptions::default()
         };
         Ok(Some(Remote::new(address, options, session.now()?)?))

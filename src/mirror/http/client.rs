@@ -31,6 +31,9 @@ pub struct HttpOptions {
     pub permits_http: bool,
     /// Certificates of authorities in PEM, in place of those of the system.
     pub authorities: Option<Vec<u8>>,
+    /// Reads a variable of the environment, such as `HTTPS_PROXY`: through which proxy requests go. By
+    /// default none is set, and there is no proxy.
+    pub environment: fn(&str) -> Option<String>,
     /// How long to wait before a request that made no progress is repeated for the first time; each
     /// further time twice as long.
     pub first_delay: Duration,
@@ -46,6 +49,7 @@ impl Default for HttpOptions {
             max_age: None,
             permits_http: false,
             authorities: None,
+            environment: |_| None,
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
         }
@@ -70,7 +74,7 @@ pub(super) struct Client {
 impl Client {
     /// A client for the origin of an address.
     pub fn new(origin: &Url, options: HttpOptions) -> Result<Self> {
-        let proxy = proxy_of(origin)?;
+        let proxy = proxy_of(origin, options.environment)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)

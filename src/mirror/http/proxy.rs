@@ -1,4 +1,4 @@
-//! The proxy that requests to an origin go through, from the environment.
+//! The proxy that requests to an origin go through, from variables of an environment.
 //!
 //! `HTTPS_PROXY` is for `https`, `HTTP_PROXY` for `http`, and `ALL_PROXY` for both where the first is
 //! not set. `NO_PROXY` names the hosts that need none. Each is read in capital letters or, if it is
@@ -13,17 +13,13 @@ use url::{Host, Url};
 use super::address::is_loopback;
 use crate::mirror::error::{Error, Result};
 
-/// The proxy for an origin. `None` means that requests go straight to it.
+/// The proxy for an origin, from variables that `read` reads. `None` means that requests go straight to it.
 ///
 /// # Errors
 ///
 /// [`Error::Proxy`]: `HTTPS_PROXY=socks5://proxy.example.org`. The message has no value of a variable,
 /// because it may have a password.
-pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
-    chosen(url, |variable| std::env::var(variable).ok())
-}
-
-fn chosen(url: &Url, read: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>> {
+pub(super) fn proxy_of(url: &Url, read: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>> {
     let read = |variable: &str| {
         [variable.to_owned(), variable.to_ascii_lowercase()]
             .into_iter()
@@ -101,7 +97,7 @@ mod tests {
         let read = |name: &str| {
             variables.iter().find(|(it, _)| *it == name).map(|(_, value)| (*value).to_owned())
         };
-        let proxy = chosen(&Url::parse(url).unwrap(), read).unwrap();
+        let proxy = proxy_of(&Url::parse(url).unwrap(), read).unwrap();
         proxy.map(|proxy| proxy.host().to_owned())
     }
 
@@ -168,7 +164,7 @@ mod tests {
     fn what_cannot_be_used_is_refused_without_its_password() {
         let url = Url::parse("https://example.org/").unwrap();
         for value in ["socks5://user:secret@proxy", "ftp://user:secret@proxy", "//user:secret@ x"] {
-            let error = chosen(&url, |_| Some(value.to_owned())).unwrap_err();
+            let error = proxy_of(&url, |_| Some(value.to_owned())).unwrap_err();
             assert_eq!(error.kind(), "proxy");
             assert!(error.to_string().contains("HTTPS_PROXY"), "{error}");
             let shown = format!("{error} {error:?}");
