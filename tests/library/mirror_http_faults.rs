@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use accession::Stamp;
-use accession::mirror::{HttpOptions, Primary, Status, compare};
+use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
+use accession::{Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
@@ -81,6 +81,35 @@ fn a_server_that_sends_a_little_for_ever_is_given_up() {
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow"), "{message}");
         world.server.served();
+    }
+}
+
+#[test]
+fn a_response_whose_headers_never_end_is_given_up() {
+    for (pause, kind) in [(Duration::from_millis(10), "timeout"), (Duration::ZERO, "header")] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/datasets/us/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || {
+                    let mut stream = stream;
+                    let mut piece = &b"HTTP/1.1 200 OK\r\nx: "[..];
+                    // Until the client leaves.
+                    while std::io::Write::write_all(&mut stream, piece).is_ok() {
+                        piece = if pause.is_zero() { &[b'a'; 1_024] } else { b"a" };
+                        std::thread::sleep(pause);
+                    }
+                });
+            }
+        });
+        let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
+        let address = Address::parse(&url, false).unwrap();
+        let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
+        let mirror = Registry::in_memory().unwrap();
+        let error = compare(&mirror, &name("mirror"), &primary, None).err().unwrap();
+        assert_eq!(error.kind(), "no-response", "{error}");
+        let message = error.to_string();
+        assert!(message.contains(&url) && message.contains(kind), "{message}");
     }
 }
 
