@@ -108,3 +108,41 @@ proptest! {
         prop_assert_eq!(Some(held(&world.mirror, "MIRROR")), last);
     }
 }
+
+#[test]
+fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
+    let world = World::new();
+    let mut writer = Writer { us: world.us.clone(), sets: Vec::new() };
+    writer.toggle(&pool().into_iter().collect());
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    let writer = Arc::new(Mutex::new(writer));
+    let mut requests = 1;
+    for number in 0.. {
+        if number == requests {
+            break;
+        }
+        // The mirror went its own way, so that the head, the blocks and the ids of some are needed.
+        let here = held(&world.mirror, "MIRROR");
+        let gone = [here.first().unwrap().as_str(), here.last().unwrap().as_str()];
+        world.diverge(100 + 10 * number, ["0.own"], gone);
+        let announced = writer.lock().unwrap().sets.last().cloned().unwrap();
+        let (shared, mut count) = (Arc::clone(&writer), 0);
+        world.proxy.misbehave(move |_| {
+            if count == number {
+                shared.lock().unwrap().toggle(&[format!("5.{number}")].into());
+            }
+            count += 1;
+        });
+        world.proxy.served();
+        assert!(world.pull(101 + 10 * number, RESET).is_identical());
+        requests = world.proxy.served().len() as i64;
+        assert!(requests >= 3, "the head, the blocks and some ids: {requests}");
+        world.proxy.misbehave(|_| {});
+        assert_eq!(held(&world.mirror, "MIRROR"), announced, "after request {number}");
+        let now_held = writer.lock().unwrap().sets.last().cloned().unwrap();
+        assert_eq!(now_held.len(), announced.len() + 1, "the primary has changed");
+        assert!(world.pull(102 + 10 * number, PullPolicy::Follow).is_identical());
+        assert_eq!(held(&world.mirror, "MIRROR"), now_held);
+    }
+    assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
+}
