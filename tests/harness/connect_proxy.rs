@@ -1,8 +1,11 @@
 //! A proxy that connects clients to servers (`CONNECT`), as organisations have it.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A request to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,15 @@ pub struct ConnectProxy {
 impl ConnectProxy {
     /// A proxy that connects to `HOST:PORT`, and that may need credentials.
     pub fn to(upstream: &str, credentials: Option<&str>) -> Self {
+        ConnectProxy::start(upstream, credentials, None)
+    }
+
+    /// A proxy that is itself reached over TLS.
+    pub fn over_tls(upstream: &str, config: ServerConfig) -> Self {
+        ConnectProxy::start(upstream, None, Some(Arc::new(config)))
+    }
+
+    fn start(upstream: &str, credentials: Option<&str>, config: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -30,10 +42,19 @@ impl ConnectProxy {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let (asked, upstream) = (Arc::clone(&asked), upstream.clone());
-                let credentials = credentials.clone();
+                let (credentials, config) = (credentials.clone(), config.clone());
                 std::thread::spawn(move || {
+                    let stream = stream.unwrap();
+                    stream.set_read_timeout(Some(POLL)).unwrap();
                     // A client that leaves early is not an error here.
-                    let _ = connect(&stream.unwrap(), &asked, &upstream, credentials);
+                    let _ = match config {
+                        None => connect(stream, &asked, &upstream, credentials),
+                        Some(config) => {
+                            let connection = ServerConnection::new(config).unwrap();
+                            let stream = StreamOwned::new(connection, stream);
+                            connect(stream, &asked, &upstream, credentials)
+                        }
+                    };
                 });
             }
         });
@@ -46,44 +67,68 @@ impl ConnectProxy {
     }
 }
 
+/// How long each side is waited for before the other one is looked at.
+const POLL: Duration = Duration::from_millis(1);
+
 fn connect(
-    mut client: &TcpStream,
+    mut client: impl Read + Write,
     asked: &Mutex<Vec<Asked>>,
     upstream: &str,
     needed: Option<String>,
 ) -> io::Result<()> {
-    let mut lines = BufReader::new(client).lines();
-    let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-    let mut credentials = None;
-    for line in lines {
-        let line = line?;
-        if line.is_empty() {
-            break;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        match available(client.read(&mut byte))? {
+            Some(0) => return Ok(()),
+            read => head.extend(read.map(|_| byte[0])),
         }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let mut credentials = None;
+    for line in head.lines() {
         if let Some((name, value)) = line.split_once(": ")
             && name.eq_ignore_ascii_case("proxy-authorization")
         {
             credentials = Some(value.to_owned());
         }
     }
-    let target = first.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next());
+    let target = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next());
     let Some(target) = target else {
-        return client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n");
+        client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")?;
+        return client.flush();
     };
     let is_refused = needed.is_some() && credentials != needed;
     asked.lock().unwrap().push(Asked { target: target.to_owned(), credentials });
     if is_refused {
-        return client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+        client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")?;
+        return client.flush();
     }
-    let server = TcpStream::connect(upstream)?;
+    let mut server = TcpStream::connect(upstream)?;
+    server.set_read_timeout(Some(POLL))?;
     client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-    std::thread::scope(|scope| {
-        scope.spawn(|| copy(client, &server));
-        copy(&server, client)
-    })
+    client.flush()?;
+    let mut buffer = [0; 1 << 14];
+    loop {
+        match available(client.read(&mut buffer))? {
+            Some(0) => return Ok(()),
+            read => server.write_all(&buffer[..read.unwrap_or(0)])?,
+        }
+        match available(server.read(&mut buffer))? {
+            Some(0) => return Ok(()),
+            read => client.write_all(&buffer[..read.unwrap_or(0)])?,
+        }
+        client.flush()?;
+    }
 }
 
-fn copy(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
-    io::copy(&mut from, &mut to)?;
-    to.shutdown(Shutdown::Write)
+/// What was read. `None` means that nothing has arrived yet.
+fn available(read: io::Result<usize>) -> io::Result<Option<usize>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }

@@ -34,7 +34,7 @@ impl Authority {
     }
 
     /// What a server of a host needs.
-    fn certify(&self, host: &str, validity: Validity) -> ServerConfig {
+    pub fn certify(&self, host: &str, validity: Validity) -> ServerConfig {
         let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         let (from, to) = match validity {
             Validity::Now => (2000, 4000),

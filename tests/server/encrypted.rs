@@ -176,6 +176,29 @@ fn the_proxy_of_the_environment_is_used_in_each_spelling() {
 }
 
 #[test]
+fn a_proxy_that_is_reached_over_tls_must_have_a_certificate_too() {
+    let world = World::new();
+    let front = world.front("archive.invalid", Validity::Now);
+    for (host, kind) in [("127.0.0.1", None), ("proxy.invalid", Some("certificate"))] {
+        let config = world.authority.certify(host, Validity::Now);
+        let proxy = ConnectProxy::over_tls(&front, config);
+        let value = format!("https://{}", proxy.address);
+        let printed = world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &value)]);
+        match kind {
+            None => {
+                world.assert_pulled(&printed);
+                assert_eq!(proxy.asked()[0].target, "archive.invalid:443");
+            }
+            Some(kind) => {
+                let why = format!("through the proxy {}: it is for another host", proxy.address);
+                world.assert_refused(&printed, kind, &[&why]);
+                assert_eq!(proxy.asked(), []);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_address_that_is_not_encrypted_has_its_own_proxy_and_this_machine_has_none() {
     let world = World::new();
     let proxy = ConnectProxy::to(&world.serving.address, None);

@@ -35,7 +35,7 @@ pub(super) fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> F
         |what: &str| Error::Unreachable { url: url.to_string(), what: format!("{through}{what}") };
     match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(error)) => {
-            return Failure::Lasting(certificate_refused(url, error));
+            return Failure::Lasting(certificate_refused(url, &through, error));
         }
         Some(rustls::Error::InvalidMessage(_)) => {
             return Failure::Lasting(unreachable("the server does not use TLS on this port"));
@@ -85,8 +85,8 @@ pub(super) fn detail(body: impl Read) -> Option<String> {
     Some(quoted(&detail).to_string())
 }
 
-/// A certificate that is refused.
-fn certificate_refused(url: &Url, error: &CertificateError) -> Error {
+/// A certificate that is refused: that of the server, or of a proxy that is reached over TLS.
+fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Error {
     let url = url.to_string();
     let what = match error {
         // The second: by the name of an authority that is trusted, but not by its key.
@@ -105,7 +105,7 @@ fn certificate_refused(url: &Url, error: &CertificateError) -> Error {
         CertificateError::Revoked => "it was revoked".to_owned(),
         other => other.to_string(),
     };
-    Error::Certificate { url, what }
+    Error::Certificate { url, what: format!("{through}{what}") }
 }
 
 /// The error of TLS that a failed request has, wherever it is wrapped.
