@@ -29,7 +29,7 @@ pub use error::Error;
 pub use rows::Withdrawn;
 pub(crate) use rows::{
     Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredSource, StoredVersion,
-    SubsetKey, WorkerRow,
+    SubsetKey, ToChange, WorkerRow,
 };
 pub(crate) use session::{New, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use snapshot::Snapshot;

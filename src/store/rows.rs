@@ -1,6 +1,6 @@
 //! The rows and keys that cross the boundary between the registry and its store.
 
-use crate::model::{EventKind, Granule, GranuleId, Timestamp};
+use crate::model::{DatasetName, EventKind, Granule, GranuleId, Timestamp, Withdrawal};
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,16 @@ pub(crate) struct StoredEvent {
     pub kind: EventKind,
     pub granule_id: GranuleId,
     pub producer_granule: Option<GranuleId>,
+}
+
+/// A dataset that is to be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToChange {
+    pub key: DatasetKey,
+    /// Its present name.
+    pub name: DatasetName,
+    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawal: Option<Withdrawal>,
 }
 
 /// A holding period as it is stored, with values that have not been checked.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::postgres;
 use super::rows::{
     Begin, DatasetKey, NewPeriod, Period, SourceKey, StoredEvent, StoredPeriod, StoredSource,
-    StoredVersion, SubsetKey, Withdrawn, WorkerRow,
+    StoredVersion, SubsetKey, ToChange, Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
@@ -45,6 +45,10 @@ queries! {
     /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
     /// no dataset has or had it.
     fn dataset(name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>>;
+
+    /// The dataset that has a name, or had it before it was renamed, to be changed. `None` means that
+    /// no dataset has or had it.
+    fn dataset_to_change(name: &DatasetName) -> Result<Option<ToChange>>;
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
     fn datasets_after(

@@ -1,4 +1,6 @@
-//! The crash of a private server.
+//! The crash of a private server, and a disk that is full.
+
+use std::process::Command;
 
 use super::server::Server;
 
@@ -18,5 +20,14 @@ impl Server {
     /// Starts a private server again.
     pub fn restart(&self) {
         self.own.as_ref().expect("a server of the environment is not killed").start();
+    }
+
+    /// Starts a private server again, in which no file may grow beyond a number of kilobytes.
+    pub fn restart_with_files_of_at_most(&self, kilobytes: u32) {
+        let own = self.own.as_ref().expect("a server of the environment is not killed");
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(format!(r#"ulimit -f {kilobytes} && exec "$0" "$@""#));
+        command.arg(own.program("pg_ctl")).arg("-D").arg(own.data()).args(own.start_arguments());
+        own.wait_for(command);
     }
 }

@@ -31,25 +31,24 @@ impl Server {
 
     /// Starts a private server.
     pub fn start(settings: &[&str]) -> Option<Self> {
+        Server::start_with(&[], settings)
+    }
+
+    /// Starts a private server, with further arguments for `initdb`.
+    pub fn start_with(init: &[&str], settings: &[&str]) -> Option<Self> {
         let programs = programs()?;
-        let directory = tempfile::tempdir().unwrap();
-        let socket = directory.path();
-        if let Some((uid, gid)) = other_user() {
-            std::os::unix::fs::chown(socket, Some(uid), Some(gid)).unwrap();
-        }
-        let mut options =
-            format!("-k {} -c listen_addresses= -c max_connections=200", socket.display());
+        let directory = directory_of_other_user();
+        let socket = directory.path().display();
+        let mut options = format!("-k {socket} -c listen_addresses= -c max_connections=200");
         for setting in settings {
             options.push_str(&format!(" -c {setting}"));
         }
         let own = Own { directory, programs, settings: options };
-        own.run(
-            "initdb",
-            &["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
-        );
+        let always =
+            ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
+        own.run("initdb", &[&always, init].concat());
         own.start();
-        let host = own.directory.path().to_str().unwrap().replace('/', "%2F");
-        let url = format!("postgres://postgres@{host}");
+        let url = url_of_socket(own.directory.path());
         Some(Server { url, own: Some(own), databases: AtomicU32::new(0) })
     }
 
@@ -85,29 +84,40 @@ impl Drop for Server {
 }
 
 impl Own {
-    fn data(&self) -> PathBuf {
+    pub(super) fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
     pub(super) fn start(&self) {
-        let log = self.directory.path().join("log");
-        let arguments = ["start", "-w", "-l", log.to_str().unwrap(), "-o", &self.settings];
-        self.run("pg_ctl", &arguments);
+        let arguments = self.start_arguments();
+        self.run("pg_ctl", &arguments.each_ref().map(String::as_str));
+    }
+
+    pub(super) fn start_arguments(&self) -> [String; 6] {
+        let log = self.directory.path().join("log").to_str().unwrap().to_owned();
+        ["start", "-w", "-l", &log, "-o", &self.settings].map(ToOwned::to_owned)
+    }
+
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
     }
 
     pub(super) fn run(&self, program: &str, arguments: &[&str]) {
-        let mut command = Command::new(self.programs.join(program));
-        if let Some((uid, gid)) = other_user() {
-            command.uid(uid).gid(gid);
-        }
-        let command = command.arg("-D").arg(self.data()).args(arguments);
+        let mut command = Command::new(self.program(program));
+        command.arg("-D").arg(self.data()).args(arguments);
+        self.wait_for(command);
+    }
+
+    /// Runs a program as the user of the server, and asserts that it succeeds.
+    pub(super) fn wait_for(&self, mut command: Command) {
+        as_other_user(&mut command);
         // The server inherits the output of pg_ctl, and would keep a pipe open.
         let output = self.directory.path().join("output");
         let file = std::fs::File::create(&output).unwrap();
         let command = command.current_dir("/").stdout(file.try_clone().unwrap()).stderr(file);
         let status = command.status().unwrap();
         let printed = || std::fs::read_to_string(&output).unwrap_or_default();
-        assert!(status.success(), "{program} {arguments:?}: {}", printed());
+        assert!(status.success(), "{command:?}: {}", printed());
     }
 }
 
@@ -127,6 +137,27 @@ fn programs() -> Option<PathBuf> {
         .into_iter()
         .chain(std::env::split_paths(&path))
         .find(|directory| directory.join("initdb").is_file())
+}
+
+/// Lets a program run as the user of the server.
+pub(super) fn as_other_user(command: &mut Command) {
+    if let Some((uid, gid)) = other_user() {
+        command.uid(uid).gid(gid);
+    }
+}
+
+/// An empty directory of the user of the server.
+pub(super) fn directory_of_other_user() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    if let Some((uid, gid)) = other_user() {
+        std::os::unix::fs::chown(directory.path(), Some(uid), Some(gid)).unwrap();
+    }
+    directory
+}
+
+/// The URL of a server whose socket is in a directory, without a database.
+pub(super) fn url_of_socket(directory: &Path) -> String {
+    format!("postgres://postgres@{}", directory.to_str().unwrap().replace('/', "%2F"))
 }
 
 /// The user that runs the server where the tests run as root, which PostgreSQL refuses.

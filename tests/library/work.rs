@@ -20,7 +20,8 @@ fn even_numbers() -> Registry {
     let stamp = Stamp::at(second(0), now());
     let work = registry.change(&name("even"), &all, &stamp).unwrap().work;
     let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
-    assert_eq!(work, Work { steps: GRANULES as u64, rows: GRANULES as u64, checkpoints });
+    // They are hashed as they are stored.
+    assert_eq!(work, Work { steps: GRANULES as u64, rows: 0, checkpoints });
     assert!((70..130).contains(&checkpoints), "one in 1,024: {checkpoints}");
     registry
 }
@@ -49,7 +50,7 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
         let stamp = Stamp::at(second(1 + day as i64), now());
         let append = change(ids.iter().map(String::as_str), []);
         let work = registry.change(&name("even"), &append, &stamp).unwrap().work;
-        assert_eq!(work, Work { steps: n as u64, rows: n as u64, checkpoints });
+        assert_eq!(work, Work { steps: n as u64, rows: 0, checkpoints });
     }
 }
 

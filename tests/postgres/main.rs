@@ -11,8 +11,10 @@ mod harness {
     pub mod cluster;
     mod crash;
     mod given_server;
+    pub mod pooler;
     pub mod program;
     pub mod server;
+    pub mod standby;
 }
 
 mod addresses;
@@ -21,9 +23,13 @@ mod copies;
 mod crashes;
 mod cut;
 mod distribution;
+mod full_disk;
+mod moments;
+mod pooler;
 mod privileges;
 mod scene;
 mod schema;
 #[cfg(feature = "serve")]
 mod serve;
+mod standby;
 mod writers;

@@ -25,12 +25,12 @@ impl Scene {
     pub fn private() -> Option<Self> {
         let server = Server::start(&[]);
         if server.is_none() {
-            eprintln!("NOT CHECKED: PostgreSQL, because initdb is not installed");
+            not_checked();
         }
         Some(Scene::on(server?))
     }
 
-    fn on(server: Server) -> Self {
+    pub fn on(server: Server) -> Self {
         let url = server.new_database();
         drop(Registry::create(Path::new(&url)).unwrap());
         Scene { server, url }
@@ -58,6 +58,11 @@ impl Scene {
     pub fn command(&self, arguments: &[&str]) -> Command {
         command(&self.url, arguments)
     }
+}
+
+/// Reports that there is no server to test.
+pub fn not_checked() {
+    eprintln!("NOT CHECKED: PostgreSQL, because initdb is not installed");
 }
 
 /// The program on a registry.

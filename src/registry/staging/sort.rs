@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write as _};
 use std::ops::Range;
@@ -138,8 +139,11 @@ impl Staging {
             }
         }
         sorted.runs.push(Run::Buffered(self.buffer.order().into_iter()));
-        for run in 0..sorted.runs.len() {
-            sorted.advance(run)?;
+        for (number, run) in sorted.runs.iter_mut().enumerate() {
+            let mut bytes = Vec::new();
+            if run.read(self, &mut bytes)? {
+                sorted.heads.push(Reverse(Head { bytes, run: number }));
+            }
         }
         Ok(sorted)
     }
@@ -305,21 +309,22 @@ impl PartialEq for Head {
 
 impl Eq for Head {}
 
-impl Sorted<'_> {
-    /// Pushes the next event of a run, if there is one, to the heap.
-    fn advance(&mut self, run: usize) -> Result<()> {
-        let bytes = match &mut self.runs[run] {
+impl Run<'_> {
+    /// Reads the next event of the run into a buffer. Returns `false` at its end.
+    fn read(&mut self, staging: &Staging, into: &mut Vec<u8>) -> Result<bool> {
+        let next = match self {
             Run::Buffered(starts) => {
-                starts.next().map(|start| self.staging.buffer.record(start).whole().0.to_vec())
+                starts.next().map(|start| staging.buffer.record(start).whole().0)
             }
             Run::Spilled { file, last } => {
                 let read = read_after(last, file);
                 let has_read = read.map_err(|source| scratch::unusable("read", source))?;
-                has_read.then(|| last.clone())
+                has_read.then_some(last.as_slice())
             }
         };
-        self.heads.extend(bytes.map(|bytes| Reverse(Head { bytes, run })));
-        Ok(())
+        into.clear();
+        into.extend_from_slice(next.unwrap_or_default());
+        Ok(next.is_some())
     }
 }
 
@@ -327,9 +332,15 @@ impl Iterator for Sorted<'_> {
     type Item = Result<Staged>;
 
     fn next(&mut self) -> Option<Result<Staged>> {
-        let Reverse(head) = self.heads.pop()?;
+        let mut first = self.heads.peek_mut()?;
+        let Reverse(head) = &mut *first;
         let event = Record(&head.bytes).decode(&self.staging.sources);
-        Some(self.advance(head.run).and(event))
+        // The run's next event takes its place, which costs less than to remove it and add another.
+        let has_next = self.runs[head.run].read(self.staging, &mut head.bytes);
+        if !matches!(has_next, Ok(true)) {
+            PeekMut::pop(first);
+        }
+        Some(has_next.and(event))
     }
 }
 

@@ -3,11 +3,15 @@
 //! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
 //! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
 //! granules after the last checkpoint before the first event, for all instants together
-//! ([`Sweep`]).
+//! ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
+//! being read again.
+
+use std::thread::Scope;
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
+use super::ahead::read_ahead;
 use super::first_ids::FirstIds;
-use super::resume::{Resume, Work, resume_before, sweep};
+use super::resume::{Checkpoints, Pass, Work, resume_before};
 use crate::model::{EventKind, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
@@ -15,7 +19,10 @@ use crate::registry::staging::{Staged, refuse_pair};
 use crate::store::{NewPeriod, StoredPeriod};
 
 /// The number of granules whose stored periods are looked up at once.
-const BATCH_GRANULES: usize = 1_024;
+const BATCH_GRANULES: usize = 4_096;
+
+/// The number of events from which a thread of their own reads and merges them.
+const EVENTS_OF_A_THREAD: u64 = 8 * BATCH_GRANULES as u64;
 
 /// The events that were skipped, counted so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -53,9 +60,24 @@ struct Tally {
 /// read is not the number that the history counts.
 pub(super) fn add(
     addition: &Addition<'_>,
+    events: impl Iterator<Item = Result<Staged>> + Send,
+) -> Result<Added> {
+    let checkpoints = Checkpoints::of(addition);
+    std::thread::scope(|scope| {
+        let entry = Entry::new(addition, scope, &checkpoints);
+        if addition.events > EVENTS_OF_A_THREAD {
+            enter_all(entry, read_ahead(scope, events))
+        } else {
+            enter_all(entry, events)
+        }
+    })
+}
+
+fn enter_all(
+    mut entry: Entry<'_, '_>,
     events: impl Iterator<Item = Result<Staged>>,
 ) -> Result<Added> {
-    let mut entry = Entry::new(addition);
+    let addition = entry.addition;
     let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
     let mut batch: Vec<Staged> = Vec::new();
     let mut granules = 0;
@@ -78,13 +100,19 @@ pub(super) fn add(
 }
 
 /// The state of the first step, which stores granule rows.
-struct Entry<'a> {
+struct Entry<'scope, 'a> {
+    scope: &'scope Scope<'scope, 'a>,
     addition: &'a Addition<'a>,
+    checkpoints: &'a Checkpoints<'a>,
     tallies: Vec<Tally>,
     first: FirstIds,
     skipped: Skipped,
-    /// The point from which to hash. `None` until an event changes something.
-    resume: Option<Resume>,
+    /// Whether the dataset holds the granule of the first event or one after it. `None` until this
+    /// is known.
+    holds_from_first: Option<bool>,
+    /// The pass from the point at which the chain is resumed. `None` until an event changes
+    /// something.
+    pass: Option<Pass<'scope, 'a>>,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(ChangeError, u64)>,
     new: Vec<NewPeriod>,
@@ -100,14 +128,21 @@ enum Held<'event> {
     New(&'event Staged),
 }
 
-impl<'a> Entry<'a> {
-    fn new(addition: &'a Addition<'a>) -> Self {
+impl<'scope, 'a> Entry<'scope, 'a> {
+    fn new(
+        addition: &'a Addition<'a>,
+        scope: &'scope Scope<'scope, 'a>,
+        checkpoints: &'a Checkpoints<'a>,
+    ) -> Self {
         Entry {
+            scope,
             addition,
+            checkpoints,
             tallies: vec![Tally::default(); addition.times.len()],
             first: FirstIds::default(),
             skipped: Skipped::default(),
-            resume: None,
+            holds_from_first: None,
+            pass: None,
             refused: None,
             new: Vec::new(),
             ends: Vec::new(),
@@ -123,9 +158,9 @@ impl<'a> Entry<'a> {
         let Addition { transaction, dataset, .. } = *self.addition;
         let by_granule: Vec<&[Staged]> =
             events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
-        let stored = match self.addition.latest {
-            None => Vec::new(),
-            Some(_) => {
+        let stored = match self.is_after_all(events)? {
+            true => Vec::new(),
+            false => {
                 let ids: Vec<&str> =
                     by_granule.iter().map(|events| events[0].granule_id.as_str()).collect();
                 transaction.periods_among(dataset, &ids)?
@@ -142,9 +177,25 @@ impl<'a> Entry<'a> {
         // A granule that is deleted and ingested again has one open period at a time.
         transaction.end_periods(dataset, &self.ends)?;
         transaction.insert_periods(dataset, &self.new)?;
+        if let Some(pass) = self.pass.as_mut().filter(|pass| pass.appends()) {
+            self.new.iter().try_for_each(|period| pass.append(period))?;
+        }
         self.new.clear();
         self.ends.clear();
         Ok(())
+    }
+
+    /// Whether no stored period can matter to events: the dataset has no history, or all of them are
+    /// later than it and it holds neither the granule of the first event of all nor any after it.
+    fn is_after_all(&mut self, events: &[Staged]) -> Result<bool> {
+        let (Some(last), Some(first)) = (self.last(), events.first()) else { return Ok(true) };
+        let Addition { transaction, dataset, .. } = *self.addition;
+        let holds = match self.holds_from_first {
+            Some(holds) => holds,
+            None => transaction.holds_from(dataset, &first.granule_id)?,
+        };
+        self.holds_from_first = Some(holds);
+        Ok(!holds && events.iter().all(|event| event.at > last))
     }
 
     /// Replays the events of one granule, which is alternately ingested and deleted.
@@ -206,8 +257,10 @@ impl<'a> Entry<'a> {
         if let Some(refusal) = &self.addition.refusal {
             return Err(refusal.clone().into());
         }
-        if self.resume.is_none() {
-            self.resume = Some(resume_before(self.addition, &event.granule_id)?);
+        if self.pass.is_none() {
+            let is_after_all = self.holds_from_first == Some(false);
+            let resume = resume_before(self.addition, &event.granule_id, is_after_all)?;
+            self.pass = Some(Pass::new(self.scope, self.addition, self.checkpoints, resume));
         }
         self.first.add(event.kind, &event.granule_id);
         let index = self.addition.times.binary_search(&event.at).unwrap_or_else(|next| next);
@@ -296,11 +349,10 @@ impl<'a> Entry<'a> {
         if let Some((refusal, more)) = self.refused.take() {
             return Err(refusal.and_more(more).into());
         }
-        let Some(resume) = self.resume.take() else {
+        let Some(pass) = self.pass.take() else {
             return Ok(Added { skipped: self.skipped, ..Added::default() });
         };
-        let progress = self.addition.registry.begin("hashing", "granules", None);
-        let (sweep, work) = sweep(self.addition, &resume, progress)?;
+        let (sweep, work) = pass.finish()?;
         let instances = self.record(sweep.identifiers())?;
         Ok(Added { instances, first: self.first, skipped: self.skipped, work })
     }

@@ -4,7 +4,7 @@ use super::record::{insert, refuse_withdrawn};
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName};
 use crate::registry::error::{Error, Result};
-use crate::store::{DatasetKey, Transaction};
+use crate::store::{DatasetKey, ToChange, Transaction};
 
 /// What to do with a change of a dataset that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,10 +37,10 @@ pub(super) fn find_or_insert(
     unknown: &Unknown,
     stamp: &Stamp<'_>,
 ) -> Result<Found> {
-    match (transaction.dataset(name)?, unknown) {
-        (Some((key, record)), _) => {
-            refuse_withdrawn(transaction, key, &record.name)?;
-            Ok(Found { key, name: record.name, created: false })
+    match (transaction.dataset_to_change(name)?, unknown) {
+        (Some(ToChange { key, name, withdrawal }), _) => {
+            refuse_withdrawn(withdrawal, &name)?;
+            Ok(Found { key, name, created: false })
         }
         (None, Unknown::Refuse) => Err(Error::NoDataset { name: name.clone() }),
         (None, Unknown::Create(record)) => {

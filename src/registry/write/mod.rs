@@ -4,6 +4,7 @@
 //! read.
 
 mod addition;
+mod ahead;
 mod change;
 mod cite;
 mod cited_subset;

@@ -126,7 +126,7 @@ impl Registry {
     ) -> Result<Withdrawal> {
         self.write(|transaction| {
             let (key, dataset) = dataset_of(transaction, name)?;
-            refuse_withdrawn(transaction, key, &dataset.name)?;
+            refuse_withdrawn(transaction.withdrawal(key)?, &dataset.name)?;
             keep_existing(transaction, key, &dataset, stamp)?;
             let (timestamp, _) = stamp.record(Timestamp::MIN);
             let withdrawal = Withdrawal { timestamp, note: Some(note.to_owned()) };
@@ -166,12 +166,8 @@ pub(super) fn insert(
 }
 
 /// Refuses to change a dataset that was withdrawn.
-pub(super) fn refuse_withdrawn(
-    transaction: &Transaction,
-    key: DatasetKey,
-    name: &DatasetName,
-) -> Result<()> {
-    match transaction.withdrawal(key)? {
+pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetName) -> Result<()> {
+    match withdrawal {
         None => Ok(()),
         Some(Withdrawal { timestamp, note }) => {
             Err(Error::Withdrawn { name: name.clone(), since: timestamp, note })

@@ -1,11 +1,13 @@
 //! Decides where the chain is resumed, and makes the pass over the granules from there.
 
+use std::cell::{Cell, RefCell};
+use std::thread::Scope;
+
 use super::addition::Addition;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Checkpoint, DatasetName, GranuleId, Identifier, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::Work as Progress;
-use crate::store::{Begin, Period};
+use crate::store::{Begin, NewPeriod, Period};
 
 /// The number of checkpoints that are stored at once.
 const BATCH_CHECKPOINTS: usize = 256;
@@ -15,7 +17,8 @@ const BATCH_CHECKPOINTS: usize = 256;
 pub struct Work {
     /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// The number of granule rows that were read.
+    /// The number of granule rows that were read. New granules after all others are hashed as they
+    /// are stored, and not read.
     pub rows: u64,
     /// The number of checkpoints that were set.
     pub checkpoints: u64,
@@ -32,15 +35,20 @@ pub(super) enum Resume {
 }
 
 /// Decides where to resume for events whose smallest id is `divergence`, and deletes the
-/// checkpoints that they invalidate. Must be called before any row is changed.
+/// checkpoints that they invalidate. Must be called before any row is changed. `is_after_all` means
+/// that the dataset is known not to hold the divergence or any granule after it.
 ///
 /// The point is chosen by sort position, not by time. The rule in Curt Tilmes' message (resume
 /// from the identifier that was stored before the ingest of the preceding granule) is correct only
 /// if granules are ingested in canonical order (docs/about/errata.md, Resuming a computation).
-pub(super) fn resume_before(addition: &Addition<'_>, divergence: &GranuleId) -> Result<Resume> {
+pub(super) fn resume_before(
+    addition: &Addition<'_>,
+    divergence: &GranuleId,
+    is_after_all: bool,
+) -> Result<Resume> {
     let Addition { transaction, dataset, .. } = *addition;
     if let Some(latest) = &addition.latest
-        && !transaction.holds_from(dataset, divergence)?
+        && (is_after_all || !transaction.holds_from(dataset, divergence)?)
     {
         return Ok(Resume::End(latest.identifier, divergence.clone()));
     }
@@ -72,75 +80,136 @@ impl Resume {
     }
 }
 
-/// Hashes the granules of the new instances, and sets checkpoints.
-///
-/// # Errors
-///
-/// [`Error::Inconsistent`]: the number of rows read is not the number that the history counts.
-pub(super) fn sweep(
-    addition: &Addition<'_>,
-    resume: &Resume,
-    mut progress: Progress,
-) -> Result<(Sweep, Work)> {
-    let Addition { transaction, dataset, name, times, latest, .. } = addition;
-    let (chain, begin) = resume.point();
-    let last = latest.as_ref().map(|latest| latest.timestamp);
-    let held_before = latest.as_ref().map_or(0, |latest| latest.granules);
-    let before = resume.granules_before(held_before);
-    let mut rows = 0;
-    // The number of rows of the stored history after the resume point.
-    let mut stored = 0;
-    let mut checkpoints = Checkpoints { addition, batch: Vec::new(), stored: 0 };
-    let sweep = std::thread::scope(|scope| {
-        let leave_checkpoint = |granule_id: &str, chain: Identifier, held: u64| -> Result<()> {
-            let granules = before.map(|before| before + held);
-            let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(name))?;
-            checkpoints.add(Checkpoint { granule_id, chain, granules })
-        };
-        let mut hashing = Hashing::new(scope, Sweep::resume(times.len(), chain), leave_checkpoint);
-        transaction.each_period(*dataset, begin, last, |period| {
-            rows += 1;
-            progress.advance()?;
-            let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
-            stored += u64::from(is_stored);
-            let (granule_id, span) = span(name, times, period)?;
-            hashing.hold(granule_id, span)
-        })?;
-        hashing.finish()
-    })?;
-    checkpoints.store()?;
-    if let Some(before) = before
-        && before + stored != held_before
-    {
-        let what = format!(
-            "{name} has rows of {} granules, but its history counts {held_before}",
-            before + stored
-        );
-        return Err(Error::Inconsistent { what });
-    }
-    let work = Work { steps: sweep.steps(), rows, checkpoints: checkpoints.stored };
-    Ok((sweep, work))
-}
+/// What is done with a checkpoint that the pass reaches.
+type Leave<'a> = Box<dyn FnMut(&str, Identifier, u64) -> Result<()> + 'a>;
 
-/// Collects checkpoints, and stores them in batches.
-struct Checkpoints<'a> {
+/// The pass over the granules of the new instances from where the chain is resumed: it hashes them,
+/// and sets checkpoints.
+pub(super) struct Pass<'scope, 'a> {
     addition: &'a Addition<'a>,
-    batch: Vec<Checkpoint>,
+    checkpoints: &'a Checkpoints<'a>,
+    hashing: Hashing<'scope, 'a, Leave<'a>>,
+    resume: Resume,
+    /// The number of granules held before the resume point. `None` means that it is not known.
+    before: Option<u64>,
+    /// The number of granule rows that were read.
+    rows: u64,
+    /// How many of them belong to the stored history.
     stored: u64,
 }
 
-impl Checkpoints<'_> {
-    fn add(&mut self, checkpoint: Checkpoint) -> Result<()> {
-        self.batch.push(checkpoint);
-        if self.batch.len() == BATCH_CHECKPOINTS { self.store() } else { Ok(()) }
+impl<'scope, 'a> Pass<'scope, 'a> {
+    /// Begins a pass. The caller stores the checkpoints after it.
+    pub fn new(
+        scope: &'scope Scope<'scope, 'a>,
+        addition: &'a Addition<'a>,
+        checkpoints: &'a Checkpoints<'a>,
+        resume: Resume,
+    ) -> Self {
+        let (chain, _) = resume.point();
+        let before = resume.granules_before(held_before(addition));
+        let leave_checkpoint = move |granule_id: &str, chain: Identifier, held: u64| {
+            let granules = before.map(|before| before + held);
+            let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(addition.name))?;
+            checkpoints.add(Checkpoint { granule_id, chain, granules })
+        };
+        let sweep = Sweep::resume(addition.times.len(), chain);
+        let hashing = Hashing::new(scope, sweep, Box::new(leave_checkpoint) as Leave<'a>);
+        Pass { addition, checkpoints, hashing, resume, before, rows: 0, stored: 0 }
     }
 
-    fn store(&mut self) -> Result<()> {
+    /// Whether all granules after the resume point are new, so that none has to be read.
+    pub fn appends(&self) -> bool {
+        self.addition.latest.is_none() || matches!(self.resume, Resume::End(..))
+    }
+
+    /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
+    /// within it.
+    pub fn append(&mut self, period: &NewPeriod) -> Result<()> {
+        let Addition { name, times, .. } = self.addition;
+        let period = Period {
+            granule_id: period.granule_id.as_str().as_bytes(),
+            ingested: period.ingested.as_micros(),
+            deleted: period.deleted.map(Timestamp::as_micros),
+        };
+        let (granule_id, span) = span(name, times, period)?;
+        self.hashing.hold(granule_id, span)
+    }
+
+    /// Reads and hashes the rows after the resume point.
+    fn read(&mut self) -> Result<()> {
+        let Addition { registry, transaction, dataset, name, times, latest, .. } = self.addition;
+        let mut progress = registry.begin("hashing", "granules", None);
+        let (_, begin) = self.resume.point();
+        let last = latest.as_ref().map(|latest| latest.timestamp);
+        transaction.each_period(*dataset, begin, last, |period| {
+            self.rows += 1;
+            progress.advance()?;
+            let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
+            self.stored += u64::from(is_stored);
+            let (granule_id, span) = span(name, times, period)?;
+            self.hashing.hold(granule_id, span)
+        })
+    }
+
+    /// Hashes what is left, and returns the identifiers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Inconsistent`]: the number of rows read is not the number that the history counts.
+    pub fn finish(mut self) -> Result<(Sweep, Work)> {
+        if !self.appends() {
+            self.read()?;
+            let held = held_before(self.addition);
+            if let Some(before) = self.before
+                && before + self.stored != held
+            {
+                let what = format!(
+                    "{} has rows of {} granules, but its history counts {held}",
+                    self.addition.name,
+                    before + self.stored
+                );
+                return Err(Error::Inconsistent { what });
+            }
+        }
+        let sweep = self.hashing.finish()?;
+        let checkpoints = self.checkpoints.store()?;
+        let work = Work { steps: sweep.steps(), rows: self.rows, checkpoints };
+        Ok((sweep, work))
+    }
+}
+
+/// The number of granules held before the addition.
+fn held_before(addition: &Addition<'_>) -> u64 {
+    addition.latest.as_ref().map_or(0, |latest| latest.granules)
+}
+
+/// Collects checkpoints, and stores them in batches.
+pub(super) struct Checkpoints<'a> {
+    addition: &'a Addition<'a>,
+    batch: RefCell<Vec<Checkpoint>>,
+    stored: Cell<u64>,
+}
+
+impl<'a> Checkpoints<'a> {
+    pub fn of(addition: &'a Addition<'a>) -> Self {
+        Checkpoints { addition, batch: RefCell::default(), stored: Cell::default() }
+    }
+
+    fn add(&self, checkpoint: Checkpoint) -> Result<()> {
+        self.batch.borrow_mut().push(checkpoint);
+        let is_full = self.batch.borrow().len() == BATCH_CHECKPOINTS;
+        if is_full { self.store().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// Stores the rest, and returns how many were stored in all.
+    fn store(&self) -> Result<u64> {
         let Addition { transaction, dataset, .. } = *self.addition;
-        transaction.insert_checkpoints(dataset, &self.batch)?;
-        self.stored += self.batch.len() as u64;
-        self.batch.clear();
-        Ok(())
+        let mut batch = self.batch.borrow_mut();
+        transaction.insert_checkpoints(dataset, &batch)?;
+        self.stored.set(self.stored.get() + batch.len() as u64);
+        batch.clear();
+        Ok(self.stored.get())
     }
 }
 

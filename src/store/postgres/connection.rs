@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use ::postgres::binary_copy::BinaryCopyInWriter;
 use ::postgres::types::{ToSql, Type};
 use ::postgres::{Client, Row, SimpleQueryMessage};
 
@@ -12,6 +13,9 @@ use crate::store::{Error, Result, Watch};
 
 /// A parameter of a statement, and its type.
 pub(super) type Parameter<'value> = (Box<dyn ToSql + Sync + 'value>, Type);
+
+/// The result of writing a row of a COPY.
+pub(super) type Written = std::result::Result<(), ::postgres::Error>;
 
 /// A connection to the server.
 ///
@@ -61,12 +65,12 @@ impl Connection {
         self.note(self.client.borrow_mut().batch_execute(sql))
     }
 
-    /// Begins a transaction with some statements, and returns the only row that they return, as
+    /// Begins a transaction with some statements, and returns the last row that they return, as
     /// text.
     pub fn begin(&self, sql: &str) -> Result<Vec<Option<String>>> {
         self.has_failed.set(false);
         let messages = self.note(self.client.borrow_mut().simple_query(sql))?;
-        let row = messages.iter().find_map(|message| match message {
+        let row = messages.iter().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         });
@@ -90,6 +94,25 @@ impl Connection {
     pub fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
         self.check_watch()?;
         self.note(self.client.borrow_mut().execute_typed(sql, &borrowed(parameters)))
+    }
+
+    /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
+    /// costs the server about half as much as INSERT.
+    pub fn copy_in<Row>(
+        &self,
+        sql: &str,
+        types: &[Type],
+        rows: &[Row],
+        write: impl Fn(&mut BinaryCopyInWriter<'_>, &Row) -> Written,
+    ) -> Result<()> {
+        self.check_watch()?;
+        let mut client = self.client.borrow_mut();
+        let mut copy = || {
+            let mut writer = BinaryCopyInWriter::new(client.copy_in(sql)?, types);
+            rows.iter().try_for_each(|row| write(&mut writer, row))?;
+            writer.finish()
+        };
+        self.note(copy()).map(|_| ())
     }
 
     fn check_watch(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use super::address::Address;
 use super::connection::{Connection, text};
 use super::pool::Pool;
 use super::schema;
-use super::session::{BEGIN_WRITE, Stage, Store, set_limits, state};
+use super::session::{Stage, Store, begin_write, state};
 use crate::store::{Access, Error, Result};
 
 /// A new registry that is complete when it is put in place.
@@ -39,8 +39,7 @@ impl Store {
     pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, NewDatabase)> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
-        connection.begin(BEGIN_WRITE)?;
-        set_limits(&connection, busy_wait)?;
+        connection.begin(&begin_write(busy_wait))?;
         schema::create(&connection)?;
         let path = PathBuf::from(address.to_string());
         let new = NewDatabase { address: address.clone() };

@@ -3,7 +3,7 @@
 use ::postgres::types::Type;
 
 use super::connection::{Connection, array};
-use super::session::{BEGIN_WRITE, Store, set_limits};
+use super::session::{Store, begin_write};
 use crate::store::{Error, Result};
 
 /// Small tables, of which every machine gets a copy: they are read with every dataset. All others
@@ -34,8 +34,7 @@ impl Store {
             return Err(Error::NoCitus);
         }
         // If this function fails, the connection is dropped, which rolls back.
-        connection.begin(BEGIN_WRITE)?;
-        set_limits(&connection, self.busy_wait)?;
+        connection.begin(&begin_write(self.busy_wait))?;
         connection.run(
             "SET LOCAL citus.multi_shard_modify_mode = 'sequential';
              LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE",

@@ -29,7 +29,7 @@ const BEGIN_READ: &str = "
 
 /// Begins a transaction that writes. Each statement sees what was committed before it: once a
 /// dataset is locked, it sees the change of whoever held the lock before.
-pub(super) const BEGIN_WRITE: &str = "
+const BEGIN_WRITE: &str = "
     BEGIN ISOLATION LEVEL READ COMMITTED;
     SET LOCAL enable_seqscan = off;
     SET LOCAL enable_bitmapscan = off;
@@ -109,7 +109,7 @@ impl Store {
         let connection = Connection::open(&address)?;
         let stated = state(&connection)?;
         if let (Err(Error::Older { .. }), Access::Write) = (stated.check_version(), access) {
-            connection.begin(BEGIN_WRITE)?;
+            connection.begin(&begin_write(busy_wait))?;
             schema::migrate(&connection)?;
             connection.run("COMMIT")?;
         } else {
@@ -158,35 +158,35 @@ impl Store {
     /// [`Error::ReadOnly`]: the registry was opened for reading, or the server is a standby.
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         const STATE: &str = "
-            SELECT registry_id::text, version, copied_from, gen_random_uuid()::text,
-                CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id()::text END
+            SELECT registry_id, version, copied_from, gen_random_uuid(),
+                CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
             FROM accession.registry";
         if self.access.is_for_reading() {
             return Err(Error::ReadOnly);
         }
-        let begin = |lease: &Lease| match &self.stage {
-            Stage::New => lease.open("SAVEPOINT accession").map(|_| ()),
-            Stage::Visible(_) => {
-                lease.open(BEGIN_WRITE)?;
-                set_limits(lease.connection(), self.busy_wait)
-            }
+        // One round trip.
+        let begin_sql = match &self.stage {
+            Stage::New => format!("SAVEPOINT accession; {STATE}"),
+            Stage::Visible(_) => format!("{}; {STATE}", begin_write(self.busy_wait)),
+        };
+        let row = RefCell::default();
+        let begin = |lease: &Lease| {
+            row.replace(lease.open(&begin_sql)?);
+            Ok(())
         };
         let lease = self.lease(watch, begin)?;
-        let row = lease.connection().query_opt(STATE, &[])?.ok_or(Error::Replaced)?;
-        let version: i32 = row.try_get(1)?;
-        let stated = Stated {
-            registry_id: row.try_get(0)?,
-            version: version.unsigned_abs(),
-            copied_from: row.try_get(2)?,
-        };
+        let row = row.into_inner();
+        let stated = Stated::of(&row)?;
         stated.check_version()?;
         if let Stage::Visible(registry_id) = &self.stage {
             check_same(&stated, registry_id)?;
         }
-        let transaction_id: Option<String> = row.try_get(4)?;
+        let [.., Some(token), transaction_id] = row.as_slice() else {
+            return Err(Error::Damaged { what: "the registry does not state its id".to_owned() });
+        };
         let writing = Writing {
-            token: row.try_get(3)?,
-            transaction_id: transaction_id.ok_or(Error::ReadOnly)?,
+            token: token.clone(),
+            transaction_id: transaction_id.clone().ok_or(Error::ReadOnly)?,
             locked: RefCell::default(),
         };
         Ok(Snapshot { lease, writing: Some(writing) })
@@ -235,18 +235,18 @@ pub(super) fn state(connection: &Connection) -> Result<Stated> {
     Ok(stated)
 }
 
-/// Limits how long the present transaction waits for a lock, and makes its commit durable: an
-/// administrator may have chosen more than `on`, but not less.
-pub(super) fn set_limits(connection: &Connection, busy_wait: Duration) -> Result<()> {
-    const LIMITS: &str = "
-        SELECT set_config('lock_timeout', $1, true),
+/// The statements that begin a transaction that writes, limit how long it waits for a lock, and make
+/// its commit durable: an administrator may have chosen more than `on`, but not less.
+pub(super) fn begin_write(busy_wait: Duration) -> String {
+    // 0 would mean no limit.
+    let milliseconds = busy_wait.as_millis().clamp(1, i32::MAX as u128);
+    format!(
+        "{BEGIN_WRITE};
+        SELECT set_config('lock_timeout', '{milliseconds}', true),
             set_config('synchronous_commit',
                 CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
-                THEN 'on' ELSE current_setting('synchronous_commit') END, true)";
-    // 0 would mean no limit.
-    let milliseconds = busy_wait.as_millis().clamp(1, i32::MAX as u128).to_string();
-    connection.query(LIMITS, &[text(milliseconds.as_str())])?;
-    Ok(())
+                THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
+    )
 }
 
 fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {

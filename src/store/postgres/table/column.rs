@@ -21,7 +21,8 @@ pub(super) fn instant_or_null(row: &Row, index: usize) -> Result<Option<Timestam
     value::<Option<i64>>(row, index)?.map(instant_of).transpose()
 }
 
-fn instant_of(micros: i64) -> Result<Timestamp> {
+/// An instant in microseconds.
+pub(super) fn instant_of(micros: i64) -> Result<Timestamp> {
     Timestamp::from_micros(micros)
         .ok_or_else(|| Error::Damaged { what: format!("{micros} is not an instant") })
 }

@@ -2,38 +2,80 @@
 
 use ::postgres::Row;
 
-use super::column::{count, damaged, dataset_name, value};
-use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, YearError};
+use super::column::{count, damaged, dataset_name, instant_or_null, value};
+use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, Withdrawal, YearError};
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
 use crate::store::postgres::connection::{bigint, boolean, integer, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
-use crate::store::rows::{DatasetKey, Withdrawn};
+use crate::store::rows::{DatasetKey, ToChange, Withdrawn};
+
+/// The query for the key of a dataset by its name, or one that it had before it was renamed.
+macro_rules! key_of_name {
+    () => {
+        "SELECT id
+        FROM accession.dataset
+        WHERE name = $1
+        UNION ALL
+        SELECT dataset_id
+        FROM accession.dataset_name
+        WHERE name = $1
+          AND NOT EXISTS (SELECT 1 FROM accession.dataset WHERE name = $1)"
+    };
+}
 
 impl Snapshot {
     /// The same as in the SQLite store; in a transaction, the dataset is locked until its end, and the record is
     /// the one under the lock.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
-        const KEY: &str = "
-            SELECT id
+        const NAMED: &str = concat!(
+            "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
             FROM accession.dataset
-            WHERE name = $1
-            UNION ALL
-            SELECT dataset_id
-            FROM accession.dataset_name
-            WHERE name = $1
-              AND NOT EXISTS (SELECT 1 FROM accession.dataset WHERE name = $1)";
+            WHERE id = (",
+            key_of_name!(),
+            ")"
+        );
         const DATASET: &str = "
             SELECT id, name, doi, title, description, creators, publisher, version, year, url,
                 licence, archive
             FROM accession.dataset
             WHERE id = $1";
-        let parameters = [text(name.as_str())];
-        let Some(row) = self.reading()?.query_opt(KEY, &parameters)? else { return Ok(None) };
+        let row = if self.is_writing() {
+            let Some(DatasetKey(id)) = self.lock_named(name)? else { return Ok(None) };
+            self.reading()?.query_opt(DATASET, &[bigint(id)])?
+        } else {
+            self.reading()?.query_opt(NAMED, &[text(name.as_str())])?
+        };
+        row.as_ref().map(from_row).transpose()
+    }
+
+    /// The same as in the SQLite store; the dataset is locked until the end of the transaction.
+    pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
+        const DATASET: &str = "
+            SELECT name, withdrawn, withdrawn_note
+            FROM accession.dataset
+            WHERE id = $1";
+        let Some(key) = self.lock_named(name)? else { return Ok(None) };
+        let Some(row) = self.reading()?.query_opt(DATASET, &[bigint(key.0)])? else {
+            return Ok(None);
+        };
+        let note: Option<String> = value(&row, 2)?;
+        let withdrawn = instant_or_null(&row, 1)?;
+        Ok(Some(ToChange {
+            key,
+            name: dataset_name(&row, 0)?,
+            withdrawal: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
+        }))
+    }
+
+    fn lock_named(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
+        let row = self.reading()?.query_opt(key_of_name!(), &[text(name.as_str())])?;
+        let Some(row) = row else { return Ok(None) };
         let id: i64 = value(&row, 0)?;
         self.lock(id)?;
-        self.reading()?.query_opt(DATASET, &[bigint(id)])?.as_ref().map(from_row).transpose()
+        Ok(Some(DatasetKey(id)))
     }
 
     pub fn datasets_after(

@@ -7,8 +7,10 @@ use ::postgres::Row;
 use ::postgres::types::Type;
 
 use super::column::{
-    damaged, dataset_name, granule_id, granule_id_or_null, instant, instant_or_null, value,
+    damaged, dataset_name, granule_id, granule_id_or_null, instant, instant_of, instant_or_null,
+    value,
 };
+use super::packed::{PackedPage, PackedRow, select_packed};
 use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
 use crate::store::Result;
 use crate::store::order::{ascending, out_of_order};
@@ -24,19 +26,21 @@ impl Snapshot {
         after: &str,
         limit: u32,
     ) -> Result<Vec<Granule>> {
-        const PAGE: &str = "
-            SELECT granule_id, ingested, deleted, producer_granule
+        const PAGE: &str = select_packed!(
+            with producers,
+            "SELECT granule_id, ingested, deleted, producer_granule
             FROM accession.granule
             WHERE dataset_id = $1 AND granule_id > $2
               AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
             ORDER BY granule_id
-            LIMIT $4";
+            LIMIT $4"
+        );
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let page = PackedPage::read(self, PAGE, &parameters)?;
         ascending(
             "granule",
-            rows.iter().map(granule_from).collect::<Result<_>>()?,
+            page.rows()?.map(granule_of).collect::<Result<_>>()?,
             |first: &Granule| first.granule_id.as_str() > after,
             // A granule with overlapping holding periods, which `verify` reports, is read twice.
             |one, next| one.granule_id <= next.granule_id,
@@ -69,19 +73,21 @@ impl Snapshot {
         after: &str,
         limit: u32,
     ) -> Result<IdPage> {
-        const PAGE: &str = "
-            SELECT granule_id
-            FROM accession.granule
-            WHERE dataset_id = $1 AND granule_id > $2
-              AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
-            ORDER BY granule_id
-            LIMIT $4";
+        const PAGE: &str = r"
+            SELECT string_agg(granule_id, E'\n')
+            FROM (
+                SELECT granule_id
+                FROM accession.granule
+                WHERE dataset_id = $1 AND granule_id > $2
+                  AND ingested <= $3 AND (deleted IS NULL OR deleted > $3)
+                ORDER BY granule_id
+                LIMIT $4) AS page";
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let row = self.reading()?.query_opt(PAGE, &parameters)?;
+        let ids: Option<&str> = row.as_ref().map_or(Ok(None), |row| value(row, 0))?;
         let mut page = IdPageBuilder::default();
-        for row in &rows {
-            let granule_id: &str = value(row, 0)?;
+        for granule_id in ids.iter().flat_map(|ids| ids.split('\n')) {
             let leads_on = match page.last() {
                 None => granule_id > after,
                 // As in `held_after`, an id may be read more than once.
@@ -194,20 +200,22 @@ impl Snapshot {
         after: Option<(&GranuleId, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<NewPeriod>> {
-        const PAGE: &str = "
-            SELECT granule_id, ingested, deleted, producer_granule
+        const PAGE: &str = select_packed!(
+            with producers,
+            "SELECT granule_id, ingested, deleted, producer_granule
             FROM accession.granule
             WHERE dataset_id = $1 AND (granule_id, ingested) > ($2, $3)
             ORDER BY granule_id, ingested
-            LIMIT $4";
+            LIMIT $4"
+        );
         let start = after.map_or("", |(granule_id, _)| granule_id.as_str());
         let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
         let parameters =
             [bigint(dataset.0), text(start), bigint(ingested), bigint(i64::from(limit))];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let page = PackedPage::read(self, PAGE, &parameters)?;
         let rows = ascending(
             "granule",
-            rows.iter().map(granule_from).collect::<Result<_>>()?,
+            page.rows()?.map(granule_of).collect::<Result<_>>()?,
             |first: &Granule| {
                 after.is_none_or(|(granule_id, ingested)| {
                     (granule_id, ingested) < (&first.granule_id, first.ingested)
@@ -255,5 +263,15 @@ fn granule_from(row: &Row) -> Result<Granule> {
         ingested: instant(row, 1)?,
         deleted: instant_or_null(row, 2)?,
         producer_granule: granule_id_or_null(row, 3)?,
+    })
+}
+
+fn granule_of(row: PackedRow<'_>) -> Result<Granule> {
+    let granule_id = |text: &str| GranuleId::new(text).map_err(damaged);
+    Ok(Granule {
+        granule_id: granule_id(row.granule_id)?,
+        ingested: instant_of(row.ingested)?,
+        deleted: row.deleted.map(instant_of).transpose()?,
+        producer_granule: row.producer_granule.map(granule_id).transpose()?,
     })
 }

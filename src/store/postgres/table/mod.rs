@@ -11,6 +11,7 @@ mod granule;
 mod instance;
 mod integrity;
 mod mirror;
+mod packed;
 mod payment;
 mod period;
 mod record;

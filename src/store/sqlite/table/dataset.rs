@@ -8,7 +8,7 @@ use crate::model::{Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
-use crate::store::rows::{DatasetKey, Withdrawn};
+use crate::store::rows::{DatasetKey, ToChange, Withdrawn};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
 impl Snapshot {
@@ -22,6 +22,13 @@ impl Snapshot {
                 None => Ok(None),
             },
         }
+    }
+
+    /// The dataset that has a name, or had it before it was renamed, to be changed.
+    pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
+        let Some((key, dataset)) = self.dataset(name)? else { return Ok(None) };
+        let withdrawal = self.withdrawal(key)?;
+        Ok(Some(ToChange { key, name: dataset.name, withdrawal }))
     }
 
     fn dataset_called(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {

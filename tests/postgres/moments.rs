@@ -1,0 +1,220 @@
+//! The client or the server is killed at a certain moment of a commit: before the server has the
+//! message, when it has it, and when it has answered.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use accession::{Access, Registry};
+
+use crate::scene::{Scene, command, ingest, name, periods_of, rounds, stamp};
+
+/// When the kill comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// The server never gets the COMMIT.
+    Before,
+    /// The server gets it, and the kill comes at once.
+    During,
+    /// The server has answered, and the client never gets the answer.
+    After,
+}
+
+type Kill = Box<dyn FnOnce() + Send>;
+
+/// A proxy that waits for one COMMIT, and then kills.
+struct Proxy {
+    directory: tempfile::TempDir,
+    armed: Arc<Mutex<Option<(Moment, Kill)>>>,
+}
+
+impl Proxy {
+    fn before(server: PathBuf) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
+        let armed: Arc<Mutex<Option<(Moment, Kill)>>> = Arc::default();
+        let shared = Arc::clone(&armed);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                let Ok(server) = UnixStream::connect(&server) else { continue };
+                let copies = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                let to_server = Arc::clone(&shared);
+                std::thread::spawn(move || {
+                    pass(client, server, |bytes, to| at_commit(&to_server, bytes, to));
+                });
+                let to_client = Arc::clone(&shared);
+                std::thread::spawn(move || {
+                    pass(copies.1, copies.0, |bytes, to| at_answer(&to_client, bytes, to));
+                });
+            }
+        });
+        Proxy { directory, armed }
+    }
+
+    fn url(&self, database: &str) -> String {
+        let host = self.directory.path().to_str().unwrap().replace('/', "%2F");
+        format!("postgres://postgres@{host}/{database}")
+    }
+
+    /// Prepares a kill. What is returned receives a message when it is over.
+    fn arm(&self, moment: Moment, kill: impl FnOnce() + Send + 'static) -> Receiver<()> {
+        let (over, is_over) = channel();
+        let kill = move || {
+            kill();
+            over.send(()).unwrap();
+        };
+        *self.armed.lock().unwrap() = Some((moment, Box::new(kill)));
+        is_over
+    }
+}
+
+/// Passes messages on for as long as `each` says that it did.
+fn pass(
+    mut from: UnixStream,
+    mut to: UnixStream,
+    each: impl Fn(&[u8], &mut UnixStream) -> std::io::Result<()>,
+) {
+    let mut buffer = [0; 65_536];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if each(&buffer[..read], &mut to).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(std::net::Shutdown::Both);
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+fn take(armed: &Mutex<Option<(Moment, Kill)>>, moments: &[Moment]) -> Option<(Moment, Kill)> {
+    armed.lock().unwrap().take_if(|(moment, _)| moments.contains(moment))
+}
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// What the client sends: its COMMIT is a message of its own, a query.
+fn at_commit(
+    armed: &Mutex<Option<(Moment, Kill)>>,
+    bytes: &[u8],
+    to: &mut UnixStream,
+) -> std::io::Result<()> {
+    let is_commit = bytes.first() == Some(&b'Q') && contains(bytes, b"COMMIT\0");
+    if is_commit && let Some((moment, kill)) = take(armed, &[Moment::Before, Moment::During]) {
+        if moment == Moment::Before {
+            kill();
+            return Err(std::io::ErrorKind::ConnectionReset.into());
+        }
+        to.write_all(bytes)?;
+        kill();
+        return Ok(());
+    }
+    to.write_all(bytes)
+}
+
+/// What the server sends: it confirms the commit with a tag.
+fn at_answer(
+    armed: &Mutex<Option<(Moment, Kill)>>,
+    bytes: &[u8],
+    to: &mut UnixStream,
+) -> std::io::Result<()> {
+    if contains(bytes, b"COMMIT\0")
+        && let Some((_, kill)) = take(armed, &[Moment::After])
+    {
+        kill();
+        return Err(std::io::ErrorKind::ConnectionReset.into());
+    }
+    to.write_all(bytes)
+}
+
+/// A scene with a dataset, its database, and a proxy before its server.
+fn prepared() -> Option<(Scene, String, Proxy)> {
+    let scene = Scene::private()?;
+    let database = scene.url.rsplit('/').next().unwrap().to_owned();
+    let socket =
+        scene.url.split('@').nth(1).unwrap().split('/').next().unwrap().replace("%2F", "/");
+    let proxy = Proxy::before(Path::new(&socket).join(".s.PGSQL.5432"));
+    scene.open().change(&name("D"), &ingest("first"), &stamp()).unwrap();
+    let url = proxy.url(&database);
+    Some((scene, url, proxy))
+}
+
+const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
+
+#[test]
+fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
+    let Some((scene, url, proxy)) = prepared() else { return };
+    let direct = scene.open();
+    for moment in MOMENTS {
+        let (rounds, mut made) = (rounds(8, 40), 0);
+        for round in 0..rounds {
+            let granule_id = format!("{moment:?}.{round}");
+            let mut command = command(&url, &["ingest", "D", "--quiet", &granule_id]);
+            let child: Arc<Mutex<Option<std::process::Child>>> = Arc::default();
+            let killed = Arc::clone(&child);
+            // The proxy gets the COMMIT only when the child is here to be killed.
+            let mut child = child.lock().unwrap();
+            let is_over = proxy.arm(moment, move || {
+                killed.lock().unwrap().as_mut().unwrap().kill().unwrap();
+            });
+            *child = Some(command.spawn().unwrap());
+            drop(child);
+            is_over.recv().unwrap();
+            // This change waits for the lock, so it starts only after the killed one has ended.
+            direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();
+            let periods = periods_of(&direct, &granule_id);
+            match moment {
+                Moment::Before => assert_eq!(periods, 0, "{granule_id}"),
+                Moment::During => assert!(periods <= 1, "{granule_id}"),
+                Moment::After => assert_eq!(periods, 1, "{granule_id}"),
+            }
+            made += periods;
+        }
+        println!("{rounds} kills of the client, {moment:?} the commit: {made} changes made");
+    }
+    assert_eq!(direct.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap().findings, 0);
+}
+
+#[test]
+fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told_so() {
+    let Some((scene, url, proxy)) = prepared() else { return };
+    let scene = Arc::new(scene);
+    for moment in MOMENTS {
+        let (rounds, mut results) = (rounds(8, 40), [0; 3]);
+        for round in 0..rounds {
+            let granule_id = format!("{moment:?}.{round}");
+            let registry = Registry::open(Path::new(&url), Access::Write).unwrap();
+            let killed = Arc::clone(&scene);
+            let is_over = proxy.arm(moment, move || killed.server.crash());
+            let result = registry.change(&name("D"), &ingest(&granule_id), &stamp());
+            is_over.recv().unwrap();
+            let periods = periods_of(&scene.open(), &granule_id);
+            match result {
+                // Also if the COMMIT never arrived: a change that is known not to be made is made
+                // again.
+                Ok(_) => {
+                    assert_eq!(periods, 1, "{granule_id}");
+                    results[0] += 1;
+                }
+                Err(error) if error.kind() == "outcome-unknown" => {
+                    assert!(periods <= 1, "{granule_id}");
+                    results[2] += 1;
+                }
+                Err(error) => {
+                    assert_eq!(periods, 0, "{granule_id}: {error:?}");
+                    assert_ne!(moment, Moment::After, "{granule_id}");
+                    results[1] += 1;
+                }
+            }
+        }
+        let [made, refused, unknown] = results;
+        println!(
+            "{rounds} kills of the server, {moment:?} the commit: {made} made, {refused} refused, \
+             {unknown} unknown"
+        );
+    }
+    let registry = scene.open();
+    assert_eq!(registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap().findings, 0);
+}

@@ -1,0 +1,71 @@
+//! Everything through pgbouncer in transaction mode.
+
+use accession::{Access, Change, GranuleId, Registry, Selection};
+
+use crate::harness::pooler::Pooler;
+use crate::scene::{Scene, command, name, periods_of, stamp};
+
+const WRITERS: usize = 8;
+const CHANGES: usize = 12;
+
+/// Every third change is large enough for COPY.
+fn granules(number: usize) -> usize {
+    if number.is_multiple_of(3) { 1_500 } else { 2 }
+}
+
+fn granule_id(writer: usize, number: usize, granule: usize) -> String {
+    format!("{writer}.{number}.{granule}")
+}
+
+#[test]
+fn eight_writers_share_three_sessions_of_a_pooler() {
+    let Some(scene) = Scene::private() else { return };
+    let Some(pooler) = Pooler::before(&scene.server, 3) else { return };
+    let url = pooler.url(scene.url.rsplit('/').next().unwrap());
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let url = &url;
+            scope.spawn(move || {
+                let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
+                let dataset = name(&format!("D{}", writer % 5));
+                for number in 0..CHANGES {
+                    let mut change = Change::new();
+                    change.create_dataset();
+                    for granule in 0..granules(number) {
+                        let text = granule_id(writer, number, granule);
+                        change.ingest(text.parse::<GranuleId>().unwrap()).unwrap();
+                    }
+                    registry.change(&dataset, &change, &stamp()).unwrap();
+                    let at = Selection::Dataset { name: dataset.clone(), at: None };
+                    let snapshot = registry.snapshot().unwrap();
+                    let set = snapshot.select(&at).unwrap().set;
+                    let granules = snapshot.granules(&set).unwrap();
+                    // It has a session of its own, and the list would wait for another.
+                    drop(snapshot);
+                    let listed = granules.map(Result::unwrap).count();
+                    assert_eq!(listed as u64, set.granules());
+                }
+            });
+        }
+    });
+    let registry = Registry::open(url.as_ref(), Access::Read).unwrap();
+    for writer in 0..WRITERS {
+        for number in 0..CHANGES {
+            for granule in [0, granules(number) - 1] {
+                assert_eq!(periods_of(&registry, &granule_id(writer, number, granule)), 1);
+            }
+        }
+    }
+    let verified = command(&url, &["verify"]).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+    // Nothing of a transaction is left in the sessions, which others may get.
+    let mut client = scene.client();
+    let left = "SELECT count(*) FROM pg_prepared_statements";
+    assert_eq!(client.query_one(left, &[]).unwrap().get::<_, i64>(0), 0);
+    let mut pooled = crate::harness::server::client(&url);
+    for _ in 0..6 {
+        let rows = pooled.simple_query("SELECT name FROM pg_prepared_statements").unwrap();
+        let names = rows.iter().filter(|row| matches!(row, postgres::SimpleQueryMessage::Row(_)));
+        assert_eq!(names.count(), 0);
+    }
+}

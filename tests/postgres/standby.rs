@@ -1,0 +1,65 @@
+//! A hot standby: readers use it, it refuses changes, and it takes over from its server.
+
+use accession::{Access, Registry};
+
+use crate::harness::standby::Standby;
+use crate::scene::{Scene, command, ingest, name, periods_of, second, stamp};
+
+#[test]
+fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
+    let Some(scene) = Scene::private() else { return };
+    let primary = scene.open();
+    let change = |number: i64| {
+        let at = accession::Stamp::at(second(number), second(1_000));
+        let granule_id = format!("G{}", number * 7 % 60);
+        primary.change(&name("D"), &ingest(&granule_id), &at).unwrap();
+    };
+    (0..20).for_each(change);
+    let standby = Standby::of(&scene.server);
+    let url = standby.url(scene.url.rsplit('/').next().unwrap());
+    (20..60).for_each(change);
+    let subset = scene.command(&["cite", "D", "--select", "G1*"]).output().unwrap();
+    assert!(subset.status.success());
+    standby.catch_up();
+
+    for arguments in [
+        &["history", "D"][..],
+        &["granules", "D@2001-09-09T01:47:00Z"],
+        &["--json", "dataset", "show", "D"],
+        &["cite", "D"],
+        &["subsets", "D"],
+        &["compare", "D@2001-09-09T01:47:00Z", "D"],
+        &["find", "G7"],
+        &["export", "D", "--output", "-"],
+        &["verify"],
+    ] {
+        let expected = scene.command(arguments).output().unwrap();
+        let output = command(&url, arguments).output().unwrap();
+        assert_eq!(output.status, expected.status, "{arguments:?}");
+        let of =
+            |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap().replace(&url, &scene.url);
+        assert_eq!(of(&output.stdout), of(&expected.stdout), "{arguments:?}");
+        assert_eq!(of(&output.stderr), of(&expected.stderr), "{arguments:?}");
+    }
+    for arguments in [
+        &["ingest", "D", "new"][..],
+        &["dataset", "edit", "D", "--title", "T"],
+        &["payment-id", "--worker", "0"],
+    ] {
+        let output = command(&url, &[&["--json"], arguments].concat()).output().unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {printed}");
+        assert!(printed.contains(r#""kind":"read-only""#), "{arguments:?}: {printed}");
+    }
+
+    drop(primary);
+    scene.server.kill();
+    standby.promote();
+    let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
+    registry.change(&name("D"), &ingest("after the promotion"), &stamp()).unwrap();
+    for number in 0..60 {
+        assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
+    }
+    let verified = registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap();
+    assert_eq!(verified.findings, 0);
+}
