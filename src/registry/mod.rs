@@ -23,6 +23,7 @@ mod replay;
 mod restore;
 mod snapshot;
 mod staging;
+mod timeline;
 mod verify;
 mod visibility;
 mod write;

@@ -6,7 +6,7 @@ use super::error::Result;
 use super::refusal::ChangeError;
 use super::snapshot::HasGranuleId;
 use super::staging::{Sorted, Staged, Staging};
-use crate::model::{Event, EventKind, Granule, GranuleId};
+use crate::model::{Event, EventKind, Granule};
 
 /// Events, in the order of their times, that change a set of granules into another one.
 ///
@@ -71,8 +71,8 @@ impl Outcome {
 }
 
 impl HasGranuleId for Outcome {
-    fn granule_id(&self) -> &GranuleId {
-        &self.granule.granule_id
+    fn granule_id(&self) -> &str {
+        self.granule.granule_id.as_str()
     }
 }
 

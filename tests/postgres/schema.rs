@@ -67,7 +67,8 @@ fn statements() -> Vec<(String, String, String)> {
                 && let Some((name, _)) = head.split_once(':')
                 && name.chars().all(|character| character.is_ascii_uppercase() || character == '_')
             {
-                let inserted = head.contains("select_").then(|| select.clone().unwrap());
+                // A macro of another file inserts no table.
+                let inserted = select.clone().filter(|_| head.contains("select_"));
                 let sql = format!("{} {sql}", inserted.unwrap_or_default());
                 let function = before.rfind("fn ").unwrap_or(0);
                 let comment = before[..function].rfind("\n\n").map_or("", |at| &before[at..]);

@@ -44,7 +44,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for arguments in [
         &["ingest", "D", "new"][..],
         &["dataset", "edit", "D", "--title", "T"],
-        &["payment-id", "--worker", "0"],
+        &["payment-id", "new", "--worker", "0"],
     ] {
         let output = command(&url, &[&["--json"], arguments].concat()).output().unwrap();
         let printed = String::from_utf8(output.stderr).unwrap();

@@ -1,7 +1,7 @@
 //! The comparison of two sets.
 
 use super::counts::Counts;
-use super::granules::Granules;
+use super::paged_ids::PagedIds;
 use super::select::Selection;
 use super::view::Snapshot;
 use super::walk::{Only, Walk};
@@ -28,8 +28,8 @@ impl Snapshot {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
         let walk = Walk::of(
             &self.registry,
-            (self.granules(&left)?, left.identifier()),
-            (self.granules(&right)?, right.identifier()),
+            (self.ids(&left)?, left.identifier()),
+            (self.ids(&right)?, right.identifier()),
         );
         Ok(Differences { left, right, walk })
     }
@@ -49,10 +49,19 @@ impl Snapshot {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
         let walk = Walk::of(
             &self.registry,
-            (self.granules(&left)?.after(after), left.identifier()),
-            (self.granules(&right)?.after(after), right.identifier()),
+            (self.ids_after(&left, after)?, left.identifier()),
+            (self.ids_after(&right, after)?, right.identifier()),
         );
         Ok(Differences { left, right, walk: walk.of_a_part() })
+    }
+
+    /// The ids of a set, in canonical order.
+    pub(super) fn ids(&self, set: &Set) -> Result<PagedIds> {
+        Ok(PagedIds::of(self.granules(set)?.into_id_pages()))
+    }
+
+    fn ids_after(&self, set: &Set, after: &GranuleId) -> Result<PagedIds> {
+        Ok(PagedIds::of(self.granules(set)?.after(after).into_id_pages()))
     }
 }
 
@@ -64,7 +73,7 @@ impl Snapshot {
 pub struct Differences {
     left: Set,
     right: Set,
-    walk: Walk<Granules, Granules, Identifier>,
+    walk: Walk<PagedIds, PagedIds, Identifier>,
 }
 
 impl Differences {
@@ -100,9 +109,11 @@ impl Iterator for Differences {
 
     fn next(&mut self) -> Option<Result<Difference>> {
         let only = self.walk.next()?;
-        Some(only.map(|only| match only {
-            Only::Left(granule) => Difference::OnlyLeft(granule.granule_id),
-            Only::Right(granule) => Difference::OnlyRight(granule.granule_id),
+        Some(only.and_then(|only| {
+            Ok(match only {
+                Only::Left(id) => Difference::OnlyLeft(id.try_into()?),
+                Only::Right(id) => Difference::OnlyRight(id.try_into()?),
+            })
         }))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::compare::Difference;
 use super::counts::Counts;
-use super::granules::Granules;
+use super::paged_ids::PagedIds;
 use super::select::Selection;
 use super::view::Snapshot;
 use super::walk::{Only, Walk};
@@ -26,7 +26,7 @@ impl Snapshot {
         let set = self.select(selection)?.set;
         let listed: Listed<'listing> =
             Box::new(listing.distinct()?.map(|staged| Ok(staged?.granule_id)));
-        let left = (self.granules(&set)?, set.identifier());
+        let left = (self.ids(&set)?, set.identifier());
         let walk = Walk::of(&self.registry, left, (listed, Chain::start()));
         Ok(ListingDifferences { set, listed: listing.count(), walk })
     }
@@ -43,7 +43,7 @@ pub struct ListingDifferences<'listing> {
     set: Set,
     /// The number of ids that are listed, repeated ones included.
     listed: u64,
-    walk: Walk<Granules, Listed<'listing>, Chain>,
+    walk: Walk<PagedIds, Listed<'listing>, Chain>,
 }
 
 impl ListingDifferences<'_> {
@@ -73,9 +73,11 @@ impl Iterator for ListingDifferences<'_> {
 
     fn next(&mut self) -> Option<Result<Difference>> {
         let only = self.walk.next()?;
-        Some(only.map(|only| match only {
-            Only::Left(granule) => Difference::OnlyLeft(granule.granule_id),
-            Only::Right(granule_id) => Difference::OnlyRight(granule_id),
+        Some(only.and_then(|only| {
+            Ok(match only {
+                Only::Left(id) => Difference::OnlyLeft(id.try_into()?),
+                Only::Right(granule_id) => Difference::OnlyRight(granule_id),
+            })
         }))
     }
 }

@@ -8,18 +8,18 @@ use crate::model::{Granule, GranuleId};
 /// An item with an id, by which lists are sorted.
 pub(crate) trait HasGranuleId {
     /// The id.
-    fn granule_id(&self) -> &GranuleId;
+    fn granule_id(&self) -> &str;
 }
 
 impl HasGranuleId for Granule {
-    fn granule_id(&self) -> &GranuleId {
-        &self.granule_id
+    fn granule_id(&self) -> &str {
+        self.granule_id.as_str()
     }
 }
 
 impl HasGranuleId for GranuleId {
-    fn granule_id(&self) -> &GranuleId {
-        self
+    fn granule_id(&self) -> &str {
+        self.as_str()
     }
 }
 

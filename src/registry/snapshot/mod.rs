@@ -18,6 +18,7 @@ mod granules;
 mod history;
 mod merge;
 mod mirror_sources;
+mod paged_ids;
 mod resolve;
 mod select;
 mod subsets;

@@ -3,7 +3,7 @@
 use super::counts::Counts;
 use super::merge::{HasGranuleId, Merge, Side};
 use crate::chain::Chain;
-use crate::model::{GranuleId, Identifier};
+use crate::model::Identifier;
 use crate::registry::error::Result;
 use crate::registry::handle::{Registry, Work};
 
@@ -19,7 +19,7 @@ pub(super) enum Only<L, R> {
 /// The identifier of the list on the right.
 pub(super) trait RightIdentifier {
     /// Takes note of the next id of the list.
-    fn see(&mut self, granule_id: &GranuleId);
+    fn see(&mut self, granule_id: &str);
 
     /// The identifier, once the whole list was seen.
     fn identifier(&self) -> Identifier;
@@ -27,7 +27,7 @@ pub(super) trait RightIdentifier {
 
 /// An identifier that is known already.
 impl RightIdentifier for Identifier {
-    fn see(&mut self, _: &GranuleId) {}
+    fn see(&mut self, _: &str) {}
 
     fn identifier(&self) -> Identifier {
         *self
@@ -36,8 +36,8 @@ impl RightIdentifier for Identifier {
 
 /// An identifier that is computed on the way.
 impl RightIdentifier for Chain {
-    fn see(&mut self, granule_id: &GranuleId) {
-        self.push(granule_id.as_str());
+    fn see(&mut self, granule_id: &str) {
+        self.push(granule_id);
     }
 
     fn identifier(&self) -> Identifier {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::finding::{Code, Finding, Findings};
 use super::history::{Counted, Stated};
 use crate::model::{GranuleId, Timestamp, quoted};
+use crate::registry::timeline::Timeline;
 use crate::store::Period;
 
 /// The check of a dataset's granule rows, one by one in order of id and time.
@@ -16,6 +17,7 @@ pub(super) struct Rows<'history> {
     /// The findings.
     pub findings: Findings,
     history: &'history [Stated],
+    timeline: Timeline,
     ingested: Vec<u64>,
     deleted: Vec<u64>,
     /// How many more granules each instance holds than the one before it. It has one element more
@@ -32,6 +34,7 @@ impl<'history> Rows<'history> {
             held_latest: 0,
             findings: Findings::default(),
             history,
+            timeline: Timeline::of(history.iter().map(|stated| stated.timestamp)),
             ingested: vec![0; history.len()],
             deleted: vec![0; history.len()],
             held_more: vec![0; history.len() + 1],
@@ -76,21 +79,17 @@ impl<'history> Rows<'history> {
         rows.map(count).collect()
     }
 
-    fn number(&self, micros: i64) -> Result<usize, usize> {
-        self.history.binary_search_by_key(&micros, |stated| stated.timestamp.as_micros())
-    }
-
     /// The instances during which a granule was held according to its row. Reports dates at which
     /// there was no change.
     fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
-        let begins = self.number(period.ingested);
+        let begins = self.timeline.number(period.ingested);
         match begins {
             Ok(number) => self.ingested[number] += 1,
             Err(_) => self.refuse_date(granule_id, "ingested", period.ingested),
         }
         let start = begins.unwrap_or_else(|next| next);
         let Some(deleted) = period.deleted else { return start..self.history.len().max(start) };
-        let ends = self.number(deleted);
+        let ends = self.timeline.number(deleted);
         match ends {
             Ok(number) => self.deleted[number] += 1,
             Err(_) => self.refuse_date(granule_id, "deleted", deleted),

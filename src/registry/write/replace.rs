@@ -5,7 +5,7 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use super::single::Target;
-use crate::model::{DatasetName, EventKind, Granule, GranuleId, Set, Timestamp};
+use crate::model::{DatasetName, EventKind, Granule, Set, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Merge, Side};
@@ -136,8 +136,8 @@ impl From<Granule> for Staged {
 }
 
 impl HasGranuleId for Staged {
-    fn granule_id(&self) -> &GranuleId {
-        &self.granule_id
+    fn granule_id(&self) -> &str {
+        self.granule_id.as_str()
     }
 }
 

@@ -7,6 +7,7 @@ use super::addition::Addition;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Checkpoint, DatasetName, GranuleId, Identifier, Timestamp};
 use crate::registry::error::{Error, Result};
+use crate::registry::timeline::Timeline;
 use crate::store::{Begin, NewPeriod, Period};
 
 /// The number of checkpoints that are stored at once.
@@ -89,6 +90,7 @@ pub(super) struct Pass<'scope, 'a> {
     addition: &'a Addition<'a>,
     checkpoints: &'a Checkpoints<'a>,
     hashing: Hashing<'scope, 'a, Leave<'a>>,
+    timeline: Timeline,
     resume: Resume,
     /// The number of granules held before the resume point. `None` means that it is not known.
     before: Option<u64>,
@@ -115,7 +117,8 @@ impl<'scope, 'a> Pass<'scope, 'a> {
         };
         let sweep = Sweep::resume(addition.times.len(), chain);
         let hashing = Hashing::new(scope, sweep, Box::new(leave_checkpoint) as Leave<'a>);
-        Pass { addition, checkpoints, hashing, resume, before, rows: 0, stored: 0 }
+        let timeline = Timeline::of(addition.times.iter().copied());
+        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, stored: 0 }
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
@@ -126,19 +129,18 @@ impl<'scope, 'a> Pass<'scope, 'a> {
     /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
     /// within it.
     pub fn append(&mut self, period: &NewPeriod) -> Result<()> {
-        let Addition { name, times, .. } = self.addition;
         let period = Period {
             granule_id: period.granule_id.as_str().as_bytes(),
             ingested: period.ingested.as_micros(),
             deleted: period.deleted.map(Timestamp::as_micros),
         };
-        let (granule_id, span) = span(name, times, period)?;
+        let (granule_id, span) = span(self.addition.name, &mut self.timeline, period)?;
         self.hashing.hold(granule_id, span)
     }
 
     /// Reads and hashes the rows after the resume point.
     fn read(&mut self) -> Result<()> {
-        let Addition { registry, transaction, dataset, name, times, latest, .. } = self.addition;
+        let Addition { registry, transaction, dataset, latest, .. } = self.addition;
         let mut progress = registry.begin("hashing", "granules", None);
         let (_, begin) = self.resume.point();
         let last = latest.as_ref().map(|latest| latest.timestamp);
@@ -147,7 +149,7 @@ impl<'scope, 'a> Pass<'scope, 'a> {
             progress.advance()?;
             let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
             self.stored += u64::from(is_stored);
-            let (granule_id, span) = span(name, times, period)?;
+            let (granule_id, span) = span(self.addition.name, &mut self.timeline, period)?;
             self.hashing.hold(granule_id, span)
         })
     }
@@ -216,16 +218,18 @@ impl<'a> Checkpoints<'a> {
 /// A granule's id, and the numbers of the new instances that hold it during a period.
 fn span<'row>(
     name: &DatasetName,
-    times: &[Timestamp],
+    timeline: &mut Timeline,
     period: Period<'row>,
 ) -> Result<(&'row str, std::ops::Range<usize>)> {
     let granule_id = std::str::from_utf8(period.granule_id)
         .ok()
         .filter(|text| GranuleId::check(text).is_ok())
         .ok_or_else(|| not_an_id(name))?;
-    let number = |micros: i64| times.partition_point(|time| time.as_micros() < micros);
-    let to = period.deleted.map_or(times.len(), number);
-    Ok((granule_id, number(period.ingested).min(to)..to))
+    let mut number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
+    let from = number(period.ingested);
+    let to = period.deleted.map(number);
+    let to = to.unwrap_or(timeline.changes());
+    Ok((granule_id, from.min(to)..to))
 }
 
 fn not_an_id(name: &DatasetName) -> Error {
