@@ -56,9 +56,10 @@ fn statements() -> Vec<(String, String, String)> {
     let mut statements = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let select = text.split("macro_rules! select_").nth(1).map(|rest| {
+        // A macro to which the rest of a statement is passed names a table itself.
+        let select = text.split("macro_rules! select_").nth(1).and_then(|rest| {
             let start = rest.find("SELECT").unwrap();
-            rest[start..start + rest[start..].find("$rest").unwrap()].to_owned()
+            Some(rest[start..start + rest[start..].find("$rest")?].to_owned())
         });
         let mut before = "";
         for part in text.split("const ") {
@@ -67,6 +68,7 @@ fn statements() -> Vec<(String, String, String)> {
                 && let Some((name, _)) = head.split_once(':')
                 && name.chars().all(|character| character.is_ascii_uppercase() || character == '_')
             {
+                // A macro of another file inserts no table.
                 // A macro of another file inserts no table.
                 let inserted = select.clone().filter(|_| head.contains("select_"));
                 let sql = format!("{} {sql}", inserted.unwrap_or_default());

@@ -62,4 +62,6 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     }
     let verified = registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap();
     assert_eq!(verified.findings, 0);
+    // It is stopped when dropped.
+    scene.server.restart();
 }
