@@ -1,12 +1,16 @@
 """Measures the commands that read or write a whole dataset, each beside its limit, in one run.
 
-large.py ACCESSION [CHANGES GRANULES_PER_CHANGE]
+large.py ACCESSION [CHANGES GRANULES_PER_CHANGE] [--piped]
 
 ACCESSION is the program to measure. The dataset is that of granules.py, by default of 9,999,360
-granules in 3,472 changes. The limits are measured with the shell `sqlite3`. On a machine that does
-other work as well, processor time is the figure to compare.
+granules in 3,472 changes. The limits are measured with the shell `sqlite3`. With `--piped`, the table
+is not written to a file but imported from standard input, and what needs a second registry or a
+manifest is left out: for 13889 changes of 7200 granules. On a machine that does other work as well,
+processor time is the figure to compare.
 """
+import datetime
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,19 +25,38 @@ CREATE TABLE granule (granule_id TEXT PRIMARY KEY, ingested TEXT) WITHOUT ROWID;
 """
 
 
-def run(what, command, stdin=None, piped=False):
-    """Runs a command, whose output goes to /dev/null, or into a pipe, and prints what it took."""
+SORTED = """PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+ATTACH 'accession.db' AS registry;
+CREATE TABLE granule (dataset_id INTEGER, granule_id TEXT, ingested INTEGER,
+    PRIMARY KEY (dataset_id, granule_id, ingested)) WITHOUT ROWID;
+INSERT INTO granule SELECT dataset_id, granule_id, ingested FROM registry.granule
+    ORDER BY dataset_id, granule_id, ingested;
+"""
+
+
+def run(what, command, stdin=None, piped=False, source=None):
+    """Runs a command, whose output goes to /dev/null, or into a pipe, and prints what it took.
+
+    `source` is a command whose output it reads.
+    """
     begin = time.perf_counter()
     reader = None
     stdout = subprocess.DEVNULL
     if piped:
         reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         stdout = reader.stdin
+    written = subprocess.Popen(source, stdout=subprocess.PIPE) if source else None
     child = subprocess.Popen(
-        command, stdin=subprocess.PIPE if stdin else None, stdout=stdout, stderr=subprocess.DEVNULL
+        command,
+        stdin=subprocess.PIPE if stdin else written and written.stdout,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
     )
     if reader:
         reader.stdin.close()
+    if written:
+        written.stdout.close()
     if stdin:
         child.stdin.write(stdin.encode())
         child.stdin.close()
@@ -44,34 +67,69 @@ def run(what, command, stdin=None, piped=False):
     wall = time.perf_counter() - begin
     processor = usage.ru_utime + usage.ru_stime
     print(
-        f"| {what} | {wall:.1f} s | {processor:.1f} s | {usage.ru_maxrss / 1024:.0f} MB"
+        f"| {what} | {time_of(wall)} | {time_of(processor)} | {usage.ru_maxrss / 1024:.0f} MB"
         f" | {usage.ru_oublock * 512 / 1e6:,.0f} MB | {child.returncode} |",
         flush=True,
     )
 
 
+def time_of(seconds):
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.1 else f"{seconds:.1f} s"
+
+
+def hour(number):
+    """The time of a change, by its number from 0."""
+    at = datetime.datetime(2000, 1, 1) + datetime.timedelta(hours=number)
+    return at.isoformat() + "Z"
+
+
 def main():
-    accession = os.path.abspath(sys.argv[1])
-    changes, granules = (sys.argv[2:4] + ["3472", "2880"])[:2] if sys.argv[2:] else ("3472", "2880")
+    arguments = [argument for argument in sys.argv[1:] if argument != "--piped"]
+    is_piped = "--piped" in sys.argv
+    accession = os.path.abspath(arguments[0])
+    changes, granules = arguments[1:3] or ("3472", "2880")
+    script = [sys.executable, os.path.join(HERE, "granules.py"), changes, granules]
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        with open("granules.csv", "wb") as table:
-            script = os.path.join(HERE, "granules.py")
-            subprocess.run([sys.executable, script, changes, granules], stdout=table, check=True)
         print("| What | Time | Processor time | Peak memory | Written | Exit status |")
         print("|---|---|---|---|---|---|")
-        run("limit: `.import` of the table into a new database", ["sqlite3", "inserted.db"], INSERT)
-        run("`import` of the table into a new registry",
-            [accession, "import", "D", "granules.csv", "--create"])
+        if is_piped:
+            run("`import` of the table from standard input into a new registry",
+                [accession, "import", "D", "-", "--create"], source=script)
+        else:
+            with open("granules.csv", "wb") as table:
+                subprocess.run(script, stdout=table, check=True)
+            run("limit: `.import` of the table into a new database", ["sqlite3", "inserted.db"],
+                INSERT)
+            os.remove("inserted.db")
+            run("`import` of the table into a new registry",
+                [accession, "import", "D", "granules.csv", "--create"])
         bytes_of_file = os.path.getsize("accession.db")
-        run("limit: the same rows from the shell into a pipe", ["sqlite3", "accession.db", LIST],
+        if not is_piped:
+            run("limit: its rows are inserted in order into a new database",
+                ["sqlite3", "inserted.db"], SORTED)
+            os.remove("inserted.db")
+        run("limit: the ids from the shell into a pipe", ["sqlite3", "accession.db", LIST],
             piped=True)
         run("`granules` into a pipe", [accession, "granules", "D"], piped=True)
         run("limit: the rows are counted", ["sqlite3", "accession.db",
             "SELECT count(granule_id) FROM granule WHERE dataset_id = 1"])
         run("limit: `PRAGMA integrity_check`", ["sqlite3", "accession.db", "PRAGMA integrity_check"])
         run("`verify`", [accession, "verify"])
-        run("`compare` of two equal states", [accession, "compare", "D", "D", "--summary"])
+        run("`verify --jobs 1`", [accession, "verify", "--jobs", "1"])
+        run("limit: the ids twice, from the shell", ["sqlite3", "accession.db", f"{LIST}; {LIST}"])
+        run("`compare` of the last two states",
+            [accession, "compare", f"D@{hour(int(changes) - 2)}", "D", "--summary"])
+        if not is_piped:
+            shutil.copy("accession.db", "mirror.db")
+            run("`mirror compare` with a registry",
+                [accession, "--registry", "mirror.db", "mirror", "compare", "D", "accession.db"])
+            run("`export`", [accession, "export", "D", "--output", "manifest.jsonl"])
+            run("`mirror compare` with this manifest",
+                [accession, "--registry", "mirror.db", "mirror", "compare", "D", "manifest.jsonl"])
+        run("a look-up by date", [accession, "cite", "D@2000-02-01", "--format", "tuple"])
+        run("a granule after all others", [accession, "ingest", "D", "zzz"])
+        run("a granule before all others", [accession, "ingest", "D", "!"])
         print(f"\nThe registry has {bytes_of_file / 1e6:,.0f} MB.")
 
 

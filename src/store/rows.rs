@@ -1,6 +1,6 @@
 //! The rows and keys that cross the boundary between the registry and its store.
 
-use crate::model::{DatasetName, EventKind, Granule, GranuleId, Timestamp, Withdrawal};
+use crate::model::{DatasetName, EventKind, Granule, GranuleId, Instance, Timestamp, Withdrawal};
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub(crate) struct ToChange {
     pub name: DatasetName,
     /// When it was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawal: Option<Withdrawal>,
+    /// The last instance that is stored. `None` means that it has no history.
+    pub latest: Option<Instance>,
 }
 
 /// A holding period as it is stored, with values that have not been checked.

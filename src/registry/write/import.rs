@@ -206,7 +206,8 @@ fn apply(
         Unknown::Create(_) => Unknown::Create(import.record.clone().map(Box::new)),
         Unknown::Refuse => Unknown::Refuse,
     };
-    let Found { key: dataset, name, created } = find_or_insert(transaction, name, &unknown, stamp)?;
+    let Found { key: dataset, name, latest, created } =
+        find_or_insert(transaction, name, &unknown, stamp)?;
     let now = stamp.read_clock();
     let mut daily = Daily::new(now.day());
     let mut times = import.times.clone();
@@ -219,7 +220,6 @@ fn apply(
         }
     }
     let (left_out, cancelled) = (daily.left_out(), daily.cancelled());
-    let latest = transaction.latest_instance(dataset)?;
     let last = latest.as_ref().map(|latest| latest.timestamp);
     let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
     for (&at, expected) in &import.expected {

@@ -2,7 +2,7 @@
 
 use super::record::{insert, refuse_withdrawn};
 use super::stamp::Stamp;
-use crate::model::{Dataset, DatasetName};
+use crate::model::{Dataset, DatasetName, Instance};
 use crate::registry::error::{Error, Result};
 use crate::store::{DatasetKey, ToChange, Transaction};
 
@@ -22,6 +22,8 @@ pub(super) struct Found {
     pub key: DatasetKey,
     /// Its present name, even if the change refers to it by a former one.
     pub name: DatasetName,
+    /// The last instance that is stored. `None` means that the dataset has no history yet.
+    pub latest: Option<Instance>,
     /// Whether it was added for the change.
     pub created: bool,
 }
@@ -38,9 +40,9 @@ pub(super) fn find_or_insert(
     stamp: &Stamp<'_>,
 ) -> Result<Found> {
     match (transaction.dataset_to_change(name)?, unknown) {
-        (Some(ToChange { key, name, withdrawal }), _) => {
+        (Some(ToChange { key, name, withdrawal, latest }), _) => {
             refuse_withdrawn(withdrawal, &name)?;
-            Ok(Found { key, name, created: false })
+            Ok(Found { key, name, latest, created: false })
         }
         (None, Unknown::Refuse) => Err(Error::NoDataset { name: name.clone() }),
         (None, Unknown::Create(record)) => {
@@ -49,7 +51,7 @@ pub(super) fn find_or_insert(
                 None => Dataset::named(name.clone()),
             };
             let key = insert(transaction, &record, stamp)?;
-            Ok(Found { key, name: record.name, created: true })
+            Ok(Found { key, name: record.name, latest: None, created: true })
         }
     }
 }

@@ -58,9 +58,8 @@ impl<'a> Target<'a> {
         unknown: &Unknown,
         stamp: &Stamp<'_>,
     ) -> Result<Self> {
-        let Found { key: dataset, name, created } =
+        let Found { key: dataset, name, latest, created } =
             find_or_insert(transaction, name, unknown, stamp)?;
-        let latest = transaction.latest_instance(dataset)?;
         Ok(Target { registry, transaction, name, dataset, latest, created })
     }
 

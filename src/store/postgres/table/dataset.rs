@@ -3,6 +3,7 @@
 use ::postgres::Row;
 
 use super::column::{count, damaged, dataset_name, instant_or_null, value};
+use super::instance::instance_of;
 use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, Withdrawal, YearError};
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
@@ -54,19 +55,29 @@ impl Snapshot {
     /// The same as in the SQLite store; the dataset is locked until the end of the transaction.
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
         const DATASET: &str = "
-            SELECT name, withdrawn, withdrawn_note
+            SELECT dataset.name, latest.timestamp, NULL::bigint, latest.identifier, latest.granules,
+                latest.ingested, latest.deleted, latest.recorded, latest.recorded_by, latest.note,
+                dataset.withdrawn, dataset.withdrawn_note
             FROM accession.dataset
-            WHERE id = $1";
+            LEFT JOIN (
+                SELECT *
+                FROM accession.instance
+                WHERE dataset_id = $1
+                ORDER BY timestamp DESC
+                LIMIT 1) AS latest ON true
+            WHERE dataset.id = $1";
         let Some(key) = self.lock_named(name)? else { return Ok(None) };
         let Some(row) = self.reading()?.query_opt(DATASET, &[bigint(key.0)])? else {
             return Ok(None);
         };
-        let note: Option<String> = value(&row, 2)?;
-        let withdrawn = instant_or_null(&row, 1)?;
+        let note: Option<String> = value(&row, 11)?;
+        let withdrawn = instant_or_null(&row, 10)?;
+        let has_history = value::<Option<i64>>(&row, 1)?.is_some();
         Ok(Some(ToChange {
             key,
             name: dataset_name(&row, 0)?,
             withdrawal: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
+            latest: has_history.then(|| instance_of(&row)).transpose()?,
         }))
     }
 

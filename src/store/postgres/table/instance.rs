@@ -234,11 +234,11 @@ impl Snapshot {
     }
 
     fn instance(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Instance>> {
-        self.reading()?.query_opt(sql, parameters)?.as_ref().map(from_row).transpose()
+        self.reading()?.query_opt(sql, parameters)?.as_ref().map(instance_of).transpose()
     }
 
     fn instances(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Instance>> {
-        self.reading()?.query(sql, parameters)?.iter().map(from_row).collect()
+        self.reading()?.query(sql, parameters)?.iter().map(instance_of).collect()
     }
 }
 
@@ -290,7 +290,8 @@ impl Transaction<'_> {
     }
 }
 
-fn from_row(row: &Row) -> Result<Instance> {
+/// The instance in the first ten columns of a row.
+pub(super) fn instance_of(row: &Row) -> Result<Instance> {
     Ok(Instance {
         dataset: dataset_name(row, 0)?,
         timestamp: instant(row, 1)?,

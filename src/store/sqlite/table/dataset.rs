@@ -28,7 +28,8 @@ impl Snapshot {
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
         let Some((key, dataset)) = self.dataset(name)? else { return Ok(None) };
         let withdrawal = self.withdrawal(key)?;
-        Ok(Some(ToChange { key, name: dataset.name, withdrawal }))
+        let latest = self.latest_instance(key)?;
+        Ok(Some(ToChange { key, name: dataset.name, withdrawal, latest }))
     }
 
     fn dataset_called(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
