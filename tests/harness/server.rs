@@ -48,7 +48,9 @@ impl Server {
             ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
         own.run("initdb", &[&always, init].concat());
         own.start();
-        let url = url_of_socket(own.directory.path());
+        let port = settings.iter().find_map(|setting| setting.strip_prefix("port="));
+        let port = port.map_or(String::new(), |port| format!(":{port}"));
+        let url = format!("{}{port}", url_of_socket(own.directory.path()));
         Some(Server { url, own: Some(own), databases: AtomicU32::new(0) })
     }
 
@@ -147,12 +149,17 @@ pub(super) fn as_other_user(command: &mut Command) {
 }
 
 /// An empty directory of the user of the server.
-pub(super) fn directory_of_other_user() -> tempfile::TempDir {
+pub fn directory_of_other_user() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    if let Some((uid, gid)) = other_user() {
-        std::os::unix::fs::chown(directory.path(), Some(uid), Some(gid)).unwrap();
-    }
+    give_to_other_user(directory.path());
     directory
+}
+
+/// Makes the user of the server the owner of a file.
+pub fn give_to_other_user(path: &Path) {
+    if let Some((uid, gid)) = other_user() {
+        std::os::unix::fs::chown(path, Some(uid), Some(gid)).unwrap();
+    }
 }
 
 /// The URL of a server whose socket is in a directory, without a database.

@@ -4,47 +4,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::authority::{Authority, Certified, Validity};
 use crate::forwarding::forward;
 
-/// An authority that issues certificates, and that no system trusts.
-pub struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-/// When a certificate is valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Validity {
-    Now,
-    Past,
-    Future,
-}
-
 impl Authority {
-    pub fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
-    }
-
-    /// Its certificate, as `--ca-file` reads it.
-    pub fn pem(&self) -> String {
-        self.0.pem()
-    }
-
     /// What a server of a host needs.
-    pub fn certify(&self, host: &str, validity: Validity) -> ServerConfig {
-        let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-        let (from, to) = match validity {
-            Validity::Now => (2000, 4000),
-            Validity::Past => (2000, 2001),
-            Validity::Future => (3999, 4000),
-        };
-        params.not_before = rcgen::date_time_ymd(from, 1, 1);
-        params.not_after = rcgen::date_time_ymd(to, 1, 1);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.0).unwrap();
+    pub fn config(&self, host: &str, validity: Validity) -> ServerConfig {
+        let Certified { certificate, key } = self.certify(host, validity);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         ServerConfig::builder_with_provider(provider)
@@ -57,7 +26,7 @@ impl Authority {
 
     /// Puts a server for a host, with a certificate, in front of `HOST:PORT`. Returns its address.
     pub fn front(&self, upstream: &str, host: &str, validity: Validity) -> String {
-        let config = Arc::new(self.certify(host, validity));
+        let config = Arc::new(self.config(host, validity));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let upstream = upstream.to_owned();

@@ -8,6 +8,7 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod authority;
     pub mod cluster;
     mod crash;
     mod given_server;
@@ -24,6 +25,7 @@ mod crashes;
 mod cut;
 mod distribution;
 mod full_disk;
+mod migrations;
 mod moments;
 mod pooler;
 mod privileges;
@@ -32,4 +34,5 @@ mod schema;
 #[cfg(feature = "serve")]
 mod serve;
 mod standby;
+mod tls;
 mod writers;

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use accession::{Registry, Stamp};
 
+use crate::authority::{Authority, Validity};
 use crate::connect_proxy::{Asked, ConnectProxy};
 use crate::program::program;
 use crate::serving::Serving;
-use crate::tls_front::{Authority, Validity};
 use crate::values::{change, name, now, second};
 
 /// A primary, the program that serves it, and an authority.
@@ -180,7 +180,7 @@ fn a_proxy_that_is_reached_over_tls_must_have_a_certificate_too() {
     let world = World::new();
     let front = world.front("archive.invalid", Validity::Now);
     for (host, kind) in [("127.0.0.1", None), ("proxy.invalid", Some("certificate"))] {
-        let config = world.authority.certify(host, Validity::Now);
+        let config = world.authority.config(host, Validity::Now);
         let proxy = ConnectProxy::over_tls(&front, config);
         let value = format!("https://{}", proxy.address);
         let printed = world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &value)]);

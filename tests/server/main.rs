@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]
 
+#[path = "../harness/authority.rs"]
+mod authority;
 #[path = "../harness/connect_proxy.rs"]
 mod connect_proxy;
 #[path = "../harness/fault_proxy.rs"]
