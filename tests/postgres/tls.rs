@@ -1,5 +1,6 @@
 //! TLS to the server: which certificates each `sslmode` accepts.
 
+use std::error::Error as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -66,7 +67,8 @@ fn each_mode_accepts_the_certificates_that_it_should() {
             }
             Err(error) => {
                 assert_eq!(error.kind(), "unreachable", "{url}: {error}");
-                Err(error.to_string())
+                // The registry that it is about comes first, and then the reason.
+                Err(error.source().map_or_else(String::new, ToString::to_string))
             }
         }
     };
