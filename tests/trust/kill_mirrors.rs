@@ -26,6 +26,10 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Publish, Kind::Pull, Kind::Import];
 
+/// The number of changes after which everything begins anew, since a round costs as much as the
+/// history is long.
+const CHANGES_OF_A_WORLD: i64 = 30;
+
 /// A primary with its published directory on a web server, and two copies.
 struct World {
     directory: tempfile::TempDir,
@@ -133,6 +137,9 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
     let (mut killed, mut finished, mut undone) = ([0; 3], [0; 3], [0; 3]);
     let mut spans = [Duration::from_millis(60); 3];
     while killed.iter().any(|killed| *killed < kills / 3) {
+        if world.seconds == CHANGES_OF_A_WORLD {
+            world = World::new();
+        }
         world.change(&mut dice);
         for (index, kind) in KINDS.into_iter().enumerate() {
             let file = match kind {
