@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::args::named_path;
 use super::command;
 use super::exit::Exit;
 use super::session::{RunOptions, Session};
@@ -31,6 +32,7 @@ pub struct Arguments {
         value_name = "PATH",
         env = "ACCESSION_REGISTRY",
         default_value = "accession.db",
+        value_parser = named_path(),
         hide_env_values = true
     )]
     pub registry: PathBuf,

@@ -86,6 +86,29 @@ fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     }
 }
 
+/// A dash made a file of that name: where a pipe is possible it means stdout, elsewhere it is refused.
+#[test]
+fn a_dash_never_becomes_a_file() {
+    let sandbox = sandbox();
+    let printed = sandbox.command("export DATASET").output().unwrap();
+    let dashed = sandbox.command("export DATASET --output -").output().unwrap();
+    assert!(printed.status.success() && !printed.stdout.is_empty());
+    assert_eq!((dashed.status, &dashed.stdout), (printed.status, &printed.stdout));
+    for command in [
+        "backup -",
+        "restore -",
+        "copy accession.db -",
+        "copy - other.db",
+        "publish -",
+        "--registry - dataset add D",
+    ] {
+        let output = sandbox.command(&format!("--json {command}")).output().unwrap();
+        assert_refused(&output, "usage");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("./-"), "{command}");
+        assert_eq!(files(sandbox.path()), ["accession.db"], "{command}");
+    }
+}
+
 /// Waits until a process has a file open.
 #[cfg(target_os = "linux")]
 fn wait_until_open(child: &Child, file: &Path) {

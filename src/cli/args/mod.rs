@@ -7,6 +7,7 @@ mod granules;
 mod http;
 mod identifier;
 mod known_at;
+mod named_path;
 mod primary;
 #[cfg(feature = "serve")]
 mod public_url;
@@ -21,6 +22,7 @@ pub use granules::GranuleArgs;
 pub use http::HttpArgs;
 pub use identifier::TypedIdentifier;
 pub use known_at::KnownAtArgs;
+pub use named_path::named_path;
 pub use primary::PrimaryArgs;
 #[cfg(feature = "serve")]
 pub use public_url::PublicUrl;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use accession::{Access, quoted};
 use anyhow::Result;
 
+use crate::cli::args::named_path;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::count;
@@ -21,6 +22,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The file to create; it must not exist
+    #[arg(value_parser = named_path())]
     file: PathBuf,
 }
 

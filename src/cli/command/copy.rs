@@ -5,6 +5,7 @@ use std::sync::Arc;
 use accession::{Access, PaymentIds, Registry, quoted};
 use anyhow::Result;
 
+use crate::cli::args::named_path;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Progress, count};
@@ -27,9 +28,11 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The registry to copy
+    #[arg(value_parser = named_path())]
     source: PathBuf,
 
     /// Where to copy it; there must be no registry yet
+    #[arg(value_parser = named_path())]
     target: PathBuf,
 
     /// Also copy which payment ids were issued; the source must not issue any more

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
-    /// The file to write [default: stdout]
+    /// The file to write; - means stdout [default: -]
     #[arg(long, value_name = "F")]
     output: Option<PathBuf>,
 }
@@ -36,7 +36,7 @@ pub struct Args {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
-        match self.output {
+        match self.output.filter(|path| path.as_os_str() != "-") {
             None => print(&registry, &self.dataset, session)?,
             Some(path) => export_to(&registry, &self.dataset, &path)?,
         }

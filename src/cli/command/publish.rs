@@ -10,8 +10,7 @@ use accession::{Access, DatasetName};
 use anyhow::Result;
 
 #[cfg(feature = "serve")]
-use crate::cli::args::PublicUrl;
-use crate::cli::args::stored_name;
+use crate::cli::args::{PublicUrl, named_path, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::output::count;
 use crate::cli::session::Session;
@@ -31,6 +30,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The directory, which is created if it does not exist
+    #[arg(value_parser = named_path())]
     directory: PathBuf,
 
     /// The datasets (can be repeated) [default: all]

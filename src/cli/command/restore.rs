@@ -6,6 +6,7 @@ use accession::{Restored, quoted, restore};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::cli::args::named_path;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Progress, count};
@@ -23,6 +24,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The copy, such as one that `accession backup` made
+    #[arg(value_parser = named_path())]
     file: PathBuf,
 }
 

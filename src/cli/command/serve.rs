@@ -9,7 +9,7 @@ use accession::{Access, DatasetName, quoted};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::cli::args::PublicUrl;
+use crate::cli::args::{PublicUrl, named_path};
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -49,7 +49,7 @@ pub struct Args {
 
     /// The directory for the logs that mirrors read, which are published into it whenever a dataset
     /// has changed [default: a temporary one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
     cache: Option<PathBuf>,
 
     /// The greatest number of connections at the same time
