@@ -80,7 +80,8 @@ pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Resu
     let (Some(first), Some(last)) = (first, last) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let mut granule_id = first.to_vec();
+    let mut granule_id = Vec::with_capacity(start + own + end);
+    granule_id.extend(first);
     granule_id.resize(start + own, 0);
     file.read_exact(&mut granule_id[start..])?;
     granule_id.extend(last);
