@@ -22,24 +22,30 @@ const BATCHES_AHEAD: usize = 4;
 /// the calling thread, so a change of at most one batch starts no thread. The memory needed is that
 /// of a few batches, whatever the number of ids.
 ///
-/// Checkpoints are reported on the calling thread, because that thread has the database.
+/// The hashing thread also decides which ids a checkpoint follows, since reading a row takes longer
+/// than hashing it. Checkpoints are reported on the calling thread, because that thread has the
+/// database.
 pub struct Hashing<'scope, 'env, F> {
     scope: &'scope Scope<'scope, 'env>,
     /// `None` means that the hashing thread has it.
-    sweep: Option<Sweep>,
-    instances: usize,
+    pass: Option<Pass>,
     /// `None` means that no batch has been full yet.
     thread: Option<HashingThread<'scope>>,
     batch: Batch,
+    on_checkpoint: F,
+}
+
+/// What hashing a batch continues.
+struct Pass {
+    sweep: Sweep,
     /// How many of the ids that were added the last instance holds.
     held: u64,
-    on_checkpoint: F,
 }
 
 struct HashingThread<'scope> {
     to_hash: SyncSender<Batch>,
     hashed: Receiver<Batch>,
-    handle: ScopedJoinHandle<'scope, Sweep>,
+    handle: ScopedJoinHandle<'scope, Pass>,
     /// How many batches have been sent and not been received back.
     pending: usize,
 }
@@ -53,7 +59,7 @@ struct Batch {
     ends: Vec<usize>,
     /// The instances that hold each id.
     instances: Vec<Range<usize>>,
-    /// The ids that a checkpoint follows.
+    /// The ids that a checkpoint follows, once they are hashed.
     checkpoints: Vec<Reached>,
 }
 
@@ -62,7 +68,7 @@ struct Batch {
 struct Reached {
     /// The index of the id in its batch.
     index: usize,
-    /// The identifier of the last instance up to that id, once it is hashed.
+    /// The identifier of the last instance up to that id.
     identifier: Identifier,
     /// How many ids the last instance holds up to that id, of those that were added here.
     held: u64,
@@ -80,11 +86,9 @@ where
     pub fn new(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
         Hashing {
             scope,
-            instances: sweep.instances(),
-            sweep: Some(sweep),
+            pass: Some(Pass { sweep, held: 0 }),
             thread: None,
             batch: Batch::default(),
-            held: 0,
             on_checkpoint,
         }
     }
@@ -98,14 +102,6 @@ where
         if self.batch.is_full() {
             self.hand_over()?;
         }
-        if !instances.is_empty() && instances.end == self.instances {
-            self.held += 1;
-            if is_checkpoint(granule_id) {
-                let index = self.batch.ends.len();
-                let (identifier, held) = (Identifier::EMPTY, self.held);
-                self.batch.checkpoints.push(Reached { index, identifier, held });
-            }
-        }
         self.batch.push(granule_id, instances);
         Ok(())
     }
@@ -116,8 +112,8 @@ where
     ///
     /// Whatever `on_checkpoint` returns.
     pub fn finish(mut self) -> Result<Sweep, E> {
-        let mut sweep = match self.thread.take() {
-            None => self.sweep.take().expect("the sweep is here while there is no thread"),
+        let mut pass = match self.thread.take() {
+            None => self.pass.take().expect("the pass is here while there is no thread"),
             Some(thread) => {
                 drop(thread.to_hash);
                 for batch in thread.hashed {
@@ -126,9 +122,9 @@ where
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
-        self.batch.hash(&mut sweep);
+        self.batch.hash(&mut pass);
         self.batch.report_checkpoints(&mut self.on_checkpoint)?;
-        Ok(sweep)
+        Ok(pass.sweep)
     }
 
     /// Sends the full batch to the thread, and takes an empty one.
@@ -136,8 +132,8 @@ where
         let thread = match &mut self.thread {
             Some(thread) => thread,
             none => {
-                let sweep = self.sweep.take().expect("the sweep is here while there is no thread");
-                none.insert(HashingThread::spawn(self.scope, sweep))
+                let pass = self.pass.take().expect("the pass is here while there is no thread");
+                none.insert(HashingThread::spawn(self.scope, pass))
             }
         };
         let mut next = Batch::default();
@@ -155,18 +151,18 @@ where
 }
 
 impl<'scope> HashingThread<'scope> {
-    fn spawn(scope: &'scope Scope<'scope, '_>, mut sweep: Sweep) -> Self {
+    fn spawn(scope: &'scope Scope<'scope, '_>, mut pass: Pass) -> Self {
         let (to_hash, batches) = sync_channel::<Batch>(BATCHES_AHEAD);
         let (done, hashed) = sync_channel(BATCHES_AHEAD);
         let handle = scope.spawn(move || {
             for mut batch in batches {
-                batch.hash(&mut sweep);
+                batch.hash(&mut pass);
                 if done.send(batch).is_err() {
                     // The caller stopped early, so the remaining batches are not needed.
                     break;
                 }
             }
-            sweep
+            pass
         });
         HashingThread { to_hash, hashed, handle, pending: 0 }
     }
@@ -196,21 +192,21 @@ impl Batch {
     }
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint.
-    fn hash(&mut self, sweep: &mut Sweep) {
-        let mut hashed = 0;
-        for checkpoint in 0..self.checkpoints.len() {
-            let end = self.checkpoints[checkpoint].index + 1;
-            self.hold(hashed..end, sweep);
-            self.checkpoints[checkpoint].identifier = sweep.latest();
-            hashed = end;
-        }
-        self.hold(hashed..self.ends.len(), sweep);
-    }
-
-    /// Adds some of the ids to the sweep.
-    fn hold(&self, indices: Range<usize>, sweep: &mut Sweep) {
-        for index in indices {
-            sweep.hold(self.granule_id(index), self.instances[index].clone());
+    fn hash(&mut self, pass: &mut Pass) {
+        let Pass { sweep, held } = pass;
+        let mut start = 0;
+        for (index, (&end, instances)) in self.ends.iter().zip(&self.instances).enumerate() {
+            let granule_id = &self.text[start..end];
+            start = end;
+            sweep.hold(granule_id, instances.clone());
+            if instances.is_empty() || instances.end != sweep.instances() {
+                continue;
+            }
+            *held += 1;
+            if is_checkpoint(granule_id) {
+                let (identifier, held) = (sweep.latest(), *held);
+                self.checkpoints.push(Reached { index, identifier, held });
+            }
         }
     }
 

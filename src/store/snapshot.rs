@@ -298,6 +298,20 @@ impl Snapshot {
         }
     }
 
+    /// Calls `show` for the ids of the granules that are held now, beginning at an id, in order.
+    pub fn each_held<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        begin: Begin<'_>,
+        show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        match self {
+            Snapshot::Sqlite(read) => read.each_held(dataset, begin, show),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(read) => read.each_held(dataset, begin, show),
+        }
+    }
+
     /// Calls `show` for every event of a dataset after one time and up to another (inclusive), in
     /// order of time; at the same time, ingests before deletions, then by id.
     ///

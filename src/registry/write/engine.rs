@@ -352,7 +352,9 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         let Some(pass) = self.pass.take() else {
             return Ok(Added { skipped: self.skipped, ..Added::default() });
         };
-        let (sweep, work) = pass.finish()?;
+        let ingested = self.tallies.iter().map(|tally| tally.ingested).sum();
+        let deleted = self.tallies.iter().map(|tally| tally.deleted).sum();
+        let (sweep, work) = pass.finish(ingested, deleted)?;
         let instances = self.record(sweep.identifiers())?;
         Ok(Added { instances, first: self.first, skipped: self.skipped, work })
     }

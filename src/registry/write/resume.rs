@@ -96,8 +96,8 @@ pub(super) struct Pass<'scope, 'a> {
     before: Option<u64>,
     /// The number of granule rows that were read.
     rows: u64,
-    /// How many of them belong to the stored history.
-    stored: u64,
+    /// How many of them the last instance holds.
+    held: u64,
 }
 
 impl<'scope, 'a> Pass<'scope, 'a> {
@@ -118,7 +118,7 @@ impl<'scope, 'a> Pass<'scope, 'a> {
         let sweep = Sweep::resume(addition.times.len(), chain);
         let hashing = Hashing::new(scope, sweep, Box::new(leave_checkpoint) as Leave<'a>);
         let timeline = Timeline::of(addition.times.iter().copied());
-        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, stored: 0 }
+        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, held: 0 }
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
@@ -140,36 +140,47 @@ impl<'scope, 'a> Pass<'scope, 'a> {
 
     /// Reads and hashes the rows after the resume point.
     fn read(&mut self) -> Result<()> {
-        let Addition { registry, transaction, dataset, latest, .. } = self.addition;
+        let Addition { registry, transaction, dataset, latest, name, times, .. } = self.addition;
         let mut progress = registry.begin("hashing", "granules", None);
         let (_, begin) = self.resume.point();
+        if times.len() == 1 {
+            // The only new instance holds what is held now. Reading one column, and looking up no
+            // time, takes two thirds of the time.
+            return transaction.each_held(*dataset, begin, |granule_id| {
+                self.rows += 1;
+                self.held += 1;
+                progress.advance()?;
+                self.hashing.hold(valid(name, granule_id)?, 0..1)
+            });
+        }
         let last = latest.as_ref().map(|latest| latest.timestamp);
         transaction.each_period(*dataset, begin, last, |period| {
             self.rows += 1;
             progress.advance()?;
-            let is_stored = last.is_some_and(|last| period.ingested <= last.as_micros());
-            self.stored += u64::from(is_stored);
-            let (granule_id, span) = span(self.addition.name, &mut self.timeline, period)?;
+            let (granule_id, span) = span(name, &mut self.timeline, period)?;
+            self.held += u64::from(!span.is_empty() && span.end == times.len());
             self.hashing.hold(granule_id, span)
         })
     }
 
-    /// Hashes what is left, and returns the identifiers.
+    /// Hashes what is left, and returns the identifiers. `ingested` and `deleted` are the numbers of
+    /// granules that the addition ingests and deletes.
     ///
     /// # Errors
     ///
-    /// [`Error::Inconsistent`]: the number of rows read is not the number that the history counts.
-    pub fn finish(mut self) -> Result<(Sweep, Work)> {
+    /// [`Error::Inconsistent`]: the number of granules in the rows is not the number that the history
+    /// counts.
+    pub fn finish(mut self, ingested: u64, deleted: u64) -> Result<(Sweep, Work)> {
         if !self.appends() {
             self.read()?;
-            let held = held_before(self.addition);
+            let counted = held_before(self.addition);
             if let Some(before) = self.before
-                && before + self.stored != held
+                && before + self.held + deleted != counted + ingested
             {
                 let what = format!(
-                    "{} has rows of {} granules, but its history counts {held}",
+                    "{} has rows of {} granules, but its history counts {counted}",
                     self.addition.name,
-                    before + self.stored
+                    (before + self.held + deleted).saturating_sub(ingested)
                 );
                 return Err(Error::Inconsistent { what });
             }
@@ -221,15 +232,20 @@ fn span<'row>(
     timeline: &mut Timeline,
     period: Period<'row>,
 ) -> Result<(&'row str, std::ops::Range<usize>)> {
-    let granule_id = std::str::from_utf8(period.granule_id)
-        .ok()
-        .filter(|text| GranuleId::check(text).is_ok())
-        .ok_or_else(|| not_an_id(name))?;
+    let granule_id = valid(name, period.granule_id)?;
     let mut number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
     let from = number(period.ingested);
     let to = period.deleted.map(number);
     let to = to.unwrap_or(timeline.changes());
     Ok((granule_id, from.min(to)..to))
+}
+
+/// The id of a row.
+fn valid<'row>(name: &DatasetName, granule_id: &'row [u8]) -> Result<&'row str> {
+    std::str::from_utf8(granule_id)
+        .ok()
+        .filter(|text| GranuleId::check(text).is_ok())
+        .ok_or_else(|| not_an_id(name))
 }
 
 fn not_an_id(name: &DatasetName) -> Error {
