@@ -1,6 +1,6 @@
 //! Comparing a mirror with its primary.
 
-use super::differences::{Held, MirrorDifferences};
+use super::differences::{MirrorDifferences, read_ahead};
 use super::error::Result;
 #[cfg(feature = "http")]
 use super::http::{Followed, reading_of};
@@ -231,18 +231,18 @@ impl Comparison {
     ///
     /// [`Error::Registry`](super::Error::Registry): a registry or a temporary file cannot be read.
     pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
-        let held: Held = match &self.status.mirror {
+        let here = match &self.status.mirror {
             Some(latest) => {
-                Box::new(self.mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?)
+                read_ahead(self.mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?)
             }
-            None => Box::new(std::iter::empty()),
+            None => read_ahead(std::iter::empty()),
         };
         match &self.there {
             There::Registry { registry, set, .. } => {
-                let there = registry.snapshot()?.granules(set)?;
-                Ok(MirrorDifferences::of_rows(&self.status, held, there))
+                let there = read_ahead(registry.snapshot()?.granules(set)?);
+                Ok(MirrorDifferences::of_rows(&self.status, here, there))
             }
-            There::Log(reading) => MirrorDifferences::of_log(&self.status, held, reading),
+            There::Log(reading) => MirrorDifferences::of_log(&self.status, here, reading),
         }
     }
 }

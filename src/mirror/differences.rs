@@ -5,7 +5,7 @@ use super::reading::Reading;
 use super::status::MirrorStatus;
 use crate::chain::Sweep;
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
-use crate::registry::{self, ChangeError, Counts, Granules, Merge, Outcome, Outcomes, Side};
+use crate::registry::{self, Ahead, ChangeError, Counts, Merge, Outcome, Outcomes, Side};
 
 /// A granule that only the mirror or only the primary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,18 @@ pub enum MirrorDifference {
     Unexpected(Granule),
 }
 
-/// The granules that a mirror holds.
-pub(super) type Held = Box<dyn Iterator<Item = crate::Result<Granule>>>;
+/// The granules that a mirror or its primary holds. Both are read at the same time.
+pub(super) type Held = Ahead<crate::Result<Granule>>;
+
+/// The granules that a thread hands over at once.
+const BATCH_GRANULES: usize = 4_096;
+
+/// Reads granules ahead.
+pub(super) fn read_ahead(
+    granules: impl Iterator<Item = crate::Result<Granule>> + Send + 'static,
+) -> Held {
+    Ahead::of(granules, BATCH_GRANULES)
+}
 
 /// The granules that only one of a mirror and its primary has, in canonical order.
 ///
@@ -34,7 +44,7 @@ pub struct MirrorDifferences<'a> {
 
 enum Sides<'a> {
     /// The rows of both.
-    Rows(Box<Merge<Held, Granules>>),
+    Rows(Box<Merge<Held, Held>>),
     /// The rows of the mirror, and what the log of the primary makes of them.
     Log(Box<OfLog<'a>>),
 }
@@ -57,7 +67,7 @@ enum Step {
 
 impl<'a> MirrorDifferences<'a> {
     /// Of a mirror and a registry.
-    pub(super) fn of_rows(status: &MirrorStatus, held: Held, there: Granules) -> Self {
+    pub(super) fn of_rows(status: &MirrorStatus, held: Held, there: Held) -> Self {
         MirrorDifferences::of(status, Sides::Rows(Box::new(Merge::of(held, there))))
     }
 

@@ -42,7 +42,7 @@ pub use snapshot::{
     Granules, History, IdPages, Listed, ListingDifferences, MirrorSource, NotedPeriod,
     RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{Merge, Side};
+pub(crate) use snapshot::{Ahead, Merge, Side};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub(crate) use write::Remembered;
 pub use write::{

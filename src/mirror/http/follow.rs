@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::divergence::Divergence;
 use super::fetch::Take;
 use super::remote::{Fetched, FetchedHead, Remote};
-use crate::mirror::differences::Held;
+use crate::mirror::differences::{Held, read_ahead};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{LogReader, Position};
 use crate::mirror::reading::{Base, Reading};
@@ -145,7 +145,7 @@ fn read_end(
         return Ok(followed(reading));
     }
     let held = || -> Result<Held> {
-        Ok(Box::new(mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?))
+        Ok(read_ahead(mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?))
     };
     let (identifier, since) = (end.identifier, end.timestamp);
     let mut work = mirror.begin("comparing", "granules", Some(of.head.granules));

@@ -7,6 +7,7 @@
 //! is read in a short transaction of its own, so an iterator needs no snapshot and can be stopped
 //! at any time; it fails with `replaced` if another file has replaced the registry.
 
+mod ahead;
 mod cite;
 mod compare;
 mod compare_listing;
@@ -25,6 +26,7 @@ mod subsets;
 mod view;
 mod walk;
 
+pub(crate) use ahead::Ahead;
 pub use cite::Cited;
 pub(super) use cite::cited;
 pub use compare::{Difference, Differences};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ahead::Ahead;
 use super::granules::IdPages;
 use super::merge::HasGranuleId;
 use crate::model::{GranuleId, IdPage};
@@ -10,7 +11,7 @@ use crate::registry::error::{Error, Result};
 /// The ids of a set in canonical order. A comparison of two long lists takes about two thirds of the
 /// time with these that it takes with granules, each of which is allocated and checked.
 pub(super) struct PagedIds {
-    pages: IdPages,
+    pages: Ahead<Result<IdPage>>,
     page: Arc<IdPage>,
     next: usize,
 }
@@ -23,7 +24,7 @@ pub(super) struct PagedId {
 
 impl PagedIds {
     pub fn of(pages: IdPages) -> Self {
-        PagedIds { pages, page: Arc::default(), next: 0 }
+        PagedIds { pages: Ahead::of(pages, 1), page: Arc::default(), next: 0 }
     }
 }
 

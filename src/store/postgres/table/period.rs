@@ -11,9 +11,9 @@ use ::postgres::types::Type;
 use super::column::{granule_id, granule_id_or_null, instant, instant_or_null, value};
 use super::packed::{PackedPage, select_packed};
 use crate::model::{GranuleId, Timestamp};
+use crate::store::order::out_of_order;
 use crate::store::postgres::connection::{array, bigint, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
-use crate::store::order::out_of_order;
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod};
 use crate::store::{Error, Result};
 

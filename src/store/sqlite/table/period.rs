@@ -211,9 +211,5 @@ fn id_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<&'row [u8]> {
 }
 
 fn period_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<Period<'row>> {
-    Ok(Period {
-        granule_id: id_from(row)?,
-        ingested: row.get(1)?,
-        deleted: row.get(2)?,
-    })
+    Ok(Period { granule_id: id_from(row)?, ingested: row.get(1)?, deleted: row.get(2)? })
 }
