@@ -47,6 +47,8 @@ pub(crate) struct Transaction<'snapshot> {
 struct Lease {
     connection: Option<Connection>,
     store: Arc<Store>,
+    /// Whether it was leased for a change.
+    is_writing: bool,
 }
 
 impl Store {
@@ -128,8 +130,12 @@ impl Store {
     ///
     /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
-        let lease = self.lease(watch)?;
-        lease.connection().execute_batch("BEGIN IMMEDIATE")?;
+        let mut lease = self.lease(watch)?;
+        lease.is_writing = true;
+        // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
+        // it changes. They stay in memory (they are few): a change must not need a temporary file of
+        // SQLite, whose directory can be full or unusable.
+        lease.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
         let snapshot = Snapshot { lease };
         check_same_schema(snapshot.connection())?;
         snapshot.check_same_file()?;
@@ -147,7 +153,7 @@ impl Store {
         };
         let handler = watch.cloned().map(|watch| move || watch());
         connection.progress_handler(STEPS_BETWEEN_CHECKS, handler)?;
-        Ok(Lease { connection: Some(connection), store: Arc::clone(self) })
+        Ok(Lease { connection: Some(connection), store: Arc::clone(self), is_writing: false })
     }
 }
 
@@ -298,6 +304,10 @@ impl Drop for Lease {
         let mut is_reusable = connection.progress_handler(0, None::<fn() -> bool>).is_ok();
         if !connection.is_autocommit() {
             is_reusable &= connection.execute_batch("ROLLBACK").is_ok();
+        }
+        if self.is_writing {
+            // A reader may sort more than fits into memory.
+            is_reusable &= connection.execute_batch("PRAGMA temp_store = DEFAULT").is_ok();
         }
         // A connection that fails to roll back is closed, which rolls back. The only connection of
         // an in-memory registry is the registry itself, so it is always returned.
