@@ -10,7 +10,8 @@ use accession::{Access, DatasetName};
 use anyhow::Result;
 
 #[cfg(feature = "serve")]
-use crate::cli::args::{PublicUrl, named_path, stored_name};
+use crate::cli::args::PublicUrl;
+use crate::cli::args::{named_path, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::output::count;
 use crate::cli::session::Session;
