@@ -23,9 +23,16 @@ pub(super) struct Table<R> {
     name: Arc<str>,
     column: usize,
     columns: usize,
-    ingested: Option<usize>,
-    deleted: Option<usize>,
+    ingested: Option<DateColumn>,
+    deleted: Option<DateColumn>,
     row: ByteRecord,
+}
+
+/// A column of dates.
+struct DateColumn {
+    index: usize,
+    /// The last date that was read, and its spelling: neighbouring rows mostly have the same one.
+    last: Option<(Vec<u8>, Moment)>,
 }
 
 /// Whether a first line is the header of a table: one of its cells is a usual name for granule ids,
@@ -118,11 +125,13 @@ impl<R: io::Read> Table<R> {
                 None => Ok(INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name))),
             };
             let ingested = ingested.map_err(fail)?;
-            table.ingested = Some(ingested.ok_or_else(|| fail(InputErrorKind::NoDates))?);
-            table.deleted = match options.deleted_column.as_deref() {
+            let ingested = ingested.ok_or_else(|| fail(InputErrorKind::NoDates))?;
+            table.ingested = Some(DateColumn { index: ingested, last: None });
+            let deleted = match options.deleted_column.as_deref() {
                 Some(column) => Some(find_column(header, Some(column)).map_err(fail)?),
                 None => index_of(header, DELETED_COLUMN),
             };
+            table.deleted = deleted.map(|index| DateColumn { index, last: None });
         }
         Ok(table)
     }
@@ -146,15 +155,21 @@ impl<R: io::Read> Table<R> {
             }
         }
     }
+}
 
-    /// The time in a cell. `None` if the cell is empty.
-    fn time(&self, column: Option<usize>, line: u64) -> Result<Option<Moment>, Error> {
-        let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
-        if cell.is_empty() {
-            return Ok(None);
+impl DateColumn {
+    /// The time in a cell of a row. `None` if the cell is empty.
+    fn time(&mut self, row: &ByteRecord) -> Result<Option<Moment>, InputErrorKind> {
+        let cell = row.get(self.index).unwrap_or_default();
+        match &mut self.last {
+            _ if cell.is_empty() => Ok(None),
+            Some((spelling, moment)) if spelling == cell => Ok(Some(*moment)),
+            last => {
+                let moment = spelled_time::parse(&String::from_utf8_lossy(cell))?;
+                *last = Some((cell.to_vec(), moment));
+                Ok(Some(moment))
+            }
         }
-        let text = String::from_utf8_lossy(cell);
-        spelled_time::parse(&text).map(Some).map_err(|kind| Error::new(&self.name, line, kind))
     }
 }
 
@@ -174,11 +189,17 @@ impl<R: io::Read> RecordReader for Table<R> {
             Error::new(&self.name, line, InputErrorKind::GranuleId { text, cause })
         })?;
         let location = SourceLocation::Line { source: self.name.clone(), line };
-        let ingested = self.time(self.ingested, line)?;
+        let time = |column: &mut Option<DateColumn>| match column {
+            Some(column) => {
+                column.time(&self.row).map_err(|kind| Error::new(&self.name, line, kind))
+            }
+            None => Ok(None),
+        };
+        let ingested = time(&mut self.ingested)?;
         if self.ingested.is_some() && ingested.is_none() {
             return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
         }
-        let deleted = self.time(self.deleted, line)?;
+        let deleted = time(&mut self.deleted)?;
         Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, location) }))
     }
 }

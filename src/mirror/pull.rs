@@ -91,7 +91,7 @@ impl Pulled {
 /// ([`Pulled::is_identical`]). A mirror that is added gets the primary's record, under its own
 /// name.
 ///
-/// More than about 16 MiB of differences are kept in a temporary file.
+/// More than about 8 MiB of differences are kept in a temporary file.
 ///
 /// # Errors
 ///

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::verify::refuse_mismatch;
-use crate::model::{Dataset, DatasetName};
+use crate::model::{Dataset, DatasetName, Granule};
 use crate::store::{
     self, BUSY_WAIT, DatasetKey, NewPeriod, Store, StoredVersion, Transaction, Withdrawn,
 };
@@ -191,11 +191,12 @@ impl Source<'_> {
         target: DatasetKey,
         copied: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        let mut last: Option<NewPeriod> = None;
+        let mut last: Option<Granule> = None;
         loop {
             let after = last.as_ref().map(|last| (&last.granule_id, last.ingested));
             let page = self.ask(self.read.periods_after(self.key, after, PAGE_ROWS))?;
-            transaction.insert_periods(target, &page)?;
+            let periods: Vec<NewPeriod<'_>> = page.iter().map(NewPeriod::from).collect();
+            transaction.insert_periods(target, &periods)?;
             copied(page.len() as u64)?;
             match page.into_iter().next_back() {
                 Some(period) => last = Some(period),

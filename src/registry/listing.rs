@@ -8,7 +8,7 @@ use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
 ///
-/// A list of more than about 16 MiB is kept in a temporary file. An id that is listed more than
+/// A list of more than about 8 MiB is kept in a temporary file. An id that is listed more than
 /// once counts once.
 ///
 /// # Examples

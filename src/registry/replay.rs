@@ -10,7 +10,7 @@ use crate::model::{Event, EventKind, Granule};
 
 /// Events, in the order of their times, that change a set of granules into another one.
 ///
-/// Any number of them: beyond some 16 MiB they are kept in a temporary file.
+/// Any number of them: beyond some 8 MiB they are kept in a temporary file.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     staging: Staging,

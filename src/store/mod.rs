@@ -28,8 +28,8 @@ pub use access::{Access, BUSY_WAIT};
 pub use error::Error;
 pub use rows::Withdrawn;
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredPeriod, StoredSource, StoredVersion,
-    SubsetKey, ToChange, WorkerRow,
+    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredSource, StoredVersion, SubsetKey,
+    ToChange, WorkerRow,
 };
 pub(crate) use session::{New, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use snapshot::Snapshot;

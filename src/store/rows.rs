@@ -84,28 +84,20 @@ pub(crate) struct Period<'row> {
     pub deleted: Option<i64>,
 }
 
-/// A holding period of a granule that was looked up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredPeriod {
-    pub granule_id: GranuleId,
-    pub ingested: Timestamp,
-    pub deleted: Option<Timestamp>,
-    pub producer_granule: Option<GranuleId>,
-}
-
 /// A holding period to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewPeriod {
-    pub granule_id: GranuleId,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewPeriod<'id> {
+    pub granule_id: &'id GranuleId,
     pub ingested: Timestamp,
     pub deleted: Option<Timestamp>,
-    pub producer_granule: Option<GranuleId>,
+    pub producer_granule: Option<&'id GranuleId>,
 }
 
-impl From<Granule> for NewPeriod {
-    fn from(granule: Granule) -> Self {
+impl<'id> From<&'id Granule> for NewPeriod<'id> {
+    fn from(granule: &'id Granule) -> Self {
         let Granule { granule_id, ingested, deleted, producer_granule } = granule;
-        NewPeriod { granule_id, ingested, deleted, producer_granule }
+        let producer_granule = producer_granule.as_ref();
+        NewPeriod { granule_id, ingested: *ingested, deleted: *deleted, producer_granule }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{
-    Begin, DatasetKey, NewPeriod, Period, SourceKey, StoredEvent, StoredPeriod, StoredSource,
-    StoredVersion, SubsetKey, ToChange, Withdrawn, WorkerRow,
+    Begin, DatasetKey, Period, SourceKey, StoredEvent, StoredSource, StoredVersion, SubsetKey,
+    ToChange, Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
@@ -194,7 +194,7 @@ queries! {
         dataset: DatasetKey,
         after: Option<(&GranuleId, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<NewPeriod>>;
+    ) -> Result<Vec<Granule>>;
 
     /// Every period in which a granule was held in one dataset, in order of time.
     fn periods_of_one(dataset: DatasetKey, granule_id: &GranuleId) -> Result<Vec<Granule>>;
@@ -205,7 +205,7 @@ queries! {
     fn periods_everywhere(granule_id: &GranuleId) -> Result<Vec<(DatasetName, Granule)>>;
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
-    fn periods_among(dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<StoredPeriod>>;
+    fn periods_among(dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>>;
 
     /// Whether an id at or after this one is held now.
     fn holds_from(dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool>;

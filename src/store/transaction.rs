@@ -96,14 +96,14 @@ statements! {
     fn insert_instances(dataset: DatasetKey, instances: &[Instance]) -> Result<()>;
 
     /// Adds periods, which must not overlap existing ones.
-    fn insert_periods(dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()>;
+    fn insert_periods(dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()>;
 
     /// Ends the present holding period of each of some granules, each at its own time.
     ///
     /// # Errors
     ///
     /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
-    fn end_periods(dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()>;
+    fn end_periods(dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()>;
 
     /// Deletes the checkpoints at and after an id, which a change there has invalidated.
     fn drop_checkpoints_from(dataset: DatasetKey, granule_id: &str) -> Result<()>;

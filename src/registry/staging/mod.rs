@@ -1,9 +1,15 @@
 //! Events that are to be added to the registry: a small number in memory, more of them on disk.
 
+mod buffer;
 mod record;
 mod run;
 mod section;
 mod sort;
+mod spill;
 
+pub(in crate::registry) use buffer::{Repeats, refuse_pair};
 pub(in crate::registry) use record::Staged;
-pub(in crate::registry) use sort::{Repeats, Sorted, Staging, refuse_pair};
+pub(in crate::registry) use sort::{Sorted, Staging};
+
+/// Bytes that are read ahead in each run, and that are written at once.
+const READ_AHEAD_BYTES: usize = 32 * 1_024;

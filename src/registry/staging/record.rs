@@ -26,35 +26,48 @@ pub(super) const ARGUMENT: u32 = u32::MAX - 1;
 /// The bytes before the ids: kind, time, source, line, and the lengths of the two ids.
 pub(super) const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
 
-/// The ids of an event.
-pub(super) struct Ids<'a> {
-    pub granule_id: &'a [u8],
-    /// Empty if it is the same.
-    pub producer: &'a [u8],
+/// What is encoded before the ids.
+pub(super) struct Header {
+    pub kind: u8,
+    pub at: i64,
+    /// The number of the source, [`NOWHERE`] or [`ARGUMENT`].
+    pub source: u32,
+    pub line: u64,
+    /// The length of the id, in bytes.
+    pub granule_id: usize,
+    /// The length of the producer's id. 0 means that it is the same.
+    pub producer: usize,
 }
 
-impl Ids<'_> {
-    /// Appends an event: its kind, its time, and the number of its source with the line.
-    pub fn encode(&self, bytes: &mut Vec<u8>, kind: u8, at: i64, (source, line): (u32, u64)) {
-        let Ids { granule_id, producer } = self;
-        bytes.push(kind);
-        bytes.extend(at.to_le_bytes());
-        bytes.extend(source.to_le_bytes());
-        bytes.extend(line.to_le_bytes());
+impl Header {
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = self.kind;
+        bytes[1..9].copy_from_slice(&self.at.to_le_bytes());
+        bytes[9..13].copy_from_slice(&self.source.to_le_bytes());
+        bytes[13..21].copy_from_slice(&self.line.to_le_bytes());
         // An id has at most 1,024 bytes, so both lengths fit.
-        bytes.extend((granule_id.len() as u16).to_le_bytes());
-        bytes.extend((producer.len() as u16).to_le_bytes());
-        bytes.extend(*granule_id);
-        bytes.extend(*producer);
+        bytes[21..23].copy_from_slice(&(self.granule_id as u16).to_le_bytes());
+        bytes[23..25].copy_from_slice(&(self.producer as u16).to_le_bytes());
+        bytes
     }
 }
 
 /// Appends an event, whose source location is the number of its source and its line.
-pub(super) fn encode(bytes: &mut Vec<u8>, event: &Staged, location: (u32, u64)) {
+pub(super) fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
     let granule_id = event.granule_id.as_str().as_bytes();
     let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str).as_bytes();
-    let kind = u8::from(event.kind == EventKind::Ingested);
-    Ids { granule_id, producer }.encode(bytes, kind, event.at.as_micros(), location);
+    let header = Header {
+        kind: u8::from(event.kind == EventKind::Ingested),
+        at: event.at.as_micros(),
+        source,
+        line,
+        granule_id: granule_id.len(),
+        producer: producer.len(),
+    };
+    bytes.extend(header.encode());
+    bytes.extend(granule_id);
+    bytes.extend(producer);
 }
 
 /// An encoded event, which may be followed by further bytes.

@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::record::{Ids, Record};
+use super::record::{HEADER_BYTES, Header, Record};
 
 const IS_INGEST: u8 = 1;
 /// The time differs from that of the event before.
@@ -72,39 +72,41 @@ pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Resu
         return Ok(false);
     }
     let [flags] = flags;
+    let lengths: [u8; 6] = array_from(file)?;
+    let length = |at: usize| usize::from(u16::from_le_bytes([lengths[at], lengths[at + 1]]));
+    let [start, own, end] = [length(0), length(2), length(4)];
     let previous = Record(record);
-    let before = previous.granule_id();
-    let [start, own, end] = [u16_from(file)?, u16_from(file)?, u16_from(file)?].map(usize::from);
-    let first = before.get(..start);
-    let last = before.len().checked_sub(end).and_then(|from| before.get(from..));
-    let (Some(first), Some(last)) = (first, last) else {
+    let (mut at, mut source, mut line) =
+        (previous.at(), previous.source(), previous.line().wrapping_add(1));
+    let before = previous.granule_id().len();
+    let Some(last) = before.checked_sub(end).filter(|_| start <= before) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let mut granule_id = Vec::with_capacity(start + own + end);
-    granule_id.extend(first);
-    granule_id.resize(start + own, 0);
-    file.read_exact(&mut granule_id[start..])?;
-    granule_id.extend(last);
-    let at = match flags & HAS_TIME {
-        0 => previous.at(),
-        _ => i64::from_le_bytes(array_from(file)?),
-    };
-    let source = match flags & HAS_SOURCE {
-        0 => previous.source(),
-        _ => u32::from_le_bytes(array_from(file)?),
-    };
-    let line = match flags & HAS_LINE {
-        0 => previous.line().wrapping_add(1),
-        _ => u64::from_le_bytes(array_from(file)?),
-    };
-    let mut producer = Vec::new();
-    if flags & HAS_PRODUCER != 0 {
-        producer.resize(usize::from(u16_from(file)?), 0);
-        file.read_exact(&mut producer)?;
+    // The parts that both ids share stay in the record: only what is between them is read.
+    record.resize(HEADER_BYTES + before, 0);
+    let (from, to) = (HEADER_BYTES + start, HEADER_BYTES + start + own);
+    let granule_id = start + own + end;
+    record.resize(HEADER_BYTES + before.max(granule_id), 0);
+    record.copy_within(HEADER_BYTES + last..HEADER_BYTES + before, to);
+    record.truncate(HEADER_BYTES + granule_id);
+    file.read_exact(&mut record[from..to])?;
+    if flags & HAS_TIME != 0 {
+        at = i64::from_le_bytes(array_from(file)?);
     }
-    record.clear();
-    let ids = Ids { granule_id: &granule_id, producer: &producer };
-    ids.encode(record, flags & IS_INGEST, at, (source, line));
+    if flags & HAS_SOURCE != 0 {
+        source = u32::from_le_bytes(array_from(file)?);
+    }
+    if flags & HAS_LINE != 0 {
+        line = u64::from_le_bytes(array_from(file)?);
+    }
+    let mut producer = 0;
+    if flags & HAS_PRODUCER != 0 {
+        producer = usize::from(u16_from(file)?);
+        record.resize(HEADER_BYTES + granule_id + producer, 0);
+        file.read_exact(&mut record[HEADER_BYTES + granule_id..])?;
+    }
+    let header = Header { kind: flags & IS_INGEST, at, source, line, granule_id, producer };
+    record[..HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(true)
 }
 
@@ -131,10 +133,15 @@ mod tests {
                 ("[a-cé]{1,6}", "[a-c]{0,3}", any::<bool>(), -2_i64..2, 0_u32..3, 0_u64..4), 0..50),
         ) {
             let records: Vec<Vec<u8>> = events.iter().map(|(id, producer, kind, at, source, line)| {
-                let mut record = Vec::new();
-                let ids = Ids { granule_id: id.as_bytes(), producer: producer.as_bytes() };
-                ids.encode(&mut record, u8::from(*kind), *at, (*source, *line));
-                record
+                let header = Header {
+                    kind: u8::from(*kind),
+                    at: *at,
+                    source: *source,
+                    line: *line,
+                    granule_id: id.len(),
+                    producer: producer.len(),
+                };
+                [&header.encode(), id.as_bytes(), producer.as_bytes()].concat()
             }).collect();
             let (mut file, mut written, mut previous) = (Vec::new(), 0, &[][..]);
             for record in &records {

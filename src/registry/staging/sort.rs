@@ -1,41 +1,29 @@
 //! The external merge sort of events.
 //!
 //! Events are encoded into a buffer; a full buffer is sorted and appended to an unlinked temporary
-//! file as a *run*. Reading merges the runs with the events that are still in the buffer. Events
-//! that are added in order form a single run, whatever their number, so the file is then written
-//! and read once and nothing is sorted.
+//! file as a *run*, while the next one is filled. Reading merges the runs with the events that are
+//! still in the buffer. Events that are added in order form a single run, whatever their number, so
+//! the file is then written and read once and nothing is sorted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write as _};
-use std::ops::Range;
+use std::io::BufReader;
 use std::sync::Arc;
 
+use super::READ_AHEAD_BYTES;
+use super::buffer::{Buffer, Repeats, refusal};
 use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode};
-use super::run::{read_after, write_after};
+use super::run::read_after;
 use super::section::Section;
+use super::spill::{Check, Runs, Spill};
 use crate::disk::scratch;
 use crate::model::{EventKind, SourceLocation};
 use crate::registry::error::Result;
-use crate::registry::refusal::ChangeError;
 
-/// Bytes of encoded events that are kept in memory before they are written as a run.
-const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
-
-/// Bytes that are read ahead in each run.
-const READ_AHEAD_BYTES: usize = 32 * 1_024;
-
-/// What to do with an event that repeats another one, with the same granule, time and kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::registry) enum Repeats {
-    /// Refuse it as soon as it is found.
-    #[default]
-    Refuse,
-    /// Keep it, so that the reader can count it.
-    Keep,
-}
+/// Bytes of encoded events that are kept in memory before they are written as a run. There are two
+/// buffers: one is filled while the other is written.
+const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// Events that are added in any order and can be read, several times, in order of granule, time and
 /// kind.
@@ -43,27 +31,10 @@ pub(in crate::registry) enum Repeats {
 pub(in crate::registry) struct Staging {
     sources: Vec<Arc<str>>,
     buffer: Buffer,
-    spilled: Option<Spilled>,
+    spill: Spill,
     events: u64,
     repeats: Repeats,
     buffer_bytes: usize,
-}
-
-/// Encoded events, and the position at which each begins.
-#[derive(Debug, Default)]
-struct Buffer {
-    bytes: Vec<u8>,
-    starts: Vec<usize>,
-    is_out_of_order: bool,
-}
-
-/// The runs on disk.
-#[derive(Debug)]
-struct Spilled {
-    file: File,
-    runs: Vec<Range<u64>>,
-    /// The last event of the last run: a buffer that begins after it continues that run.
-    last: Vec<u8>,
 }
 
 impl Default for Staging {
@@ -77,7 +48,7 @@ impl Staging {
         Staging {
             sources: Vec::new(),
             buffer: Buffer::default(),
-            spilled: None,
+            spill: Spill::default(),
             events: 0,
             repeats: Repeats::default(),
             buffer_bytes,
@@ -103,8 +74,8 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: the event repeats or contradicts the previous one or, when the buffer is
-    /// full, two events in the buffer do; the remaining conflicts are found by the reader.
+    /// [`Error::Change`]: the event repeats or contradicts the previous one, or two events in a
+    /// buffer that became full before do; the remaining conflicts are found by the reader.
     /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, event: &Staged) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
@@ -114,13 +85,18 @@ impl Staging {
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
                 (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));
-            if let Some(refusal) = self.refusal(previous, next) {
+            if let Some(refusal) = refusal(previous, next, self.repeats, &self.sources) {
                 return Err(refusal.into());
             }
             self.buffer.is_out_of_order |= next.key() < previous.key();
         }
         self.buffer.starts.push(start);
-        if self.buffer.bytes.len() >= self.buffer_bytes { self.spill() } else { Ok(()) }
+        if self.buffer.bytes.len() < self.buffer_bytes {
+            return self.spill.check();
+        }
+        let check = Check { repeats: self.repeats, sources: self.sources.clone() };
+        self.buffer = self.spill.write(std::mem::take(&mut self.buffer), check)?;
+        Ok(())
     }
 
     /// The events in order of granule, time and kind (deletions first). Equal events are returned
@@ -131,10 +107,11 @@ impl Staging {
     /// [`Error::Temporary`]: the temporary file cannot be read.
     pub fn sorted(&self) -> Result<Sorted<'_>> {
         let mut sorted = Sorted { staging: self, runs: Vec::new(), heads: BinaryHeap::new() };
-        if let Some(spilled) = &self.spilled {
-            for run in &spilled.runs {
-                let file = Section { file: &spilled.file, rest: run.clone() };
-                let file = BufReader::with_capacity(READ_AHEAD_BYTES, file);
+        let Runs { file, runs, .. } = self.spill.runs()?;
+        if let Some(file) = file {
+            for run in runs {
+                let section = Section { file: Arc::clone(&file), rest: run };
+                let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
                 sorted.runs.push(Run::Spilled { file, last: Vec::new() });
             }
         }
@@ -146,58 +123,6 @@ impl Staging {
             }
         }
         Ok(sorted)
-    }
-
-    /// Appends the buffer to the file, as a new run or as the continuation of the last one.
-    fn spill(&mut self) -> Result<()> {
-        let order = self.buffer.order();
-        let record = |start: usize| Record(&self.buffer.bytes[start..]).whole();
-        for pair in order.windows(2) {
-            if let Some(refusal) = self.refusal(record(pair[0]), record(pair[1])) {
-                return Err(refusal.into());
-            }
-        }
-        let (Some(&first), Some(&last)) = (order.first(), order.last()) else { return Ok(()) };
-        let spilled = match &mut self.spilled {
-            Some(spilled) => spilled,
-            none => {
-                none.insert(Spilled { file: scratch::file()?, runs: Vec::new(), last: Vec::new() })
-            }
-        };
-        let continues = Record(&spilled.last).key() <= record(first).key();
-        let mut previous = if continues { spilled.last.as_slice() } else { &[] };
-        let mut write = |file: &mut File| {
-            let begin = file.seek(SeekFrom::End(0))?;
-            let mut writer = BufWriter::with_capacity(READ_AHEAD_BYTES, file);
-            let (mut end, mut bytes) = (begin, Vec::new());
-            for &start in &order {
-                end += write_after(previous, record(start), &mut bytes, &mut writer)?;
-                previous = record(start).0;
-            }
-            writer.flush()?;
-            Ok(begin..end)
-        };
-        let written =
-            write(&mut spilled.file).map_err(|source| scratch::unusable("write", source))?;
-        match spilled.runs.last_mut().filter(|_| continues) {
-            Some(run) => run.end = written.end,
-            None => spilled.runs.push(written),
-        }
-        spilled.last = record(last).0.to_vec();
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Why two consecutive events cannot both be staged. `None` means that they can.
-    fn refusal(&self, first: Record<'_>, second: Record<'_>) -> Option<ChangeError> {
-        if first.granule_id() != second.granule_id() || first.at() != second.at() {
-            return None;
-        }
-        if first.kind() == second.kind() && self.repeats == Repeats::Keep {
-            return None;
-        }
-        let decode = |record: Record<'_>| record.decode(&self.sources).ok();
-        Some(refuse_pair(&decode(first)?, &decode(second)?))
     }
 
     fn encode_location(&mut self, location: Option<&SourceLocation>) -> (u32, u64) {
@@ -217,59 +142,17 @@ impl Staging {
     }
 }
 
-/// The error for two conflicting events of the same granule and time.
-pub(in crate::registry) fn refuse_pair(first: &Staged, second: &Staged) -> ChangeError {
-    let granule_id = second.granule_id.clone();
-    if first.kind == second.kind {
-        let producers = [&second.producer_granule, &first.producer_granule].map(Option::clone);
-        return ChangeError::Twice {
-            granule_id,
-            location: second.location.clone(),
-            first: first.location.clone(),
-            producers: Box::new(producers),
-        };
-    }
-    let (deleted, ingested) =
-        if first.kind == EventKind::Deleted { (first, second) } else { (second, first) };
-    ChangeError::Both {
-        granule_id,
-        location: deleted.location.clone(),
-        first: ingested.location.clone(),
-    }
-}
-
-impl Buffer {
-    /// The positions at which the events begin, in the order of the events.
-    fn order(&self) -> Vec<usize> {
-        let mut order = self.starts.clone();
-        if self.is_out_of_order {
-            order.sort_by(|&a, &b| self.record(a).key().cmp(&self.record(b).key()));
-        }
-        order
-    }
-
-    fn record(&self, start: usize) -> Record<'_> {
-        Record(&self.bytes[start..])
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.starts.clear();
-        self.is_out_of_order = false;
-    }
-}
-
 /// The events of a [`Staging`], in order.
 pub(in crate::registry) struct Sorted<'staging> {
     staging: &'staging Staging,
-    runs: Vec<Run<'staging>>,
+    runs: Vec<Run>,
     /// The next event of each run that has one.
     heads: BinaryHeap<Reverse<Head>>,
 }
 
-enum Run<'staging> {
+enum Run {
     Spilled {
-        file: BufReader<Section<'staging>>,
+        file: BufReader<Section>,
         /// The last event that was read.
         last: Vec<u8>,
     },
@@ -309,13 +192,11 @@ impl PartialEq for Head {
 
 impl Eq for Head {}
 
-impl Run<'_> {
+impl Run {
     /// Reads the next event of the run into a buffer. Returns `false` at its end.
     fn read(&mut self, staging: &Staging, into: &mut Vec<u8>) -> Result<bool> {
         let next = match self {
-            Run::Buffered(starts) => {
-                starts.next().map(|start| staging.buffer.record(start).whole().0)
-            }
+            Run::Buffered(starts) => starts.next().map(|start| staging.buffer.record(start).0),
             Run::Spilled { file, last } => {
                 let read = read_after(last, file);
                 let has_read = read.map_err(|source| scratch::unusable("read", source))?;
@@ -399,14 +280,14 @@ mod tests {
                 prop_assert_eq!(&read, &sorted);
             }
             if is_sorted {
-                let runs = staging.spilled.as_ref().map_or(0, |spilled| spilled.runs.len());
+                let runs = staging.spill.runs().unwrap().runs.len();
                 prop_assert!(runs <= 1, "{} runs", runs);
             }
         }
     }
 
     #[test]
-    fn a_repetition_is_refused_at_once_if_adjacent_and_else_when_its_buffer_is_full() {
+    fn a_repetition_is_refused_at_once_if_adjacent_and_else_once_its_buffer_is_written() {
         let of = |staging: &mut Staging, ids: &[&str]| {
             (1..).zip(ids).find_map(|(line, id)| {
                 let added = staging.add(&event(id, 0, EventKind::Ingested, line * 4 + 2));
@@ -416,7 +297,17 @@ mod tests {
         let mut staging = Staging::default();
         assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
         let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
-        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), Some((4, "twice")));
+        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
+        let written = (5..).find_map(|line| {
+            let added = staging.add(&event(&format!("d{line}"), 0, EventKind::Ingested, line));
+            added.err().map(|error| error.kind())
+        });
+        assert_eq!(written, Some("twice"));
+        // What is lost then is not forgotten.
+        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "temporary");
+        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
+        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
+        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");
         // A repetition in another buffer is found by the reader.
         let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1));
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);

@@ -13,7 +13,7 @@ use crate::store::Transaction;
 
 /// The granules that a change ingests and deletes, and its options.
 ///
-/// More than about 16 MiB of granules are kept in a temporary file.
+/// More than about 8 MiB of granules are kept in a temporary file.
 #[derive(Debug, Default)]
 pub struct Change {
     staging: Staging,

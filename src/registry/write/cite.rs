@@ -33,7 +33,7 @@ pub enum Kept {
     No,
 }
 
-/// Granules that are named one by one, in any order. More than about 16 MiB of ids are kept in a
+/// Granules that are named one by one, in any order. More than about 8 MiB of ids are kept in a
 /// temporary file.
 #[derive(Debug, Default)]
 pub struct Named {

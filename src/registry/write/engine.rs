@@ -9,21 +9,15 @@
 use std::thread::Scope;
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
-use super::ahead::read_ahead;
+use super::batches::each_batch;
 use super::first_ids::FirstIds;
 use super::resume::{Checkpoints, Pass, Work, resume_before};
-use crate::model::{EventKind, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Staged, refuse_pair};
-use crate::store::{NewPeriod, StoredPeriod};
-
-/// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
-/// take a tenth longer.)
-const BATCH_GRANULES: usize = 16_384;
-
-/// The number of events from which a thread of their own reads and merges them.
-const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
+use crate::registry::timeline::Timeline;
+use crate::store::NewPeriod;
 
 /// The events that were skipped, counted so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -65,39 +59,15 @@ pub(super) fn add(
 ) -> Result<Added> {
     let checkpoints = Checkpoints::of(addition);
     std::thread::scope(|scope| {
-        let entry = Entry::new(addition, scope, &checkpoints);
-        if addition.events > EVENTS_OF_A_THREAD {
-            enter_all(entry, read_ahead(scope, events))
-        } else {
-            enter_all(entry, events)
-        }
+        let mut entry = Entry::new(addition, scope, &checkpoints);
+        let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
+        each_batch(scope, addition.events, events, |batch| {
+            progress.advance_by(batch.len() as u64)?;
+            entry.enter(batch)
+        })?;
+        drop(progress);
+        entry.finish()
     })
-}
-
-fn enter_all(
-    mut entry: Entry<'_, '_>,
-    events: impl Iterator<Item = Result<Staged>>,
-) -> Result<Added> {
-    let addition = entry.addition;
-    let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
-    let mut batch: Vec<Staged> = Vec::new();
-    let mut granules = 0;
-    for event in events {
-        let event = event?;
-        progress.advance()?;
-        if batch.last().is_none_or(|last| last.granule_id != event.granule_id) {
-            if granules == BATCH_GRANULES {
-                entry.enter(&batch)?;
-                batch.clear();
-                granules = 0;
-            }
-            granules += 1;
-        }
-        batch.push(event);
-    }
-    entry.enter(&batch)?;
-    drop(progress);
-    entry.finish()
 }
 
 /// The state of the first step, which stores granule rows.
@@ -105,6 +75,7 @@ struct Entry<'scope, 'a> {
     scope: &'scope Scope<'scope, 'a>,
     addition: &'a Addition<'a>,
     checkpoints: &'a Checkpoints<'a>,
+    timeline: Timeline,
     tallies: Vec<Tally>,
     first: FirstIds,
     skipped: Skipped,
@@ -116,15 +87,20 @@ struct Entry<'scope, 'a> {
     pass: Option<Pass<'scope, 'a>>,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(ChangeError, u64)>,
-    new: Vec<NewPeriod>,
-    ends: Vec<(GranuleId, Timestamp)>,
+}
+
+/// The rows that the events of a batch change.
+struct Rows<'event> {
+    new: Vec<NewPeriod<'event>>,
+    /// The granules whose present period ends, each at its own time.
+    ends: Vec<(&'event GranuleId, Timestamp)>,
 }
 
 /// The start of the period in which a granule is held, while its events are replayed.
-enum Held<'event> {
+enum Held<'event, 'stored> {
     No,
     /// Before the events.
-    Stored(&'event StoredPeriod),
+    Stored(&'stored Granule),
     /// With one of the events.
     New(&'event Staged),
 }
@@ -139,14 +115,13 @@ impl<'scope, 'a> Entry<'scope, 'a> {
             scope,
             addition,
             checkpoints,
+            timeline: Timeline::of(addition.times.iter().copied()),
             tallies: vec![Tally::default(); addition.times.len()],
             first: FirstIds::default(),
             skipped: Skipped::default(),
             holds_from_first: None,
             pass: None,
             refused: None,
-            new: Vec::new(),
-            ends: Vec::new(),
         }
     }
 
@@ -167,23 +142,22 @@ impl<'scope, 'a> Entry<'scope, 'a> {
                 transaction.periods_among(dataset, &ids)?
             }
         };
+        let mut rows = Rows { new: Vec::with_capacity(by_granule.len()), ends: Vec::new() };
         let mut rest = stored.as_slice();
         for events in by_granule {
             let granule_id = &events[0].granule_id;
             let count = rest.iter().take_while(|it| it.granule_id == *granule_id).count();
             let (of_granule, after) = rest.split_at(count);
             rest = after;
-            self.enter_granule(events, of_granule)?;
+            self.enter_granule(events, of_granule, &mut rows)?;
         }
         // A granule that is deleted and ingested again has one open period at a time.
-        transaction.end_periods(dataset, &self.ends)?;
-        transaction.insert_periods(dataset, &self.new)?;
-        if let Some(pass) = self.pass.as_mut().filter(|pass| pass.appends()) {
-            self.new.iter().try_for_each(|period| pass.append(period))?;
+        transaction.end_periods(dataset, &rows.ends)?;
+        transaction.insert_periods(dataset, &rows.new)?;
+        match self.pass.as_mut().filter(|pass| pass.appends()) {
+            Some(pass) => rows.new.iter().try_for_each(|period| pass.append(period)),
+            None => Ok(()),
         }
-        self.new.clear();
-        self.ends.clear();
-        Ok(())
     }
 
     /// Whether no stored period can matter to events: the dataset has no history, or all of them are
@@ -200,7 +174,12 @@ impl<'scope, 'a> Entry<'scope, 'a> {
     }
 
     /// Replays the events of one granule, which is alternately ingested and deleted.
-    fn enter_granule(&mut self, events: &[Staged], stored: &[StoredPeriod]) -> Result<()> {
+    fn enter_granule<'event>(
+        &mut self,
+        events: &'event [Staged],
+        stored: &[Granule],
+        rows: &mut Rows<'event>,
+    ) -> Result<()> {
         let mut held = match stored.last() {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
             _ => Held::No,
@@ -228,12 +207,12 @@ impl<'scope, 'a> Entry<'scope, 'a> {
                 }
                 (EventKind::Deleted, Held::Stored(_)) => {
                     self.tally(event)?.deleted += 1;
-                    self.ends.push((event.granule_id.clone(), event.at));
+                    rows.ends.push((&event.granule_id, event.at));
                     Held::No
                 }
                 (EventKind::Deleted, Held::New(ingested)) => {
                     self.tally(event)?.deleted += 1;
-                    self.new.push(period(ingested, Some(event.at)));
+                    rows.new.push(period(ingested, Some(event.at)));
                     Held::No
                 }
                 (EventKind::Ingested, held) => {
@@ -247,7 +226,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
             };
         }
         if let Held::New(ingested) = held {
-            self.new.push(period(ingested, None));
+            rows.new.push(period(ingested, None));
         }
         Ok(())
     }
@@ -264,7 +243,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
             self.pass = Some(Pass::new(self.scope, self.addition, self.checkpoints, resume));
         }
         self.first.add(event.kind, &event.granule_id);
-        let index = self.addition.times.binary_search(&event.at).unwrap_or_else(|next| next);
+        let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
         Ok(&mut self.tallies[index])
     }
 
@@ -283,7 +262,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
     }
 
     /// Counts an event that is already stored, and refuses any other, which would rewrite history.
-    fn skip_stored(&mut self, event: &Staged, stored: &[StoredPeriod]) -> Result<()> {
+    fn skip_stored(&mut self, event: &Staged, stored: &[Granule]) -> Result<()> {
         let is_stored = stored.iter().any(|period| match event.kind {
             EventKind::Ingested => period.ingested == event.at,
             EventKind::Deleted => period.deleted == Some(event.at),
@@ -297,7 +276,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         Err(ChangeError::NotAfterLast { location, at, last }.into())
     }
 
-    fn refuse_held(&mut self, event: &Staged, held: &Held<'_>) -> Result<()> {
+    fn refuse_held(&mut self, event: &Staged, held: &Held<'_, '_>) -> Result<()> {
         let (since, producer) = match held {
             Held::No => return Ok(()),
             Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
@@ -400,11 +379,11 @@ impl<'scope, 'a> Entry<'scope, 'a> {
     }
 }
 
-fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod {
+fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod<'_> {
     NewPeriod {
-        granule_id: ingested.granule_id.clone(),
+        granule_id: &ingested.granule_id,
         ingested: ingested.at,
         deleted,
-        producer_granule: ingested.producer_granule.clone(),
+        producer_granule: ingested.producer_granule.as_ref(),
     }
 }

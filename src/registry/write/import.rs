@@ -19,7 +19,7 @@ use crate::store::Transaction;
 
 /// A history to be added to a dataset, as events in any order.
 ///
-/// More than about 16 MiB of events are kept in a temporary file. The memory depends on the number
+/// More than about 8 MiB of events are kept in a temporary file. The memory depends on the number
 /// of distinct times.
 ///
 /// # Examples
@@ -48,6 +48,8 @@ use crate::store::Transaction;
 pub struct Import {
     staging: Staging,
     times: BTreeSet<Timestamp>,
+    /// The time of the last event: the next one mostly has the same.
+    last: Option<Timestamp>,
     expected: BTreeMap<Timestamp, Expected>,
     unknown: Unknown,
     record: Option<Dataset>,
@@ -112,7 +114,9 @@ impl Import {
         if let Some(now) = self.now.filter(|now| at > *now && self.every == Every::Time) {
             return Err(ChangeError::Future { location, at, now }.into());
         }
-        self.times.insert(at);
+        if self.last.replace(at) != Some(at) {
+            self.times.insert(at);
+        }
         self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
     }
 

@@ -4,7 +4,7 @@
 //! read.
 
 mod addition;
-mod ahead;
+mod batches;
 mod change;
 mod cite;
 mod cited_subset;

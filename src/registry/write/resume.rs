@@ -1,6 +1,7 @@
 //! Decides where the chain is resumed, and makes the pass over the granules from there.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::thread::Scope;
 
 use super::addition::Addition;
@@ -8,7 +9,7 @@ use crate::chain::{Hashing, Sweep};
 use crate::model::{Checkpoint, DatasetName, GranuleId, Identifier, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::timeline::Timeline;
-use crate::store::{Begin, NewPeriod, Period};
+use crate::store::{Begin, NewPeriod};
 
 /// The number of checkpoints that are stored at once.
 const BATCH_CHECKPOINTS: usize = 256;
@@ -128,14 +129,10 @@ impl<'scope, 'a> Pass<'scope, 'a> {
 
     /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
     /// within it.
-    pub fn append(&mut self, period: &NewPeriod) -> Result<()> {
-        let period = Period {
-            granule_id: period.granule_id.as_str().as_bytes(),
-            ingested: period.ingested.as_micros(),
-            deleted: period.deleted.map(Timestamp::as_micros),
-        };
-        let (granule_id, span) = span(self.addition.name, &mut self.timeline, period)?;
-        self.hashing.hold(granule_id, span)
+    pub fn append(&mut self, period: &NewPeriod<'_>) -> Result<()> {
+        let deleted = period.deleted.map(Timestamp::as_micros);
+        let span = span(&mut self.timeline, period.ingested.as_micros(), deleted);
+        self.hashing.hold(period.granule_id.as_str(), span)
     }
 
     /// Reads and hashes the rows after the resume point.
@@ -157,9 +154,9 @@ impl<'scope, 'a> Pass<'scope, 'a> {
         transaction.each_period(*dataset, begin, last, |period| {
             self.rows += 1;
             progress.advance()?;
-            let (granule_id, span) = span(name, &mut self.timeline, period)?;
+            let span = span(&mut self.timeline, period.ingested, period.deleted);
             self.held += u64::from(!span.is_empty() && span.end == times.len());
-            self.hashing.hold(granule_id, span)
+            self.hashing.hold(valid(name, period.granule_id)?, span)
         })
     }
 
@@ -226,18 +223,13 @@ impl<'a> Checkpoints<'a> {
     }
 }
 
-/// A granule's id, and the numbers of the new instances that hold it during a period.
-fn span<'row>(
-    name: &DatasetName,
-    timeline: &mut Timeline,
-    period: Period<'row>,
-) -> Result<(&'row str, std::ops::Range<usize>)> {
-    let granule_id = valid(name, period.granule_id)?;
+/// The numbers of the new instances that hold a granule during a period, in microseconds.
+fn span(timeline: &mut Timeline, ingested: i64, deleted: Option<i64>) -> Range<usize> {
     let mut number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
-    let from = number(period.ingested);
-    let to = period.deleted.map(number);
+    let from = number(ingested);
+    let to = deleted.map(number);
     let to = to.unwrap_or(timeline.changes());
-    Ok((granule_id, from.min(to)..to))
+    from.min(to)..to
 }
 
 /// The id of a row.

@@ -16,7 +16,7 @@ use crate::store::Result;
 use crate::store::order::{ascending, out_of_order};
 use crate::store::postgres::connection::{array, bigint, text};
 use crate::store::postgres::session::Snapshot;
-use crate::store::rows::{DatasetKey, NewPeriod, SubsetKey};
+use crate::store::rows::{DatasetKey, SubsetKey};
 
 impl Snapshot {
     pub fn held_after(
@@ -199,7 +199,7 @@ impl Snapshot {
         dataset: DatasetKey,
         after: Option<(&GranuleId, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<NewPeriod>> {
+    ) -> Result<Vec<Granule>> {
         const PAGE: &str = select_packed!(
             with producers,
             "SELECT granule_id, ingested, deleted, producer_granule
@@ -213,7 +213,7 @@ impl Snapshot {
         let parameters =
             [bigint(dataset.0), text(start), bigint(ingested), bigint(i64::from(limit))];
         let page = PackedPage::read(self, PAGE, &parameters)?;
-        let rows = ascending(
+        ascending(
             "granule",
             page.rows()?.map(granule_of).collect::<Result<_>>()?,
             |first: &Granule| {
@@ -222,8 +222,7 @@ impl Snapshot {
                 })
             },
             |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
-        )?;
-        Ok(rows.into_iter().map(NewPeriod::from).collect())
+        )
     }
 
     pub fn periods_of_one(
@@ -257,7 +256,7 @@ impl Snapshot {
     }
 }
 
-fn granule_from(row: &Row) -> Result<Granule> {
+pub(super) fn granule_from(row: &Row) -> Result<Granule> {
     Ok(Granule {
         granule_id: granule_id(row, 0)?,
         ingested: instant(row, 1)?,

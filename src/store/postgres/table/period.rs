@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use ::postgres::Row;
 use ::postgres::types::Type;
 
-use super::column::{granule_id, granule_id_or_null, instant, instant_or_null, value};
+use super::column::value;
+use super::granule::granule_from;
 use super::packed::{PackedPage, select_packed};
-use crate::model::{GranuleId, Timestamp};
+use crate::model::{Granule, GranuleId, Timestamp};
 use crate::store::order::out_of_order;
 use crate::store::postgres::connection::{array, bigint, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
-use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::{Error, Result};
 
 /// Rows of a page.
@@ -24,11 +24,7 @@ const PAGE_ROWS: i64 = 16_384;
 const COPIED_ROWS: usize = 1_000;
 
 impl Snapshot {
-    pub fn periods_among(
-        &self,
-        dataset: DatasetKey,
-        granule_ids: &[&str],
-    ) -> Result<Vec<StoredPeriod>> {
+    pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
         const AMONG: &str = r#"
             SELECT period.*
             FROM unnest($2::text[]) AS wanted (granule_id)
@@ -46,7 +42,7 @@ impl Snapshot {
             return Ok(Vec::new());
         }
         let parameters = [bigint(dataset.0), array(&granule_ids, Type::TEXT_ARRAY)];
-        self.reading()?.query(AMONG, &parameters)?.iter().map(stored_from).collect()
+        self.reading()?.query(AMONG, &parameters)?.iter().map(granule_from).collect()
     }
 
     fn has_granules_between(&self, dataset: DatasetKey, first: &str, last: &str) -> Result<bool> {
@@ -174,7 +170,7 @@ impl Snapshot {
 }
 
 impl Transaction<'_> {
-    pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()> {
+    pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO accession.granule
                 (dataset_id, granule_id, ingested, deleted, producer_granule)
@@ -193,7 +189,7 @@ impl Transaction<'_> {
         let deleted: Vec<Option<i64>> =
             periods.iter().map(|it| it.deleted.map(Timestamp::as_micros)).collect();
         let producers: Vec<Option<&str>> =
-            periods.iter().map(|it| it.producer_granule.as_ref().map(GranuleId::as_str)).collect();
+            periods.iter().map(|it| it.producer_granule.map(GranuleId::as_str)).collect();
         let parameters = [
             bigint(dataset.0),
             array(&granule_ids, Type::TEXT_ARRAY),
@@ -205,7 +201,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn copy_periods(&self, dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()> {
+    fn copy_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
         const COPY: &str = "
             COPY accession.granule (dataset_id, granule_id, ingested, deleted, producer_granule)
             FROM STDIN BINARY";
@@ -216,12 +212,12 @@ impl Transaction<'_> {
                 &period.granule_id.as_str(),
                 &period.ingested.as_micros(),
                 &period.deleted.map(Timestamp::as_micros),
-                &period.producer_granule.as_ref().map(GranuleId::as_str),
+                &period.producer_granule.map(GranuleId::as_str),
             ])
         })
     }
 
-    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()> {
+    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
         // Not an UPDATE joined with unnest: for that, a server without statistics of the table can
         // choose a plan that reads the whole dataset for each id.
         const END: &str = r#"
@@ -266,13 +262,4 @@ impl Transaction<'_> {
             }
         }
     }
-}
-
-fn stored_from(row: &Row) -> Result<StoredPeriod> {
-    Ok(StoredPeriod {
-        granule_id: granule_id(row, 0)?,
-        ingested: instant(row, 1)?,
-        deleted: instant_or_null(row, 2)?,
-        producer_granule: granule_id_or_null(row, 3)?,
-    })
 }

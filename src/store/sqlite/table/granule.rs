@@ -8,7 +8,7 @@ use rusqlite::{Row, named_params};
 use super::column::{Id, Micros};
 use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
 use crate::store::order::{ascending, out_of_order};
-use crate::store::rows::{DatasetKey, NewPeriod, SubsetKey};
+use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::sqlite::session::Snapshot;
 use crate::store::{Error, Result};
 
@@ -208,7 +208,7 @@ impl Snapshot {
         dataset: DatasetKey,
         after: Option<(&GranuleId, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<NewPeriod>> {
+    ) -> Result<Vec<Granule>> {
         const PAGE: &str = "
             SELECT granule_id, ingested, deleted, producer_granule
             FROM granule
@@ -223,7 +223,7 @@ impl Snapshot {
         };
         let mut statement = self.connection().prepare_cached(PAGE)?;
         let rows = statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?;
-        let rows = ascending(
+        ascending(
             "granule",
             rows,
             |first: &Granule| {
@@ -232,8 +232,7 @@ impl Snapshot {
                 })
             },
             |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
-        )?;
-        Ok(rows.into_iter().map(NewPeriod::from).collect())
+        )
     }
 
     /// Every period in which a granule was held in one dataset, in order of time.

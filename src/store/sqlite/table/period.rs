@@ -2,10 +2,10 @@
 
 use rusqlite::{Row, Statement, named_params};
 
-use super::column::{Id, Micros};
-use super::granule::array;
-use crate::model::{GranuleId, Timestamp};
-use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, StoredPeriod};
+use super::column::Micros;
+use super::granule::{array, granule_from};
+use crate::model::{Granule, GranuleId, Timestamp};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 use crate::store::{Error, Result};
 
@@ -17,11 +17,7 @@ const PARAMETERS: usize = 4;
 
 impl Snapshot {
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
-    pub fn periods_among(
-        &self,
-        dataset: DatasetKey,
-        granule_ids: &[&str],
-    ) -> Result<Vec<StoredPeriod>> {
+    pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
         const AMONG: &str = "
             SELECT granule_id, ingested, deleted, producer_granule
             FROM rarray(:granule_ids) AS wanted
@@ -37,7 +33,7 @@ impl Snapshot {
         }
         let params = named_params! { ":dataset_id": dataset.0, ":granule_ids": array(granule_ids) };
         let mut statement = self.connection().prepare_cached(AMONG)?;
-        Ok(statement.query_map(params, stored_from)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Whether any id from `first` to `last` was ever in the dataset.
@@ -133,7 +129,7 @@ impl Transaction<'_> {
     ///
     /// A statement adds many rows: it finds the place of the next row from that of the last one,
     /// while a statement for each row begins at the root of the tree.
-    pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod]) -> Result<()> {
+    pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
         let (many, rest) = periods.as_chunks::<INSERTED_AT_ONCE>();
         if !many.is_empty() {
             let mut insert = self.connection().prepare_cached(&insert_sql(INSERTED_AT_ONCE))?;
@@ -148,7 +144,7 @@ impl Transaction<'_> {
     /// # Errors
     ///
     /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
-    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(GranuleId, Timestamp)]) -> Result<()> {
+    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
         const END: &str = "
             UPDATE granule
             SET deleted = ?3
@@ -182,12 +178,12 @@ fn insert_sql(periods: usize) -> String {
 fn insert_all(
     insert: &mut Statement<'_>,
     dataset: DatasetKey,
-    periods: &[NewPeriod],
+    periods: &[NewPeriod<'_>],
 ) -> Result<()> {
     insert.raw_bind_parameter(1, dataset.0)?;
     for (number, period) in periods.iter().enumerate() {
         let first = 2 + PARAMETERS * number;
-        let producer_granule = period.producer_granule.as_ref().map(GranuleId::as_str);
+        let producer_granule = period.producer_granule.map(GranuleId::as_str);
         insert.raw_bind_parameter(first, period.granule_id.as_str())?;
         insert.raw_bind_parameter(first + 1, Micros(period.ingested))?;
         insert.raw_bind_parameter(first + 2, period.deleted.map(Micros))?;
@@ -195,15 +191,6 @@ fn insert_all(
     }
     insert.raw_execute()?;
     Ok(())
-}
-
-fn stored_from(row: &Row<'_>) -> rusqlite::Result<StoredPeriod> {
-    Ok(StoredPeriod {
-        granule_id: row.get::<_, Id>(0)?.0,
-        ingested: row.get::<_, Micros>(1)?.0,
-        deleted: row.get::<_, Option<Micros>>(2)?.map(|deleted| deleted.0),
-        producer_granule: row.get::<_, Option<Id>>(3)?.map(|producer| producer.0),
-    })
 }
 
 fn id_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<&'row [u8]> {
