@@ -21,6 +21,7 @@ mod monitor;
 mod refusal;
 mod replay;
 mod restore;
+mod row;
 mod snapshot;
 mod staging;
 mod timeline;

@@ -28,7 +28,7 @@ pub use access::{Access, BUSY_WAIT};
 pub use error::Error;
 pub use rows::Withdrawn;
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, StoredEvent, StoredSource, StoredVersion, SubsetKey,
+    Begin, DatasetKey, NewPeriod, Period, ProducedPeriod, StoredSource, StoredVersion, SubsetKey,
     ToChange, WorkerRow,
 };
 pub(crate) use session::{New, Store, check_is_file, exists, full_name, shown_name};

@@ -1,6 +1,6 @@
 //! The rows and keys that cross the boundary between the registry and its store.
 
-use crate::model::{DatasetName, EventKind, Granule, GranuleId, Instance, Timestamp, Withdrawal};
+use crate::model::{DatasetName, Granule, GranuleId, Instance, Timestamp, Withdrawal};
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +52,6 @@ pub(crate) struct StoredVersion {
     pub record: serde_json::Value,
 }
 
-/// The ingest or the deletion of a granule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredEvent {
-    pub at: Timestamp,
-    pub kind: EventKind,
-    pub granule_id: GranuleId,
-    pub producer_granule: Option<GranuleId>,
-}
-
 /// A dataset that is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToChange {
@@ -82,6 +73,14 @@ pub(crate) struct Period<'row> {
     pub ingested: i64,
     /// The time of deletion, in the same unit. `None` means that the granule is still held.
     pub deleted: Option<i64>,
+}
+
+/// A holding period as it is stored, with the producer's id. The values have not been checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProducedPeriod<'row> {
+    pub period: Period<'row>,
+    /// The bytes of the producer's id. `None` means that it is the same.
+    pub producer_granule: Option<&'row [u8]>,
 }
 
 /// A holding period to be stored.

@@ -6,7 +6,7 @@ use std::path::Path;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{
-    Begin, DatasetKey, Period, SourceKey, StoredEvent, StoredSource, StoredVersion, SubsetKey,
+    Begin, DatasetKey, Period, ProducedPeriod, SourceKey, StoredSource, StoredVersion, SubsetKey,
     ToChange, Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
@@ -312,22 +312,20 @@ impl Snapshot {
         }
     }
 
-    /// Calls `show` for every event of a dataset after one time and up to another (inclusive), in
-    /// order of time; at the same time, ingests before deletions, then by id.
+    /// Calls `show` for every period of a dataset that begins or ends after a time (`None`: for all
+    /// of them), by id and then by time.
     ///
-    /// Costs a pass over the dataset's rows, whatever the interval: the table is in order of id, and
-    /// the store sorts the selected rows, on disk if necessary.
-    pub fn each_event<E: From<Error>>(
+    /// Costs a pass over the dataset's rows, whatever the time: the table is in order of id.
+    pub fn each_change<E: From<Error>>(
         &self,
         dataset: DatasetKey,
         after: Option<Timestamp>,
-        up_to: Timestamp,
-        show: impl FnMut(StoredEvent) -> std::result::Result<(), E>,
+        show: impl FnMut(ProducedPeriod<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         match self {
-            Snapshot::Sqlite(read) => read.each_event(dataset, after, up_to, show),
+            Snapshot::Sqlite(read) => read.each_change(dataset, after, show),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(read) => read.each_event(dataset, after, up_to, show),
+            Snapshot::Postgres(read) => read.each_change(dataset, after, show),
         }
     }
 

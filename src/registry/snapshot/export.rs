@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::view::{Snapshot, dataset_of};
 use crate::model::{DatasetName, EventKind, GranuleId, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::store::StoredEvent;
+use crate::registry::row;
+use crate::registry::staging::{Staged, Staging, each_batch};
+use crate::store::{DatasetKey, Period, ProducedPeriod};
 
 /// An element of an exported history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +34,13 @@ impl Snapshot {
     /// Exports the history of a dataset after a change (`None`: all of it): `show` is called for each
     /// change in order of time, with its events (ingests first, then by id) and after them with the
     /// change itself. One page of the history is in memory at a time. Costs a pass over the rows of
-    /// the dataset, however much of the history is exported.
+    /// the dataset, however much of the history is exported; more than about 8 MiB of granules are
+    /// sorted by time in a temporary file.
     ///
     /// # Errors
     ///
     /// [`Error::NoDataset`]; the errors of `show`; [`Error::Inconsistent`]: the rows do not agree with
-    /// the counts of the history.
+    /// the counts of the history; [`Error::Temporary`].
     pub fn export<E: From<Error>>(
         &self,
         dataset: &DatasetName,
@@ -50,7 +53,8 @@ impl Snapshot {
         let stored = |error: crate::store::Error| named(error.into());
         let latest = read.latest_instance(key).map_err(stored)?;
         let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
-        let mut progress = self.registry.begin("exporting", "granules", None);
+        let events = self.events(key, dataset, after).map_err(named)?;
+        let mut progress = self.registry.begin("exporting", "granules", Some(events.count()));
         let mut changes = Changes { page: VecDeque::new(), last: after, is_over: false };
         let mut tally = Tally::default();
         let mut next = || -> Result<Option<Instance>> {
@@ -63,23 +67,30 @@ impl Snapshot {
             Ok(changes.page.pop_front())
         };
         let mut change = next().map_err(named)?;
-        let exported = read.each_event(key, after, Timestamp::MAX, |event: StoredEvent| {
+        let mut export = |event: Staged| -> std::result::Result<(), Stop<E>> {
             while let Some(done) = change.take_if(|change| change.timestamp < event.at) {
-                tally.check(&done).map_err(|error| Stop::Named(E::from(error)))?;
+                tally.check(&done)?;
                 show(Exported::Change(done)).map_err(Stop::Named)?;
-                change = next().map_err(Stop::Registry)?;
+                change = next()?;
             }
             if change.as_ref().is_none_or(|change| change.timestamp != event.at) {
                 let what = format!(
                     "{} was ingested or deleted at {}, when {dataset} had no change",
                     event.granule_id, event.at
                 );
-                return Err(Stop::Registry(Error::Inconsistent { what }));
+                return Err(Error::Inconsistent { what }.into());
             }
-            progress.advance().map_err(Stop::Registry)?;
             tally.count(event.kind);
-            let StoredEvent { at, kind, granule_id, producer_granule } = event;
+            let Staged { at, kind, granule_id, producer_granule, .. } = event;
             show(Exported::Event { at, kind, granule_id, producer_granule }).map_err(Stop::Named)
+        };
+        let exported = events.sorted().map_err(Stop::from).and_then(|sorted| {
+            std::thread::scope(|scope| {
+                each_batch(scope, events.count(), sorted, |batch| {
+                    progress.advance_by(batch.len() as u64)?;
+                    batch.drain(..).try_for_each(&mut export)
+                })
+            })
         });
         exported.map_err(|stop| match stop {
             Stop::Named(error) => error,
@@ -92,6 +103,39 @@ impl Snapshot {
         }
         Ok(())
     }
+
+    /// The events of the rows after a time, to be read in order of time.
+    fn events(
+        &self,
+        key: DatasetKey,
+        dataset: &DatasetName,
+        after: Option<Timestamp>,
+    ) -> Result<Staging> {
+        let mut events = Staging::by_time();
+        let mut progress = self.registry.begin("sorting", "granules", None);
+        let is_after = |micros: i64| after.is_none_or(|after| micros > after.as_micros());
+        self.read.each_change(key, after, |ProducedPeriod { period, producer_granule }| {
+            progress.advance()?;
+            let Period { granule_id, ingested, deleted } = period;
+            let granule_id = row::granule_id(granule_id, dataset)?;
+            let producer = producer_granule.map_or(Ok(""), |it| row::granule_id(it, dataset))?;
+            let dates = [Some(ingested), deleted];
+            if let Some(date) =
+                dates.iter().flatten().find(|it| Timestamp::from_micros(**it).is_none())
+            {
+                let what = format!("{dataset} has a row with a date of {date} microseconds");
+                return Err(Error::Inconsistent { what });
+            }
+            if is_after(ingested) {
+                events.add_stored((ingested, EventKind::Ingested), granule_id, producer)?;
+            }
+            match deleted.filter(|deleted| is_after(*deleted)) {
+                Some(deleted) => events.add_stored((deleted, EventKind::Deleted), granule_id, ""),
+                None => Ok(()),
+            }
+        })?;
+        Ok(events)
+    }
 }
 
 /// Why an export ends early.
@@ -102,9 +146,9 @@ enum Stop<E> {
     Registry(Error),
 }
 
-impl<E> From<crate::store::Error> for Stop<E> {
-    fn from(error: crate::store::Error) -> Self {
-        Stop::Registry(error.into())
+impl<E> From<Error> for Stop<E> {
+    fn from(error: Error) -> Self {
+        Stop::Registry(error)
     }
 }
 

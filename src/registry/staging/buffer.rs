@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::record::{Record, Staged};
+use super::record::{Record, SortBy, Staged};
 use crate::model::EventKind;
 use crate::registry::refusal::ChangeError;
 
@@ -26,10 +26,10 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// The positions at which the events begin, in the order of the events.
-    pub fn order(&self) -> Vec<usize> {
+    pub fn order(&self, by: SortBy) -> Vec<usize> {
         let mut order = self.starts.clone();
         if self.is_out_of_order {
-            order.sort_by(|&a, &b| self.following(a).key().cmp(&self.following(b).key()));
+            order.sort_by(|&a, &b| self.following(a).compare(self.following(b), by));
         }
         order
     }
@@ -51,21 +51,29 @@ impl Buffer {
     }
 }
 
-/// Why two consecutive events cannot both be staged. `None` means that they can.
-pub(super) fn refusal(
-    first: Record<'_>,
-    second: Record<'_>,
-    repeats: Repeats,
-    sources: &[Arc<str>],
-) -> Option<ChangeError> {
-    if first.granule_id() != second.granule_id() || first.at() != second.at() {
-        return None;
+/// What events are staged, and in which order they are read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rules {
+    pub by: SortBy,
+    pub repeats: Repeats,
+    /// The names of the sources, in the order of their numbers.
+    pub sources: Vec<Arc<str>>,
+}
+
+impl Rules {
+    /// Why two consecutive events cannot both be staged. `None` means that they can.
+    pub fn refusal(&self, first: Record<'_>, second: Record<'_>) -> Option<ChangeError> {
+        // Events that are read by time are those of stored rows.
+        if self.by == SortBy::Time
+            || first.granule_id() != second.granule_id()
+            || first.at() != second.at()
+            || first.kind() == second.kind() && self.repeats == Repeats::Keep
+        {
+            return None;
+        }
+        let decode = |record: Record<'_>| record.decode(&self.sources).ok();
+        Some(refuse_pair(&decode(first)?, &decode(second)?))
     }
-    if first.kind() == second.kind() && repeats == Repeats::Keep {
-        return None;
-    }
-    let decode = |record: Record<'_>| record.decode(sources).ok();
-    Some(refuse_pair(&decode(first)?, &decode(second)?))
 }
 
 /// The error for two conflicting events of the same granule and time.

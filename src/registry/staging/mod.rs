@@ -1,5 +1,6 @@
-//! Events that are to be added to the registry: a small number in memory, more of them on disk.
+//! Events that are sorted: a small number in memory, more of them on disk.
 
+mod batches;
 mod buffer;
 mod record;
 mod run;
@@ -7,6 +8,7 @@ mod section;
 mod sort;
 mod spill;
 
+pub(in crate::registry) use batches::each_batch;
 pub(in crate::registry) use buffer::{Repeats, refuse_pair};
 pub(in crate::registry) use record::Staged;
 pub(in crate::registry) use sort::{Sorted, Staging};

@@ -1,5 +1,6 @@
 //! The encoding of an event.
 
+use std::cmp::Ordering;
 use std::io;
 use std::sync::Arc;
 
@@ -15,6 +16,16 @@ pub(in crate::registry) struct Staged {
     pub kind: EventKind,
     pub producer_granule: Option<GranuleId>,
     pub location: Option<SourceLocation>,
+}
+
+/// The order in which events are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::registry) enum SortBy {
+    /// By granule, time and kind, deletions first: as the rows of granules are stored.
+    #[default]
+    Granule,
+    /// By time, kind and granule, ingests first: as the changes of a log are written.
+    Time,
 }
 
 /// Encodes that there is no source location.
@@ -53,21 +64,25 @@ impl Header {
     }
 }
 
-/// Appends an event, whose source location is the number of its source and its line.
-pub(super) fn encode(bytes: &mut Vec<u8>, event: &Staged, (source, line): (u32, u64)) {
-    let granule_id = event.granule_id.as_str().as_bytes();
-    let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str).as_bytes();
+/// Appends an event of these ids; the producer's is empty if it is the same. The source location is
+/// the number of the source and the line.
+pub(super) fn encode(
+    bytes: &mut Vec<u8>,
+    (at, kind): (i64, EventKind),
+    [granule_id, producer]: [&str; 2],
+    (source, line): (u32, u64),
+) {
     let header = Header {
-        kind: u8::from(event.kind == EventKind::Ingested),
-        at: event.at.as_micros(),
+        kind: u8::from(kind == EventKind::Ingested),
+        at,
         source,
         line,
         granule_id: granule_id.len(),
         producer: producer.len(),
     };
     bytes.extend(header.encode());
-    bytes.extend(granule_id);
-    bytes.extend(producer);
+    bytes.extend(granule_id.as_bytes());
+    bytes.extend(producer.as_bytes());
 }
 
 /// An encoded event, which may be followed by further bytes.
@@ -117,9 +132,14 @@ impl<'a> Record<'a> {
         self.0.get(start..start + producer).unwrap_or_default()
     }
 
-    /// The key by which events are sorted.
-    pub fn key(self) -> (&'a [u8], i64, EventKind) {
-        (self.granule_id(), self.at(), self.kind())
+    pub fn compare(self, other: Record<'_>, by: SortBy) -> Ordering {
+        let times = || self.at().cmp(&other.at());
+        let kinds = || self.kind().cmp(&other.kind());
+        let ids = || self.granule_id().cmp(other.granule_id());
+        match by {
+            SortBy::Granule => ids().then_with(times).then_with(kinds),
+            SortBy::Time => times().then_with(|| kinds().reverse()).then_with(ids),
+        }
     }
 
     /// The event without the bytes that follow it.

@@ -12,52 +12,54 @@ use std::io::BufReader;
 use std::sync::Arc;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::{Buffer, Repeats, refusal};
-use super::record::{ARGUMENT, NOWHERE, Record, Staged, encode};
+use super::buffer::{Buffer, Repeats, Rules};
+use super::record::{ARGUMENT, NOWHERE, Record, SortBy, Staged, encode};
 use super::run::read_after;
 use super::section::Section;
-use super::spill::{Check, Runs, Spill};
+use super::spill::{Runs, Spill};
 use crate::disk::scratch;
-use crate::model::{EventKind, SourceLocation};
+use crate::model::{EventKind, GranuleId, SourceLocation};
 use crate::registry::error::Result;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
 /// buffers: one is filled while the other is written.
 const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// Events that are added in any order and can be read, several times, in order of granule, time and
-/// kind.
+/// Events that are added in any order and can be read, several times, in another one.
 #[derive(Debug)]
 pub(in crate::registry) struct Staging {
-    sources: Vec<Arc<str>>,
+    rules: Rules,
     buffer: Buffer,
     spill: Spill,
     events: u64,
-    repeats: Repeats,
     buffer_bytes: usize,
 }
 
 impl Default for Staging {
     fn default() -> Self {
-        Staging::with_buffer(BUFFER_BYTES)
+        Staging::with_buffer(BUFFER_BYTES, SortBy::default())
     }
 }
 
 impl Staging {
-    fn with_buffer(buffer_bytes: usize) -> Self {
+    /// Events that are read by time. They are not checked: they are those of stored rows.
+    pub fn by_time() -> Self {
+        Staging::with_buffer(BUFFER_BYTES, SortBy::Time)
+    }
+
+    fn with_buffer(buffer_bytes: usize, by: SortBy) -> Self {
         Staging {
-            sources: Vec::new(),
+            rules: Rules { by, ..Rules::default() },
             buffer: Buffer::default(),
             spill: Spill::default(),
             events: 0,
-            repeats: Repeats::default(),
             buffer_bytes,
         }
     }
 
     /// Sets what to do with repeated events that are added from now on.
     pub fn set_repeats(&mut self, repeats: Repeats) {
-        self.repeats = repeats;
+        self.rules.repeats = repeats;
     }
 
     /// The number of events.
@@ -79,28 +81,53 @@ impl Staging {
     /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, event: &Staged) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
+        let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
+        let ids = [event.granule_id.as_str(), producer];
+        self.push((event.at.as_micros(), event.kind), ids, location)
+    }
+
+    /// Adds the event of a stored row, at a time in microseconds. The producer's id is empty if it
+    /// is the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`], as [`Staging::add`].
+    pub fn add_stored(
+        &mut self,
+        (at, kind): (i64, EventKind),
+        granule_id: &str,
+        producer: &str,
+    ) -> Result<()> {
+        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events))
+    }
+
+    fn push(
+        &mut self,
+        event: (i64, EventKind),
+        ids: [&str; 2],
+        location: (u32, u64),
+    ) -> Result<()> {
         let start = self.buffer.bytes.len();
-        encode(&mut self.buffer.bytes, event, location);
+        encode(&mut self.buffer.bytes, event, ids, location);
         self.events += 1;
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
                 (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));
-            if let Some(refusal) = refusal(previous, next, self.repeats, &self.sources) {
+            if let Some(refusal) = self.rules.refusal(previous, next) {
                 return Err(refusal.into());
             }
-            self.buffer.is_out_of_order |= next.key() < previous.key();
+            self.buffer.is_out_of_order |= next.compare(previous, self.rules.by).is_lt();
         }
         self.buffer.starts.push(start);
         if self.buffer.bytes.len() < self.buffer_bytes {
             return self.spill.check();
         }
-        let check = Check { repeats: self.repeats, sources: self.sources.clone() };
-        self.buffer = self.spill.write(std::mem::take(&mut self.buffer), check)?;
+        let buffer = std::mem::take(&mut self.buffer);
+        self.buffer = self.spill.write(buffer, self.rules.clone())?;
         Ok(())
     }
 
-    /// The events in order of granule, time and kind (deletions first). Equal events are returned
-    /// in the order in which they were added.
+    /// The events in order. Equal events are returned in the order in which they were added.
     ///
     /// # Errors
     ///
@@ -115,11 +142,11 @@ impl Staging {
                 sorted.runs.push(Run::Spilled { file, last: Vec::new() });
             }
         }
-        sorted.runs.push(Run::Buffered(self.buffer.order().into_iter()));
+        sorted.runs.push(Run::Buffered(self.buffer.order(self.rules.by).into_iter()));
         for (number, run) in sorted.runs.iter_mut().enumerate() {
             let mut bytes = Vec::new();
             if run.read(self, &mut bytes)? {
-                sorted.heads.push(Reverse(Head { bytes, run: number }));
+                sorted.heads.push(Reverse(Head { bytes, run: number, by: self.rules.by }));
             }
         }
         Ok(sorted)
@@ -131,10 +158,11 @@ impl Staging {
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => {
                 // Consecutive events are mostly from the same source.
-                let known = self.sources.iter().rposition(|known| known == source);
+                let sources = &mut self.rules.sources;
+                let known = sources.iter().rposition(|known| known == source);
                 let index = known.unwrap_or_else(|| {
-                    self.sources.push(Arc::clone(source));
-                    self.sources.len() - 1
+                    sources.push(Arc::clone(source));
+                    sources.len() - 1
                 });
                 (u32::try_from(index).unwrap_or(NOWHERE), *line)
             }
@@ -164,17 +192,13 @@ enum Run {
 struct Head {
     bytes: Vec<u8>,
     run: usize,
-}
-
-impl Head {
-    fn order(&self) -> ((&[u8], i64, EventKind), usize) {
-        (Record(&self.bytes).key(), self.run)
-    }
+    by: SortBy,
 }
 
 impl Ord for Head {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.order().cmp(&other.order())
+        let keys = Record(&self.bytes).compare(Record(&other.bytes), self.by);
+        keys.then_with(|| self.run.cmp(&other.run))
     }
 }
 
@@ -186,7 +210,7 @@ impl PartialOrd for Head {
 
 impl PartialEq for Head {
     fn eq(&self, other: &Self) -> bool {
-        self.order() == other.order()
+        self.cmp(other).is_eq()
     }
 }
 
@@ -215,7 +239,7 @@ impl Iterator for Sorted<'_> {
     fn next(&mut self) -> Option<Result<Staged>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
-        let event = Record(&head.bytes).decode(&self.staging.sources);
+        let event = Record(&head.bytes).decode(&self.staging.rules.sources);
         // The run's next event takes its place, which costs less than to remove it and add another.
         let has_next = self.runs[head.run].read(self.staging, &mut head.bytes);
         if !matches!(has_next, Ok(true)) {
@@ -253,23 +277,30 @@ mod tests {
             events in prop::collection::vec(("[a-d]{1,3}", 0_i64..4, any::<bool>()), 0..300),
             buffer_bytes in 1_usize..2_000,
             is_sorted in any::<bool>(),
+            is_by_time in any::<bool>(),
         ) {
             let mut events: Vec<Staged> = (1..).zip(events).map(|(line, (id, second, ingested))| {
                 let kind = if ingested { EventKind::Ingested } else { EventKind::Deleted };
                 event(&id, second, kind, line)
             }).collect();
-            let key = |event: &Staged| (event.granule_id.clone(), event.at, event.kind);
+            let by = if is_by_time { SortBy::Time } else { SortBy::Granule };
+            let compare = |one: &Staged, other: &Staged| match by {
+                SortBy::Granule => (&one.granule_id, one.at, one.kind)
+                    .cmp(&(&other.granule_id, other.at, other.kind)),
+                SortBy::Time => (one.at, Reverse(one.kind), &one.granule_id)
+                    .cmp(&(other.at, Reverse(other.kind), &other.granule_id)),
+            };
             // Two kinds of event at one time contradict each other; repetitions are kept.
             let mut kinds = std::collections::BTreeMap::new();
             events.retain(|event| {
                 *kinds.entry((event.granule_id.clone(), event.at)).or_insert(event.kind) == event.kind
             });
             let mut sorted = events.clone();
-            sorted.sort_by_key(key);
+            sorted.sort_by(compare);
             if is_sorted {
                 events = sorted.clone();
             }
-            let mut staging = Staging::with_buffer(buffer_bytes);
+            let mut staging = Staging::with_buffer(buffer_bytes, by);
             staging.set_repeats(Repeats::Keep);
             for event in &events {
                 staging.add(event).unwrap();
@@ -296,7 +327,7 @@ mod tests {
         };
         let mut staging = Staging::default();
         assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
-        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
+        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1), SortBy::Granule);
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         let written = (5..).find_map(|line| {
             let added = staging.add(&event(&format!("d{line}"), 0, EventKind::Ingested, line));
@@ -305,11 +336,11 @@ mod tests {
         assert_eq!(written, Some("twice"));
         // What is lost then is not forgotten.
         assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "temporary");
-        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1));
+        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1), SortBy::Granule);
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");
         // A repetition in another buffer is found by the reader.
-        let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1));
+        let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1), SortBy::Granule);
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         assert_eq!(staging.sorted().unwrap().count(), 4);
     }

@@ -9,18 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::{Buffer, Repeats, refusal};
+use super::buffer::{Buffer, Rules};
 use super::record::Record;
 use super::run::write_after;
 use crate::disk::scratch;
 use crate::registry::error::Result;
-
-/// What checks a buffer before it is written.
-#[derive(Debug, Clone)]
-pub(super) struct Check {
-    pub repeats: Repeats,
-    pub sources: Vec<Arc<str>>,
-}
 
 /// The runs that were written, and one that may be being written.
 #[derive(Debug, Default)]
@@ -66,10 +59,10 @@ impl Spill {
     /// # Errors
     ///
     /// Those of the buffer before: two of its events conflict, or it cannot be written.
-    pub fn write(&mut self, mut buffer: Buffer, check: Check) -> Result<Buffer> {
+    pub fn write(&mut self, mut buffer: Buffer, rules: Rules) -> Result<Buffer> {
         let Written { mut runs, spare } = finish(self.state())?;
         let write = move || {
-            runs.write(&buffer, &check)?;
+            runs.write(&buffer, &rules)?;
             buffer.clear();
             Ok(Written { runs, spare: buffer })
         };
@@ -125,12 +118,12 @@ fn finish(state: &mut State) -> Result<Written> {
 }
 
 impl Runs {
-    fn write(&mut self, buffer: &Buffer, check: &Check) -> Result<()> {
-        let order = buffer.order();
+    fn write(&mut self, buffer: &Buffer, rules: &Rules) -> Result<()> {
+        let order = buffer.order(rules.by);
         let (Some(&first), Some(&last)) = (order.first(), order.last()) else { return Ok(()) };
         for pair in order.windows(2) {
             let [one, next] = [pair[0], pair[1]].map(|start| buffer.record(start));
-            if let Some(refusal) = refusal(one, next, check.repeats, &check.sources) {
+            if let Some(refusal) = rules.refusal(one, next) {
                 return Err(refusal.into());
             }
         }
@@ -138,7 +131,7 @@ impl Runs {
             Some(file) => Arc::clone(file),
             None => Arc::clone(self.file.insert(Arc::new(scratch::file()?))),
         };
-        let continues = Record(&self.last).key() <= buffer.record(first).key();
+        let continues = Record(&self.last).compare(buffer.record(first), rules.by).is_le();
         let before = if continues { self.last.as_slice() } else { &[] };
         let written = append(&file, before, order.iter().map(|&start| buffer.record(start)))
             .map_err(|source| scratch::unusable("write", source))?;

@@ -9,13 +9,12 @@
 use std::thread::Scope;
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
-use super::batches::each_batch;
 use super::first_ids::FirstIds;
 use super::resume::{Checkpoints, Pass, Work, resume_before};
 use crate::model::{EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
-use crate::registry::staging::{Staged, refuse_pair};
+use crate::registry::staging::{Staged, each_batch, refuse_pair};
 use crate::registry::timeline::Timeline;
 use crate::store::NewPeriod;
 
@@ -61,7 +60,7 @@ pub(super) fn add(
     std::thread::scope(|scope| {
         let mut entry = Entry::new(addition, scope, &checkpoints);
         let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
-        each_batch(scope, addition.events, events, |batch| {
+        each_batch(scope, addition.events, events, |batch| -> Result<()> {
             progress.advance_by(batch.len() as u64)?;
             entry.enter(batch)
         })?;

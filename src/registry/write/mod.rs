@@ -4,7 +4,6 @@
 //! read.
 
 mod addition;
-mod batches;
 mod change;
 mod cite;
 mod cited_subset;

@@ -6,8 +6,9 @@ use std::thread::Scope;
 
 use super::addition::Addition;
 use crate::chain::{Hashing, Sweep};
-use crate::model::{Checkpoint, DatasetName, GranuleId, Identifier, Timestamp};
+use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
 use crate::registry::error::{Error, Result};
+use crate::registry::row;
 use crate::registry::timeline::Timeline;
 use crate::store::{Begin, NewPeriod};
 
@@ -113,7 +114,8 @@ impl<'scope, 'a> Pass<'scope, 'a> {
         let before = resume.granules_before(held_before(addition));
         let leave_checkpoint = move |granule_id: &str, chain: Identifier, held: u64| {
             let granules = before.map(|before| before + held);
-            let granule_id = GranuleId::new(granule_id).map_err(|_| not_an_id(addition.name))?;
+            let granule_id =
+                GranuleId::new(granule_id).map_err(|_| row::not_an_id(addition.name))?;
             checkpoints.add(Checkpoint { granule_id, chain, granules })
         };
         let sweep = Sweep::resume(addition.times.len(), chain);
@@ -147,7 +149,7 @@ impl<'scope, 'a> Pass<'scope, 'a> {
                 self.rows += 1;
                 self.held += 1;
                 progress.advance()?;
-                self.hashing.hold(valid(name, granule_id)?, 0..1)
+                self.hashing.hold(row::granule_id(granule_id, name)?, 0..1)
             });
         }
         let last = latest.as_ref().map(|latest| latest.timestamp);
@@ -156,7 +158,7 @@ impl<'scope, 'a> Pass<'scope, 'a> {
             progress.advance()?;
             let span = span(&mut self.timeline, period.ingested, period.deleted);
             self.held += u64::from(!span.is_empty() && span.end == times.len());
-            self.hashing.hold(valid(name, period.granule_id)?, span)
+            self.hashing.hold(row::granule_id(period.granule_id, name)?, span)
         })
     }
 
@@ -230,16 +232,4 @@ fn span(timeline: &mut Timeline, ingested: i64, deleted: Option<i64>) -> Range<u
     let to = deleted.map(number);
     let to = to.unwrap_or(timeline.changes());
     from.min(to)..to
-}
-
-/// The id of a row.
-fn valid<'row>(name: &DatasetName, granule_id: &'row [u8]) -> Result<&'row str> {
-    std::str::from_utf8(granule_id)
-        .ok()
-        .filter(|text| GranuleId::check(text).is_ok())
-        .ok_or_else(|| not_an_id(name))
-}
-
-fn not_an_id(name: &DatasetName) -> Error {
-    Error::Inconsistent { what: format!("{name} has a row whose granule id is not valid") }
 }

@@ -6,7 +6,6 @@
 mod checkpoint;
 mod column;
 mod dataset;
-mod event;
 mod granule;
 mod instance;
 mod integrity;
@@ -14,5 +13,6 @@ mod mirror;
 mod packed;
 mod payment;
 mod period;
+mod produced;
 mod record;
 mod subset;

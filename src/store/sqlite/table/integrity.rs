@@ -57,7 +57,7 @@ impl Snapshot {
             FROM granule
             WHERE dataset_id IN (
                 SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
-        let rows: u64 = self.connection().query_row(ROWS, [], |row| row.get(0))?;
+        let rows: i64 = self.connection().query_row(ROWS, [], |row| row.get(0))?;
         let finding = || format!("{rows} rows of granule belong to a dataset that is missing");
         Ok((rows > 0).then(finding).into_iter().collect())
     }

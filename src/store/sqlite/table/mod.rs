@@ -3,12 +3,12 @@
 mod checkpoint;
 mod column;
 mod dataset;
-mod event;
 mod granule;
 mod instance;
 mod integrity;
 mod mirror;
 mod payment;
 mod period;
+mod produced;
 mod record;
 mod subset;

@@ -197,6 +197,6 @@ fn id_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<&'row [u8]> {
     Ok(row.get_ref(0)?.as_bytes()?)
 }
 
-fn period_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<Period<'row>> {
+pub(super) fn period_from<'row>(row: &'row Row<'_>) -> rusqlite::Result<Period<'row>> {
     Ok(Period { granule_id: id_from(row)?, ingested: row.get(1)?, deleted: row.get(2)? })
 }

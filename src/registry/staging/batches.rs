@@ -1,15 +1,14 @@
-//! Divides the events of an addition into batches of granules, on a thread of its own if there are
-//! many.
+//! Divides sorted events into batches, on a thread of its own if there are many.
 //!
-//! Merging the runs of a staging area costs about as much as storing a row, so that both together
-//! take less time on two processors.
+//! Merging the runs of a staging area costs about as much as storing a row or writing a line, so
+//! that both together take less time on two processors.
 
 use std::iter::Peekable;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
-use crate::registry::error::Result;
-use crate::registry::staging::Staged;
+use super::record::Staged;
+use crate::registry::error::{Error, Result};
 
 /// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
 /// take a tenth longer.)
@@ -21,23 +20,23 @@ const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 /// The batches that exist at the same time if a thread fills them.
 const BATCHES: usize = 3;
 
-/// Calls `enter` for each batch of `events`, which must be in order of granule. All events of a
-/// granule are in the same batch. `count` is how many events there are.
+/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch.
+/// `count` is how many events there are.
 ///
 /// # Errors
 ///
 /// Those of `events` and of `enter`.
-pub(super) fn each_batch<'scope>(
+pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
     events: impl Iterator<Item = Result<Staged>> + Send + 'scope,
-    mut enter: impl FnMut(&[Staged]) -> Result<()>,
-) -> Result<()> {
+    mut enter: impl FnMut(&mut Vec<Staged>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let events = events.peekable();
     if count <= EVENTS_OF_A_THREAD {
         let (mut events, mut batch) = (events, Vec::new());
         while fill(&mut events, &mut batch)? {
-            enter(&batch)?;
+            enter(&mut batch)?;
         }
         return Ok(());
     }
@@ -70,14 +69,14 @@ fn fill_all(
     }
 }
 
-fn enter_all(
+fn enter_all<E: From<Error>>(
     to_enter: &Receiver<Result<Vec<Staged>>>,
     empty: &Sender<Vec<Staged>>,
-    mut enter: impl FnMut(&[Staged]) -> Result<()>,
-) -> Result<()> {
+    mut enter: impl FnMut(&mut Vec<Staged>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     for filled in to_enter {
-        let batch = filled?;
-        enter(&batch)?;
+        let mut batch = filled?;
+        enter(&mut batch)?;
         // After the last batch, nobody takes it any more.
         let _ = empty.send(batch);
     }
@@ -110,7 +109,6 @@ mod tests {
 
     use super::*;
     use crate::model::{EventKind, Timestamp};
-    use crate::registry::Error;
 
     fn event((number, second): (usize, i64)) -> Staged {
         Staged {
@@ -135,7 +133,7 @@ mod tests {
             let count = if is_many { u64::MAX } else { 0 };
             let mut batches: Vec<Vec<Staged>> = Vec::new();
             std::thread::scope(|scope| {
-                each_batch(scope, count, events.map(|it| Ok(event(it))), |batch| {
+                each_batch(scope, count, events.map(|it| Ok(event(it))), |batch| -> Result<()> {
                     batches.push(batch.to_vec());
                     Ok(())
                 })
@@ -153,13 +151,13 @@ mod tests {
         let interrupted = || Err(Error::Interrupted);
         let endless = || (0..).map(|number| Ok(event((number, 0))));
         let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, endless(), |_| Err(Error::Interrupted))
+            each_batch(scope, u64::MAX, endless(), |_| Err::<(), Error>(Error::Interrupted))
         });
         assert_eq!(failed.unwrap_err().kind(), "interrupted");
         let mut entered = 0;
         let events = endless().take(BATCH_GRANULES + 1).chain(std::iter::once_with(interrupted));
         let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, events, |batch| {
+            each_batch(scope, u64::MAX, events, |batch| -> Result<()> {
                 entered += batch.len();
                 Ok(())
             })
