@@ -243,7 +243,7 @@ fn every_phase_of_long_work_is_reported_one_after_the_other() {
         (import_days, &["sorting", "writing", "committing"]),
         (compare_with_a_list, &["comparing"]),
         (cite, &["selecting", "committing"]),
-        (export, &["exporting"]),
+        (export, &["sorting", "exporting"]),
         (verify_all, &["verifying"]),
         (pull_mirror, &["reading", "writing", "hashing", "committing"]),
     ];
