@@ -14,7 +14,7 @@ use crate::scene::{Scene, command, ingest, name, periods_of, rounds, stamp};
 /// When the kill comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// The server never gets the COMMIT.
+    /// The server gets the rows, and never the COMMIT.
     Before,
     /// The server gets it, and the kill comes at once.
     During,
@@ -95,15 +95,20 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     bytes.windows(text.len()).any(|window| window == text)
 }
 
-/// What the client sends: its COMMIT is a message of its own, a query.
+/// What the client sends: the rows of its change, and after them its COMMIT, a message of its own.
 fn at_commit(
     armed: &Mutex<Option<(Moment, Kill)>>,
     bytes: &[u8],
     to: &mut UnixStream,
 ) -> std::io::Result<()> {
-    let is_commit = bytes.first() == Some(&b'Q') && contains(bytes, b"COMMIT\0");
-    if is_commit && let Some((moment, kill)) = take(armed, &[Moment::Before, Moment::During]) {
+    // A simple query, and its length in bytes.
+    const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+    let commit = bytes.windows(COMMIT.len()).position(|window| window == COMMIT);
+    if let Some(commit) = commit
+        && let Some((moment, kill)) = take(armed, &[Moment::Before, Moment::During])
+    {
         if moment == Moment::Before {
+            to.write_all(&bytes[..commit])?;
             kill();
             return Err(std::io::ErrorKind::ConnectionReset.into());
         }

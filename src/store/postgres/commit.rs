@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::connection::{Connection, bigint, text};
+use super::connection::Connection;
+use super::parameter::{bigint, text};
 use crate::store::Result;
 
 /// How long to wait before the server is asked again.
@@ -80,6 +81,6 @@ fn ask(address: &Address, change: &Change<'_>) -> Result<Option<Outcome>> {
             }
         }
     };
-    connection.run("ROLLBACK")?;
+    connection.roll_back("ROLLBACK")?;
     Ok(Some(outcome))
 }

@@ -1,32 +1,37 @@
 //! One connection to the server, and the state of its transaction.
 
 use std::cell::{Cell, RefCell};
+use std::pin::{Pin, pin};
 
-use ::postgres::binary_copy::BinaryCopyInWriter;
-use ::postgres::types::{ToSql, Type};
-use ::postgres::{Client, Row, SimpleQueryMessage};
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
 use super::address::Address;
-use super::error::of_connecting;
-use super::tls;
+use super::driver::{Answer, Driver, both, in_order};
+use super::parameter::{Encoded, Parameter, borrowed, borrowed_encoded, encoded};
 use crate::store::{Error, Result, Watch};
 
-/// A parameter of a statement, and its type.
-pub(super) type Parameter<'value> = (Box<dyn ToSql + Sync + 'value>, Type);
-
-/// The result of writing a row of a COPY.
-pub(super) type Written = std::result::Result<(), ::postgres::Error>;
+/// The number of statements that wait to be sent with the next one, at most.
+const MAX_DEFERRED: usize = 16;
 
 /// A connection to the server.
 ///
 /// Statements are unnamed, with the types of their parameters stated: they take one round trip, and
 /// nothing of them remains in the session, so that a pooler may give the next transaction another
-/// one.
+/// one. A statement whose result nobody needs is sent together with the next one.
 pub(super) struct Connection {
-    client: Box<RefCell<Client>>,
+    driver: Box<RefCell<Driver>>,
+    deferred: RefCell<Vec<Statement>>,
     watch: RefCell<Option<Watch>>,
     /// Whether a statement failed, after which the server refuses all others of the transaction.
     has_failed: Cell<bool>,
+}
+
+/// A statement that is still to be sent.
+struct Statement {
+    sql: String,
+    parameters: Vec<(Encoded, Type)>,
 }
 
 impl Connection {
@@ -36,10 +41,9 @@ impl Connection {
     ///
     /// [`Error::Unreachable`], with what the server or the network reported.
     pub fn open(address: &Address) -> Result<Self> {
-        let connector = tls::connector(&address.tls)?;
-        let client = address.config.connect(connector).map_err(|error| of_connecting(&error))?;
         Ok(Connection {
-            client: Box::new(RefCell::new(client)),
+            driver: Box::new(RefCell::new(Driver::connect(address)?)),
+            deferred: RefCell::default(),
             watch: RefCell::new(None),
             has_failed: Cell::new(false),
         })
@@ -47,7 +51,7 @@ impl Connection {
 
     /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
-        self.client.borrow().is_closed()
+        self.driver.borrow().is_closed()
     }
 
     /// Whether a statement of the present transaction failed.
@@ -62,14 +66,21 @@ impl Connection {
 
     /// Runs statements without parameters or results, in one round trip.
     pub fn run(&self, sql: &str) -> Result<()> {
-        self.note(self.client.borrow_mut().batch_execute(sql))
+        self.send(async |client| client.batch_execute(sql).await)
+    }
+
+    /// Runs a statement that ends a transaction, or a part of it, without what was done in it.
+    /// Statements of it that were not sent yet are not sent any more.
+    pub fn roll_back(&self, sql: &str) -> Result<()> {
+        self.deferred.borrow_mut().clear();
+        self.run(sql)
     }
 
     /// Begins a transaction with some statements, and returns the last row that they return, as
     /// text.
     pub fn begin(&self, sql: &str) -> Result<Vec<Option<String>>> {
         self.has_failed.set(false);
-        let messages = self.note(self.client.borrow_mut().simple_query(sql))?;
+        let messages = self.send(async |client| client.simple_query(sql).await)?;
         let row = messages.iter().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
@@ -82,7 +93,20 @@ impl Connection {
     /// The rows of a query.
     pub fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
-        self.note(self.client.borrow_mut().query_typed(sql, &borrowed(parameters)))
+        self.send(async |client| client.query_typed(sql, &borrowed(parameters)).await)
+    }
+
+    /// The rows of two queries, in one round trip. The second one sees what the first one changed.
+    pub fn query_both(
+        &self,
+        [first, second]: [(&str, &[Parameter<'_>]); 2],
+    ) -> Result<(Vec<Row>, Vec<Row>)> {
+        self.check_watch()?;
+        let [first, second] = [first, second].map(|(sql, parameters)| (sql, borrowed(parameters)));
+        self.send(async |client| {
+            both(client.query_typed(first.0, &first.1), client.query_typed(second.0, &second.1))
+                .await
+        })
     }
 
     /// The only row of a query. `None` means that there is none.
@@ -90,29 +114,58 @@ impl Connection {
         Ok(self.query(sql, parameters)?.into_iter().next())
     }
 
-    /// Runs a statement; returns how many rows it changed.
-    pub fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
+    /// Runs a statement, and waits until it is done.
+    pub fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<()> {
+        self.query(sql, parameters).map(|_| ())
+    }
+
+    /// Runs a statement of a transaction whose result is not needed: it is sent together with the
+    /// next one that is waited for, at the latest with the COMMIT, which returns its error.
+    pub fn defer(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<()> {
         self.check_watch()?;
-        self.note(self.client.borrow_mut().execute_typed(sql, &borrowed(parameters)))
+        let statement = Statement { sql: sql.to_owned(), parameters: encoded(parameters)? };
+        self.deferred.borrow_mut().push(statement);
+        let is_full = self.deferred.borrow().len() == MAX_DEFERRED;
+        if is_full { self.send(async |_| Ok(())) } else { Ok(()) }
     }
 
     /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
     /// costs the server about half as much as INSERT.
-    pub fn copy_in<Row>(
+    pub fn copy_in<Item>(
         &self,
         sql: &str,
         types: &[Type],
-        rows: &[Row],
-        write: impl Fn(&mut BinaryCopyInWriter<'_>, &Row) -> Written,
+        rows: &[Item],
+        write: impl AsyncFn(Pin<&mut BinaryCopyInWriter>, &Item) -> Answer<()>,
     ) -> Result<()> {
         self.check_watch()?;
-        let mut client = self.client.borrow_mut();
-        let mut copy = || {
-            let mut writer = BinaryCopyInWriter::new(client.copy_in(sql)?, types);
-            rows.iter().try_for_each(|row| write(&mut writer, row))?;
-            writer.finish()
-        };
-        self.note(copy()).map(|_| ())
+        let copied = self.send(async |client| {
+            let mut writer = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, types));
+            for row in rows {
+                write(writer.as_mut(), row).await?;
+            }
+            writer.finish().await
+        });
+        copied.map(|_| ())
+    }
+
+    /// Sends the deferred statements and what follows them, and waits for all answers.
+    fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
+        let deferred = self.deferred.take();
+        let answered = self.driver.borrow_mut().wait(async |client| {
+            let execute = async |statement: &Statement| {
+                client.execute_typed(&statement.sql, &borrowed_encoded(&statement.parameters)).await
+            };
+            let deferred = in_order(deferred.iter().map(execute).collect());
+            both(deferred, last(client)).await
+        });
+        match answered {
+            Ok((_, answer)) => Ok(answer),
+            Err(error) => {
+                self.has_failed.set(true);
+                Err(error.into())
+            }
+        }
     }
 
     fn check_watch(&self) -> Result<()> {
@@ -121,60 +174,4 @@ impl Connection {
             _ => Ok(()),
         }
     }
-
-    fn note<T>(&self, result: std::result::Result<T, ::postgres::Error>) -> Result<T> {
-        result.map_err(|error| {
-            self.has_failed.set(true);
-            error.into()
-        })
-    }
-}
-
-fn borrowed<'value>(
-    parameters: &'value [Parameter<'_>],
-) -> Vec<(&'value (dyn ToSql + Sync), Type)> {
-    parameters.iter().map(|(value, its_type)| (value.as_ref() as _, its_type.clone())).collect()
-}
-
-/// A `bigint` parameter.
-pub(super) fn bigint(value: i64) -> Parameter<'static> {
-    (Box::new(value), Type::INT8)
-}
-
-/// A `bigint` parameter that can be null.
-pub(super) fn bigint_or_null(value: Option<i64>) -> Parameter<'static> {
-    (Box::new(value), Type::INT8)
-}
-
-/// An `integer` parameter that can be null.
-pub(super) fn integer(value: impl Into<Option<i32>>) -> Parameter<'static> {
-    (Box::new(value.into()), Type::INT4)
-}
-
-/// A `text` parameter.
-pub(super) fn text(value: &str) -> Parameter<'_> {
-    (Box::new(value), Type::TEXT)
-}
-
-/// A `text` parameter that can be null.
-pub(super) fn text_or_null(value: Option<&str>) -> Parameter<'_> {
-    (Box::new(value), Type::TEXT)
-}
-
-/// A `bytea` parameter.
-pub(super) fn bytes(value: &[u8]) -> Parameter<'_> {
-    (Box::new(value), Type::BYTEA)
-}
-
-/// A `boolean` parameter.
-pub(super) fn boolean(value: bool) -> Parameter<'static> {
-    (Box::new(value), Type::BOOL)
-}
-
-/// An array as a parameter.
-pub(super) fn array<'value>(
-    values: &'value (impl ToSql + Sync),
-    array_type: Type,
-) -> Parameter<'value> {
-    (Box::new(values), array_type)
 }

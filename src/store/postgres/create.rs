@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::address::Address;
-use super::connection::{Connection, text};
+use super::connection::Connection;
+use super::parameter::text;
 use super::pool::Pool;
 use super::schema;
 use super::session::{Stage, Store, begin_write, state};

@@ -1,8 +1,9 @@
 //! Spreads the tables over the machines of a Citus cluster.
 
-use ::postgres::types::Type;
+use tokio_postgres::types::Type;
 
-use super::connection::{Connection, array};
+use super::connection::Connection;
+use super::parameter::array;
 use super::session::{Store, begin_write};
 use crate::store::{Error, Result};
 

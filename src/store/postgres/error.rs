@@ -2,12 +2,12 @@
 
 use std::error::Error as _;
 
-use ::postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, SqlState};
 
 use crate::store::Error;
 
-impl From<::postgres::Error> for Error {
-    fn from(error: ::postgres::Error) -> Self {
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(reported) => of_server(reported),
             // A value in a row that is not of the type of its column.
@@ -18,7 +18,7 @@ impl From<::postgres::Error> for Error {
 }
 
 /// The error of an attempt to connect.
-pub(super) fn of_connecting(error: &::postgres::Error) -> Error {
+pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Error {
     let what = match error.as_db_error() {
         Some(reported) => reported.message().to_owned(),
         None => with_cause(error),
@@ -57,12 +57,12 @@ fn of_server(reported: &DbError) -> Error {
     }
 }
 
-fn is_of_value(error: &::postgres::Error) -> bool {
+fn is_of_value(error: &tokio_postgres::Error) -> bool {
     let message = error.to_string();
     message.starts_with("error deserializing column") || message.starts_with("invalid column")
 }
 
-fn with_cause(error: &::postgres::Error) -> String {
+fn with_cause(error: &tokio_postgres::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

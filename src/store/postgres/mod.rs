@@ -1,6 +1,7 @@
 //! The registry in a PostgreSQL database.
 //!
-//! An address is read in `address`; `tls` and `connection` connect to it, `pool` keeps connections.
+//! An address is read in `address`; `tls` and `driver` connect to it. A `connection` sends statements
+//! with their values (`parameter`), and `pool` keeps connections.
 //! `schema` creates and migrates the tables, `create` makes new registries and copies, `distribute`
 //! spreads them over several machines. An open registry is in `session`; `commit` asks what became
 //! of a change when the connection was lost; `table` has one file for each table.
@@ -14,6 +15,12 @@
 //! dataset and leasing payment ids lock row 0. A writer waits for a lock as long as the busy wait
 //! of the registry allows, and then fails with [`Error::Busy`]. Readers see one state, REPEATABLE
 //! READ, and wait for nobody.
+//!
+//! # Round trips
+//!
+//! A statement whose result nobody needs is sent together with the next one, so that the rows of a
+//! change and its COMMIT take one round trip. If one of them fails, the server refuses those after
+//! it, and COMMIT rolls back: the first error is returned.
 //!
 //! # Durability
 //!
@@ -38,7 +45,9 @@ mod commit;
 mod connection;
 mod create;
 mod distribute;
+mod driver;
 mod error;
+mod parameter;
 mod pool;
 mod schema;
 mod session;

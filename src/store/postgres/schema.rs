@@ -1,7 +1,7 @@
 //! The schema: the migrations that create it, and which of them a registry has.
 
 use super::connection::Connection;
-use super::connection::integer;
+use super::parameter::integer;
 use crate::store::{Error, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never

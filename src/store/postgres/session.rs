@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_postgres::Row;
+
 use super::address::Address;
 use super::commit::{Change, Outcome, outcome};
-use super::connection::{Connection, bigint, text};
+use super::connection::Connection;
+use super::parameter::{Parameter, bigint, text};
 use super::pool::Pool;
 use super::schema::{self, Stated};
 use crate::store::{Access, Error, Result, Watch};
@@ -36,6 +39,13 @@ const BEGIN_WRITE: &str = "
     SET LOCAL enable_hashjoin = off;
     SET LOCAL enable_mergejoin = off;
     SET LOCAL jit = off";
+
+/// Locks a dataset, and keeps the token of the change.
+const LOCK: &str = "
+    UPDATE accession.writer
+    SET revision = revision + 1, tokens = ARRAY[CAST($2 AS uuid)] || tokens[1:15]
+    WHERE dataset_id = $1
+    RETURNING revision";
 
 /// An open registry on a server.
 pub(crate) struct Store {
@@ -229,7 +239,7 @@ impl Store {
 /// What the registry at the other end of a connection states about itself.
 pub(super) fn state(connection: &Connection) -> Result<Stated> {
     let row = connection.begin(BEGIN_READ);
-    let ended = connection.run("ROLLBACK");
+    let ended = connection.roll_back("ROLLBACK");
     let stated = Stated::of(&row?)?;
     ended?;
     Ok(stated)
@@ -266,21 +276,50 @@ impl Snapshot {
     ///
     /// [`Error::Busy`]: another writer did not finish in time.
     pub(super) fn lock(&self, dataset_id: i64) -> Result<()> {
-        const LOCK: &str = "
-            UPDATE accession.writer
-            SET revision = revision + 1, tokens = ARRAY[CAST($2 AS uuid)] || tokens[1:15]
-            WHERE dataset_id = $1
-            RETURNING revision";
-        let Some(writing) = &self.writing else { return Ok(()) };
-        if writing.locked.borrow().iter().any(|(locked, _)| *locked == dataset_id) {
-            return Ok(());
+        match self.locking(dataset_id) {
+            None => Ok(()),
+            Some(lock) => {
+                let locked = self.connection().query(LOCK, &lock)?;
+                self.note_locked(dataset_id, &locked)
+            }
         }
-        let parameters = [bigint(dataset_id), text(writing.token.as_str())];
-        let Some(row) = self.connection().query_opt(LOCK, &parameters)? else {
+    }
+
+    /// The rows of a query, which sees the dataset as it is once it is locked, as
+    /// [`Snapshot::lock`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::lock`].
+    pub(super) fn query_locked(
+        &self,
+        dataset_id: i64,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>> {
+        let Some(lock) = self.locking(dataset_id) else {
+            return self.reading()?.query(sql, parameters);
+        };
+        let (locked, rows) = self.connection().query_both([(LOCK, &lock), (sql, parameters)])?;
+        self.note_locked(dataset_id, &locked)?;
+        Ok(rows)
+    }
+
+    /// The parameters of [`LOCK`]. `None` means that nothing has to be locked.
+    fn locking(&self, dataset_id: i64) -> Option<[Parameter<'_>; 2]> {
+        let writing = self.writing.as_ref()?;
+        let is_locked = writing.locked.borrow().iter().any(|(locked, _)| *locked == dataset_id);
+        (!is_locked).then(|| [bigint(dataset_id), text(writing.token.as_str())])
+    }
+
+    fn note_locked(&self, dataset_id: i64, rows: &[Row]) -> Result<()> {
+        let Some(row) = rows.first() else {
             let what = format!("the table writer has no row for dataset {dataset_id}");
             return Err(Error::Damaged { what });
         };
-        writing.locked.borrow_mut().push((dataset_id, row.try_get(0)?));
+        if let Some(writing) = &self.writing {
+            writing.locked.borrow_mut().push((dataset_id, row.try_get(0)?));
+        }
         Ok(())
     }
 
@@ -291,7 +330,7 @@ impl Snapshot {
             VALUES ($1, 1, ARRAY[CAST($2 AS uuid)])";
         let Some(writing) = &self.writing else { return Ok(()) };
         let parameters = [bigint(dataset_id), text(writing.token.as_str())];
-        self.connection().execute(INSERT, &parameters)?;
+        self.connection().defer(INSERT, &parameters)?;
         writing.locked.borrow_mut().push((dataset_id, 1));
         Ok(())
     }
@@ -366,7 +405,7 @@ impl Snapshot {
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
         if connection.has_failed() && !self.is_writing() && self.lease.store.stage != Stage::New {
-            connection.run("ROLLBACK")?;
+            connection.roll_back("ROLLBACK")?;
             connection.begin(BEGIN_READ)?;
         }
         Ok(connection)
@@ -406,9 +445,9 @@ impl Drop for Lease {
         let is_new = self.store.stage == Stage::New;
         let rolled_back = match (self.is_open.get(), is_new) {
             (false, _) => Ok(()),
-            (true, false) => connection.run("ROLLBACK"),
+            (true, false) => connection.roll_back("ROLLBACK"),
             (true, true) => {
-                connection.run("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
+                connection.roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
             }
         };
         // A connection that cannot roll back is closed, which rolls back. That of a new registry

@@ -1,12 +1,12 @@
 //! The table `checkpoint`: where a rewind can resume.
 
-use ::postgres::Row;
-use ::postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::column::{granule_id, identifier, stored, value};
 use crate::model::Checkpoint;
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{array, bigint, text};
+use crate::store::postgres::parameter::{array, bigint, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::DatasetKey;
 use crate::store::{Error, Result};
@@ -57,7 +57,7 @@ impl Transaction<'_> {
             DELETE FROM accession.checkpoint
             WHERE dataset_id = $1 AND granule_id >= $2";
         self.lock(dataset.0)?;
-        self.connection().execute(DROP, &[bigint(dataset.0), text(granule_id)])?;
+        self.connection().defer(DROP, &[bigint(dataset.0), text(granule_id)])?;
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Transaction<'_> {
             array(&chains, Type::BYTEA_ARRAY),
             array(&granules, Type::INT8_ARRAY),
         ];
-        self.connection().execute(INSERT, &parameters)?;
+        self.connection().defer(INSERT, &parameters)?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! How values of the domain are stored in columns. All conversions are in this file.
 
-use ::postgres::Row;
-use ::postgres::types::FromSql;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 
 use crate::model::{DatasetName, GranuleId, Identifier, Timestamp};
 use crate::store::{Error, Result};

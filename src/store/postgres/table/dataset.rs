@@ -1,6 +1,6 @@
 //! The table `dataset`.
 
-use ::postgres::Row;
+use tokio_postgres::Row;
 
 use super::column::{count, damaged, dataset_name, instant_or_null, value};
 use super::instance::instance_of;
@@ -8,7 +8,7 @@ use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, Withdrawal, 
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{bigint, boolean, integer, text, text_or_null};
+use crate::store::postgres::parameter::{bigint, boolean, integer, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, ToChange, Withdrawn};
 
@@ -44,8 +44,8 @@ impl Snapshot {
             FROM accession.dataset
             WHERE id = $1";
         let row = if self.is_writing() {
-            let Some(DatasetKey(id)) = self.lock_named(name)? else { return Ok(None) };
-            self.reading()?.query_opt(DATASET, &[bigint(id)])?
+            let Some(DatasetKey(id)) = self.key_of(name)? else { return Ok(None) };
+            self.query_locked(id, DATASET, &[bigint(id)])?.into_iter().next()
         } else {
             self.reading()?.query_opt(NAMED, &[text(name.as_str())])?
         };
@@ -66,27 +66,23 @@ impl Snapshot {
                 ORDER BY timestamp DESC
                 LIMIT 1) AS latest ON true
             WHERE dataset.id = $1";
-        let Some(key) = self.lock_named(name)? else { return Ok(None) };
-        let Some(row) = self.reading()?.query_opt(DATASET, &[bigint(key.0)])? else {
-            return Ok(None);
-        };
-        let note: Option<String> = value(&row, 11)?;
-        let withdrawn = instant_or_null(&row, 10)?;
-        let has_history = value::<Option<i64>>(&row, 1)?.is_some();
+        let Some(key) = self.key_of(name)? else { return Ok(None) };
+        let rows = self.query_locked(key.0, DATASET, &[bigint(key.0)])?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let note: Option<String> = value(row, 11)?;
+        let withdrawn = instant_or_null(row, 10)?;
+        let has_history = value::<Option<i64>>(row, 1)?.is_some();
         Ok(Some(ToChange {
             key,
-            name: dataset_name(&row, 0)?,
+            name: dataset_name(row, 0)?,
             withdrawal: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
-            latest: has_history.then(|| instance_of(&row)).transpose()?,
+            latest: has_history.then(|| instance_of(row)).transpose()?,
         }))
     }
 
-    fn lock_named(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
+    fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         let row = self.reading()?.query_opt(key_of_name!(), &[text(name.as_str())])?;
-        let Some(row) = row else { return Ok(None) };
-        let id: i64 = value(&row, 0)?;
-        self.lock(id)?;
-        Ok(Some(DatasetKey(id)))
+        row.map(|row| value(&row, 0).map(DatasetKey)).transpose()
     }
 
     pub fn datasets_after(
@@ -188,7 +184,7 @@ impl Transaction<'_> {
             text_or_null(archive),
         ];
         parameters.extend(id.map(bigint));
-        self.connection().execute(sql, &parameters)?;
+        self.connection().defer(sql, &parameters)?;
         Ok(())
     }
 }

@@ -3,8 +3,8 @@
 //! `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
 //! begin at the table's side while the table has no statistics.
 
-use ::postgres::Row;
-use ::postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::column::{
     damaged, dataset_name, granule_id, granule_id_or_null, instant, instant_of, instant_or_null,
@@ -14,7 +14,7 @@ use super::packed::{PackedPage, PackedRow, select_packed};
 use crate::model::{DatasetName, Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
 use crate::store::Result;
 use crate::store::order::{ascending, out_of_order};
-use crate::store::postgres::connection::{array, bigint, text};
+use crate::store::postgres::parameter::{array, bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::{DatasetKey, SubsetKey};
 

@@ -1,13 +1,13 @@
 //! The table `instance`: the history of each dataset.
 
-use ::postgres::Row;
-use ::postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::column::{count, dataset_name, identifier, instant, instant_or_null, stored, value};
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{Parameter, array, bigint, bytes, text};
+use crate::store::postgres::parameter::{Parameter, array, bigint, bytes, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::DatasetKey;
 
@@ -271,7 +271,7 @@ impl Transaction<'_> {
             let recorded_by: Vec<Option<&str>> =
                 batch.iter().map(|row| row.recorded_by.as_deref()).collect();
             let notes: Vec<Option<&str>> = batch.iter().map(|row| row.note.as_deref()).collect();
-            self.connection().execute(
+            self.connection().defer(
                 INSERT,
                 &[
                     bigint(dataset.0),

@@ -3,7 +3,7 @@
 use super::column::value;
 use crate::model::DatasetName;
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{bigint, text};
+use crate::store::postgres::parameter::{bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::DatasetKey;
 use crate::store::{Error, Result};

@@ -1,12 +1,12 @@
 //! The tables `mirror_source` and `log_change`: what a mirror has read of the logs of its primaries.
 
-use ::postgres::Row;
+use tokio_postgres::Row;
 
 use super::column::{count, identifier, instant, instant_or_null, stored, value};
 use crate::model::{LogChange, Timestamp};
 use crate::store::Result;
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{bigint, bigint_or_null, bytes, text, text_or_null};
+use crate::store::postgres::parameter::{bigint, bigint_or_null, bytes, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, SourceKey, StoredSource};
 
@@ -109,7 +109,7 @@ impl Transaction<'_> {
             FROM accession.mirror_source
             WHERE dataset_id = $1 AND source = $2";
         self.lock(dataset.0)?;
-        self.connection().execute(
+        self.connection().defer(
             SAVE,
             &[
                 bigint(dataset.0),
@@ -133,7 +133,7 @@ impl Transaction<'_> {
             DELETE FROM accession.log_change
             WHERE dataset_id = $1 AND source_id = $2 AND number >= $3";
         let parameters = [bigint(dataset.0), bigint(source.0), bigint(stored(number)?)];
-        self.connection().execute(FORGET, &parameters)?;
+        self.connection().defer(FORGET, &parameters)?;
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Transaction<'_> {
                  ingested, deleted, note)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
         for change in changes {
-            self.connection().execute(
+            self.connection().defer(
                 INSERT,
                 &[
                     bigint(dataset.0),

@@ -4,10 +4,10 @@
 //! A row for each granule takes the client four times the processor time, and both together a third
 //! longer.
 
-use ::postgres::Row;
+use tokio_postgres::Row;
 
 use super::column::value;
-use crate::store::postgres::connection::Parameter;
+use crate::store::postgres::parameter::Parameter;
 use crate::store::postgres::session::Snapshot;
 use crate::store::{Error, Result};
 
@@ -88,7 +88,7 @@ impl PackedPage {
         }))
     }
 
-    fn column<'page, T: ::postgres::types::FromSql<'page>>(
+    fn column<'page, T: tokio_postgres::types::FromSql<'page>>(
         &'page self,
         index: usize,
     ) -> Result<Option<T>> {

@@ -1,9 +1,9 @@
 //! The tables `payment_worker` and `payment_taken`: the payment ids that must not be issued again.
 
-use ::postgres::types::Type;
+use tokio_postgres::types::Type;
 
 use super::column::{count, damaged, instant, stored, value};
-use crate::store::postgres::connection::{array, bigint, integer, text};
+use crate::store::postgres::parameter::{array, bigint, integer, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::WorkerRow;
 use crate::store::{Error, Result};
@@ -67,7 +67,7 @@ impl Transaction<'_> {
                 .map_err(|_| Error::Unstorable { what: format!("the number {number}") })
         };
         self.lock(0)?;
-        self.connection().execute(
+        self.connection().defer(
             SAVE,
             &[
                 integer(number(row.worker)?),

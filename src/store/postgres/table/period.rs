@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use ::postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::column::value;
 use super::granule::granule_from;
 use super::packed::{PackedPage, select_packed};
 use crate::model::{Granule, GranuleId, Timestamp};
 use crate::store::order::out_of_order;
-use crate::store::postgres::connection::{array, bigint, text};
+use crate::store::postgres::parameter::{array, bigint, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::{Error, Result};
@@ -197,7 +197,7 @@ impl Transaction<'_> {
             array(&deleted, Type::INT8_ARRAY),
             array(&producers, Type::TEXT_ARRAY),
         ];
-        self.connection().execute(INSERT, &parameters)?;
+        self.connection().defer(INSERT, &parameters)?;
         Ok(())
     }
 
@@ -206,14 +206,15 @@ impl Transaction<'_> {
             COPY accession.granule (dataset_id, granule_id, ingested, deleted, producer_granule)
             FROM STDIN BINARY";
         let types = [Type::INT8, Type::TEXT, Type::INT8, Type::INT8, Type::TEXT];
-        self.connection().copy_in(COPY, &types, periods, |writer, period| {
-            writer.write(&[
+        self.connection().copy_in(COPY, &types, periods, async |writer, period| {
+            let values: [&(dyn ToSql + Sync); 5] = [
                 &dataset.0,
                 &period.granule_id.as_str(),
                 &period.ingested.as_micros(),
                 &period.deleted.map(Timestamp::as_micros),
                 &period.producer_granule.map(GranuleId::as_str),
-            ])
+            ];
+            writer.write(&values).await
         })
     }
 

@@ -4,7 +4,7 @@ use super::packed::{PackedPage, select_packed};
 use crate::model::Timestamp;
 use crate::store::Error;
 use crate::store::order::out_of_order;
-use crate::store::postgres::connection::{bigint, text};
+use crate::store::postgres::parameter::{bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::{DatasetKey, Period, ProducedPeriod};
 

@@ -3,7 +3,7 @@
 use super::column::{count, damaged, dataset_name, instant, instant_or_null, stored, value};
 use crate::model::{DatasetName, Timestamp, Withdrawal};
 use crate::store::order::ascending;
-use crate::store::postgres::connection::{bigint, bigint_or_null, text, text_or_null};
+use crate::store::postgres::parameter::{bigint, bigint_or_null, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, StoredVersion};
 use crate::store::{Error, Result};
@@ -95,7 +95,7 @@ impl Transaction<'_> {
             VALUES ($1, $2, $3, $4, $5, $6)";
         self.lock(dataset.0)?;
         let (number, record) = (stored(version.version)?, version.record.to_string());
-        self.connection().execute(
+        self.connection().defer(
             INSERT,
             &[
                 bigint(dataset.0),
@@ -122,7 +122,7 @@ impl Transaction<'_> {
             WHERE id = $1";
         self.lock(dataset.0)?;
         self.keep_name(dataset, former, renamed)?;
-        self.connection().execute(RENAME, &[bigint(dataset.0), text(name.as_str())])?;
+        self.connection().defer(RENAME, &[bigint(dataset.0), text(name.as_str())])?;
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Transaction<'_> {
             ON CONFLICT (name) DO UPDATE
             SET renamed = excluded.renamed";
         let parameters = [text(former.as_str()), bigint(dataset.0), bigint(renamed.as_micros())];
-        self.connection().execute(KEEP, &parameters)?;
+        self.connection().defer(KEEP, &parameters)?;
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Transaction<'_> {
         let withdrawn = withdrawal.map(|withdrawal| withdrawal.timestamp.as_micros());
         let note = withdrawal.and_then(|withdrawal| withdrawal.note.as_deref());
         let parameters = [bigint(dataset.0), bigint_or_null(withdrawn), text_or_null(note)];
-        self.connection().execute(SET, &parameters)?;
+        self.connection().defer(SET, &parameters)?;
         Ok(())
     }
 }

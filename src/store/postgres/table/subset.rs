@@ -1,13 +1,13 @@
 //! The tables `saved_selection` and `named_granule`: the subsets of datasets that were cited.
 
-use ::postgres::Row;
-use ::postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 
 use super::column::{count, damaged, dataset_name, identifier, instant, stored, value};
 use crate::model::{Criteria, GranuleId, Identifier, Subset};
 use crate::store::Result;
 use crate::store::json_column::{criteria_from, criteria_text};
-use crate::store::postgres::connection::{Parameter, array, bigint, bytes, text};
+use crate::store::postgres::parameter::{Parameter, array, bigint, bytes, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, SubsetKey};
 
@@ -80,7 +80,7 @@ impl Transaction<'_> {
         self.lock(dataset.0)?;
         let row = self.connection().query_opt(NEXT, &[bigint(dataset.0)])?;
         let id: i64 = row.map_or(Ok(1), |row| value(&row, 0))?;
-        self.connection().execute(
+        self.connection().defer(
             INSERT,
             &[
                 bigint(dataset.0),
@@ -107,7 +107,7 @@ impl Transaction<'_> {
             FROM unnest($3::text[]) AS named (granule_id)";
         let named: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
         let parameters = [bigint(dataset.0), bigint(subset.0), array(&named, Type::TEXT_ARRAY)];
-        self.connection().execute(INSERT, &parameters)?;
+        self.connection().defer(INSERT, &parameters)?;
         Ok(())
     }
 }

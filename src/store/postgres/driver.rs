@@ -1,0 +1,190 @@
+//! Runs the asynchronous client on the calling thread, while something is waited for.
+
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, Error};
+
+use super::address::Address;
+use super::error::of_connecting;
+use super::tls;
+use crate::store::Result;
+
+/// What the server answers, or why it cannot.
+pub(super) type Answer<T> = std::result::Result<T, Error>;
+
+/// A client, and the socket that it uses.
+pub(super) struct Driver {
+    runtime: Runtime,
+    client: Option<Client>,
+    /// Sends what the client asks, and receives the answers. `None` means that the connection has
+    /// ended.
+    socket: Option<Socket>,
+}
+
+type Socket = Pin<Box<dyn Future<Output = Answer<()>> + Send>>;
+
+impl Driver {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unreachable`](crate::store::Error::Unreachable), with what the server or the
+    /// network reported.
+    pub fn connect(address: &Address) -> Result<Self> {
+        let connector = tls::connector(&address.tls)?;
+        let unreachable = |error: std::io::Error| crate::store::Error::Unreachable {
+            what: format!("no thread can wait for the network: {error}"),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
+        let connected = runtime.block_on(address.config.connect(connector));
+        let (client, socket) = connected.map_err(|error| of_connecting(&error))?;
+        Ok(Driver { runtime, client: Some(client), socket: Some(Box::pin(socket)) })
+    }
+
+    /// Whether the connection is known to be lost.
+    pub fn is_closed(&self) -> bool {
+        self.client.as_ref().is_none_or(Client::is_closed)
+    }
+
+    /// Waits for what is asked of the client.
+    ///
+    /// # Errors
+    ///
+    /// What the server reported, or why the connection was lost.
+    pub fn wait<T>(&mut self, ask: impl AsyncFnOnce(&Client) -> Answer<T>) -> Answer<T> {
+        let Driver { runtime, client, socket } = self;
+        let client = client.as_ref().expect("the client is there until the driver is dropped");
+        let mut answer = pin!(ask(client));
+        runtime.block_on(std::future::poll_fn(|context| {
+            // The reason of a lost connection comes from the socket: the client knows only that it
+            // was closed.
+            match socket.as_mut().map(|socket| socket.as_mut().poll(context)) {
+                Some(Poll::Ready(ended)) => {
+                    *socket = None;
+                    ended?;
+                }
+                Some(Poll::Pending) | None => {}
+            }
+            answer.as_mut().poll(context)
+        }))
+    }
+}
+
+impl Drop for Driver {
+    /// Tells the server that the connection ends.
+    fn drop(&mut self) {
+        drop(self.client.take());
+        if let Some(socket) = self.socket.take() {
+            // Nobody needs to know whether the server heard it.
+            let _ = self.runtime.block_on(socket);
+        }
+    }
+}
+
+/// Waits for several answers. They are asked for in order, before any of them is there: the server
+/// answers all of them in one round trip.
+///
+/// # Errors
+///
+/// The first one in order.
+pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<Vec<T>> {
+    let mut waiting: Vec<_> = asked.into_iter().map(|asked| Some(Box::pin(asked))).collect();
+    let mut answers: Vec<Option<Answer<T>>> = waiting.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (asked, answer) in waiting.iter_mut().zip(&mut answers) {
+            let polled = asked.as_mut().map(|asked| asked.as_mut().poll(context));
+            if let Some(Poll::Ready(ready)) = polled {
+                *answer = Some(ready);
+                *asked = None;
+            }
+        }
+        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
+}
+
+/// Waits for two answers. Both are asked for before the first one is there.
+///
+/// # Errors
+///
+/// The first one's or, if there is none, the second one's.
+pub(super) async fn both<First, Second>(
+    first: impl Future<Output = Answer<First>>,
+    second: impl Future<Output = Answer<Second>>,
+) -> Answer<(First, Second)> {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let mut answers = (None, None);
+    std::future::poll_fn(|context| {
+        if answers.0.is_none()
+            && let Poll::Ready(answer) = first.as_mut().poll(context)
+        {
+            answers.0 = Some(answer);
+        }
+        if answers.1.is_none()
+            && let Poll::Ready(answer) = second.as_mut().poll(context)
+        {
+            answers.1 = Some(answer);
+        }
+        match (answers.0.take(), answers.1.take()) {
+            (Some(first), Some(second)) => Poll::Ready(first.and_then(|it| Ok((it, second?)))),
+            rest => {
+                answers = rest;
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// Answers when it is polled for the given time, and notes each poll.
+    fn answer<'log>(
+        log: &'log RefCell<Vec<usize>>,
+        number: usize,
+        polls: usize,
+    ) -> impl Future<Output = Answer<usize>> + 'log {
+        let mut left = polls;
+        std::future::poll_fn(move |_| {
+            log.borrow_mut().push(number);
+            left -= 1;
+            if left == 0 { Poll::Ready(Ok(number)) } else { Poll::Pending }
+        })
+    }
+
+    #[test]
+    fn of_two_the_second_is_asked_before_the_first_answers_and_the_first_error_is_returned() {
+        let log = RefCell::default();
+        let mut two = pin!(both(answer(&log, 0, 3), answer(&log, 1, 1)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(two.as_mut().poll(&mut context).is_pending());
+        assert!(two.as_mut().poll(&mut context).is_pending());
+        let Poll::Ready(answers) = two.as_mut().poll(&mut context) else {
+            panic!("both are there")
+        };
+        assert_eq!(answers.unwrap(), (0, 1));
+        assert_eq!(*log.borrow(), [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn all_are_asked_in_order_before_any_answer_is_waited_for() {
+        let log = RefCell::default();
+        let mut all =
+            pin!(in_order(vec![answer(&log, 0, 2), answer(&log, 1, 3), answer(&log, 2, 1)]));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(all.as_mut().poll(&mut context).is_pending());
+        assert_eq!(*log.borrow(), [0, 1, 2]);
+        assert!(all.as_mut().poll(&mut context).is_pending());
+        let Poll::Ready(answers) = all.as_mut().poll(&mut context) else { panic!("all are there") };
+        assert_eq!(answers.unwrap(), [0, 1, 2]);
+        assert_eq!(*log.borrow(), [0, 1, 2, 0, 1, 1]);
+    }
+}
