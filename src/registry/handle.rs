@@ -252,7 +252,7 @@ impl Registry {
                     let _progress = self.begin("committing", "changes", None);
                     transaction.commit()?;
                 }
-                End::RollBack => drop(transaction),
+                End::RollBack => transaction.roll_back()?,
             }
             Ok(result)
         };

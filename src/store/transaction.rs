@@ -23,6 +23,21 @@ impl Transaction {
         Transaction { snapshot }
     }
 
+    /// Takes the change back, once every statement of it was run: what it would have failed at is an
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// Those of its statements.
+    pub fn roll_back(self) -> Result<()> {
+        match self.snapshot {
+            // Each statement was run when it was called; the transaction ends with the snapshot.
+            Snapshot::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Snapshot::Postgres(snapshot) => snapshot.flush(),
+        }
+    }
+
     /// Commits the change, which is durable when this returns.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::harness::history::{id, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
-/// About 37 MB in encoded form, of which 16 MiB are in memory.
+/// About 37 MB in encoded form, of which at most 16 MiB are in memory.
 const GRANULES: usize = 300_000;
 
 /// An id of 100 bytes.

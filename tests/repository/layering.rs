@@ -28,17 +28,18 @@ const ROWS: [&[&str]; 13] = [
 ];
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 17] = [
+const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["clap", "clap_complete", "indicatif", "anyhow"], &["cli"]),
     (&["csv"], &["input", "server"]),
     (&["flate2"], &["input", "mirror", "publish"]),
-    (&["axum", "hyper", "hyper_util", "tokio", "tower", "tower_http"], &["server"]),
+    (&["axum", "hyper", "hyper_util", "tower", "tower_http"], &["server"]),
+    (&["tokio"], &["server", "store"]),
     (&["maud"], &["pages"]),
     (&["serde_saphyr"], &["citation"]),
     (&["sha2"], &["mirror", "server"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
-    (&["tokio_postgres_rustls"], &["store"]),
+    (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),
     (&["crc32fast"], &["chain"]),
     (&["base64"], &["minting", "server"]),
     (&["loom"], &["minting"]),

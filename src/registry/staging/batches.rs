@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
 use super::record::Staged;
+use crate::disk::scratch;
 use crate::registry::error::{Error, Result};
 
 /// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
@@ -46,7 +47,9 @@ pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
         // The batches go round: the thread that allocated an event frees it, which costs less.
         let _ = empty.send(Vec::new());
     }
-    scope.spawn(move || fill_all(events, &to_fill, |filled| full.send(filled).is_ok()));
+    let fill = move || fill_all(events, &to_fill, |filled| full.send(filled).is_ok());
+    let thread = std::thread::Builder::new().spawn_scoped(scope, fill);
+    thread.map_err(|source| Error::from(scratch::unusable("read", source)))?;
     enter_all(&to_enter, &empty, enter)
 }
 

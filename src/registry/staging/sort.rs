@@ -76,8 +76,8 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: the event repeats or contradicts the previous one, or two events in a
-    /// buffer that became full before do; the remaining conflicts are found by the reader.
+    /// [`Error::Change`]: the event repeats or contradicts the previous one, or it fills the buffer
+    /// and two events of the buffer before do; the remaining conflicts are found by the reader.
     /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, event: &Staged) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
@@ -120,7 +120,7 @@ impl Staging {
         }
         self.buffer.starts.push(start);
         if self.buffer.bytes.len() < self.buffer_bytes {
-            return self.spill.check();
+            return Ok(());
         }
         let buffer = std::mem::take(&mut self.buffer);
         self.buffer = self.spill.write(buffer, self.rules.clone())?;
@@ -131,7 +131,8 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`]: the temporary file cannot be read.
+    /// [`Error::Change`]: two events of the last full buffer conflict. [`Error::Temporary`]: the
+    /// temporary file cannot be written or read.
     pub fn sorted(&self) -> Result<Sorted<'_>> {
         let mut sorted = Sorted { staging: self, runs: Vec::new(), heads: BinaryHeap::new() };
         let Runs { file, runs, .. } = self.spill.runs()?;
@@ -334,8 +335,8 @@ mod tests {
             added.err().map(|error| error.kind())
         });
         assert_eq!(written, Some("twice"));
-        // What is lost then is not forgotten.
-        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "temporary");
+        // It is not forgotten.
+        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");
         let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1), SortBy::Granule);
         assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
         assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");

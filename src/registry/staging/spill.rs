@@ -13,7 +13,8 @@ use super::buffer::{Buffer, Rules};
 use super::record::Record;
 use super::run::write_after;
 use crate::disk::scratch;
-use crate::registry::error::Result;
+use crate::registry::error::{Error, Result};
+use crate::registry::refusal::ChangeError;
 
 /// The runs that were written, and one that may be being written.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub(super) struct Spill {
 enum State {
     Written(Written),
     Writing(JoinHandle<Result<Written>>),
+    /// Two events conflict: the error is returned again.
+    Refused(ChangeError),
     /// The error was returned already.
     Failed,
 }
@@ -66,7 +69,9 @@ impl Spill {
             buffer.clear();
             Ok(Written { runs, spare: buffer })
         };
-        *self.state() = State::Writing(std::thread::spawn(write));
+        let thread = std::thread::Builder::new().spawn(write);
+        let thread = thread.map_err(|source| scratch::unusable("write", source))?;
+        *self.state() = State::Writing(thread);
         Ok(spare)
     }
 
@@ -82,22 +87,6 @@ impl Spill {
         Ok(runs)
     }
 
-    /// Returns the error of the buffer that was written last, as soon as it is known.
-    ///
-    /// # Errors
-    ///
-    /// As [`Spill::write`].
-    pub fn check(&mut self) -> Result<()> {
-        match self.state() {
-            State::Writing(thread) if thread.is_finished() => {
-                let written = finish(self.state())?;
-                *self.state() = State::Written(written);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn state(&mut self) -> &mut State {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,16 +94,21 @@ impl Spill {
 
 /// Waits for what is being written, and takes it out of the state.
 fn finish(state: &mut State) -> Result<Written> {
-    match std::mem::replace(state, State::Failed) {
+    let written = match std::mem::replace(state, State::Failed) {
         State::Written(written) => Ok(written),
         State::Writing(thread) => {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
+        State::Refused(refusal) => Err(refusal.into()),
         State::Failed => {
             let source = io::Error::other("an earlier attempt failed");
             Err(scratch::unusable("write", source).into())
         }
+    };
+    if let Err(Error::Change(refusal)) = &written {
+        *state = State::Refused(refusal.clone());
     }
+    written
 }
 
 impl Runs {

@@ -126,7 +126,15 @@ impl Connection {
         let statement = Statement { sql: sql.to_owned(), parameters: encoded(parameters)? };
         self.deferred.borrow_mut().push(statement);
         let is_full = self.deferred.borrow().len() == MAX_DEFERRED;
-        if is_full { self.send(async |_| Ok(())) } else { Ok(()) }
+        if is_full { self.flush() } else { Ok(()) }
+    }
+
+    /// Sends the deferred statements.
+    pub fn flush(&self) -> Result<()> {
+        match self.deferred.borrow().is_empty() {
+            true => Ok(()),
+            false => self.send(async |_| Ok(())),
+        }
     }
 
     /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
@@ -149,7 +157,8 @@ impl Connection {
         copied.map(|_| ())
     }
 
-    /// Sends the deferred statements and what follows them, and waits for all answers.
+    /// Sends the deferred statements and what follows them, and waits for all answers. If one of
+    /// them cannot even be sent, neither is what follows it.
     fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
         let deferred = self.deferred.take();
         let answered = self.driver.borrow_mut().wait(async |client| {

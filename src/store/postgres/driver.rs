@@ -84,33 +84,32 @@ impl Drop for Driver {
 }
 
 /// Waits for several answers. They are asked for in order, before any of them is there: the server
-/// answers all of them in one round trip.
+/// answers all of them in one round trip. What follows one that cannot be asked for is not asked for.
 ///
 /// # Errors
 ///
-/// The first one in order.
-pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<Vec<T>> {
+/// The first one; the other answers are not waited for.
+pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<()> {
     let mut waiting: Vec<_> = asked.into_iter().map(|asked| Some(Box::pin(asked))).collect();
-    let mut answers: Vec<Option<Answer<T>>> = waiting.iter().map(|_| None).collect();
     std::future::poll_fn(|context| {
-        for (asked, answer) in waiting.iter_mut().zip(&mut answers) {
-            let polled = asked.as_mut().map(|asked| asked.as_mut().poll(context));
-            if let Some(Poll::Ready(ready)) = polled {
-                *answer = Some(ready);
-                *asked = None;
+        for asked in &mut waiting {
+            match asked.as_mut().map(|asked| asked.as_mut().poll(context)) {
+                Some(Poll::Ready(Ok(_))) => *asked = None,
+                Some(Poll::Ready(Err(error))) => return Poll::Ready(Err(error)),
+                Some(Poll::Pending) | None => {}
             }
         }
-        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        if waiting.iter().all(Option::is_none) { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
-    .await;
-    answers.into_iter().flatten().collect()
+    .await
 }
 
-/// Waits for two answers. Both are asked for before the first one is there.
+/// Waits for two answers. Both are asked for before the first one is there; if the first one cannot
+/// be asked for, the second is not.
 ///
 /// # Errors
 ///
-/// The first one's or, if there is none, the second one's.
+/// The first one; the other answer is not waited for.
 pub(super) async fn both<First, Second>(
     first: impl Future<Output = Answer<First>>,
     second: impl Future<Output = Answer<Second>>,
@@ -119,17 +118,17 @@ pub(super) async fn both<First, Second>(
     let mut answers = (None, None);
     std::future::poll_fn(|context| {
         if answers.0.is_none()
-            && let Poll::Ready(answer) = first.as_mut().poll(context)
+            && let Poll::Ready(answer) = first.as_mut().poll(context)?
         {
             answers.0 = Some(answer);
         }
         if answers.1.is_none()
-            && let Poll::Ready(answer) = second.as_mut().poll(context)
+            && let Poll::Ready(answer) = second.as_mut().poll(context)?
         {
             answers.1 = Some(answer);
         }
         match (answers.0.take(), answers.1.take()) {
-            (Some(first), Some(second)) => Poll::Ready(first.and_then(|it| Ok((it, second?)))),
+            (Some(first), Some(second)) => Poll::Ready(Ok((first, second))),
             rest => {
                 answers = rest;
                 Poll::Pending
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(*log.borrow(), [0, 1, 2]);
         assert!(all.as_mut().poll(&mut context).is_pending());
         let Poll::Ready(answers) = all.as_mut().poll(&mut context) else { panic!("all are there") };
-        assert_eq!(answers.unwrap(), [0, 1, 2]);
+        answers.unwrap();
         assert_eq!(*log.borrow(), [0, 1, 2, 0, 1, 1]);
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn borrowed_encoded(parameters: &[(Encoded, Type)]) -> Borrowed<'_> {
 ///
 /// # Errors
 ///
-/// [`Error::Unstorable`]: a value cannot be sent, because it is too long.
+/// [`Error::Unstorable`]: a value cannot be encoded.
 pub(super) fn encoded(parameters: &[Parameter<'_>]) -> Result<Vec<(Encoded, Type)>> {
     let encode = |(value, its_type): &Parameter<'_>| -> Result<(Encoded, Type)> {
         let mut bytes = BytesMut::new();

@@ -346,6 +346,15 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Sends the statements that wait to be sent with the next one.
+    ///
+    /// # Errors
+    ///
+    /// Those of the statements.
+    pub fn flush(&self) -> Result<()> {
+        self.connection().flush()
+    }
+
     /// Commits a write transaction, whose changes are durable when this returns.
     ///
     /// If the connection is lost meanwhile, the server is asked on another one whether the change
