@@ -131,10 +131,8 @@ impl Connection {
 
     /// Sends the deferred statements.
     pub fn flush(&self) -> Result<()> {
-        match self.deferred.borrow().is_empty() {
-            true => Ok(()),
-            false => self.send(async |_| Ok(())),
-        }
+        let is_empty = self.deferred.borrow().is_empty();
+        if is_empty { Ok(()) } else { self.send(async |_| Ok(())) }
     }
 
     /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
