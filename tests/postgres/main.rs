@@ -24,6 +24,7 @@ mod copies;
 mod crashes;
 mod cut;
 mod distribution;
+mod dry_run;
 mod full_disk;
 mod migrations;
 mod moments;

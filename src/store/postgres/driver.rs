@@ -173,6 +173,36 @@ mod tests {
         assert_eq!(*log.borrow(), [0, 1, 0, 0]);
     }
 
+    /// An error of the driver: no other can be made without a server.
+    fn refused<'log>(
+        log: &'log RefCell<Vec<usize>>,
+        number: usize,
+    ) -> impl Future<Output = Answer<usize>> + 'log {
+        std::future::poll_fn(move |_| {
+            log.borrow_mut().push(number);
+            Poll::Ready("host".parse::<tokio_postgres::Config>().map(|_| number))
+        })
+    }
+
+    #[test]
+    fn nothing_is_asked_after_what_cannot_be_asked() {
+        let log = RefCell::default();
+        let mut context = Context::from_waker(Waker::noop());
+        {
+            let mut two = pin!(both(refused(&log, 0), answer(&log, 1, 1)));
+            assert!(matches!(two.as_mut().poll(&mut context), Poll::Ready(Err(_))));
+        }
+        assert_eq!(*log.borrow(), [0]);
+        let asked: Vec<Pin<Box<dyn Future<Output = Answer<usize>> + '_>>> = vec![
+            Box::pin(answer(&log, 2, 2)),
+            Box::pin(refused(&log, 3)),
+            Box::pin(answer(&log, 4, 1)),
+        ];
+        let mut all = pin!(in_order(asked));
+        assert!(matches!(all.as_mut().poll(&mut context), Poll::Ready(Err(_))));
+        assert_eq!(*log.borrow(), [0, 2, 3]);
+    }
+
     #[test]
     fn all_are_asked_in_order_before_any_answer_is_waited_for() {
         let log = RefCell::default();

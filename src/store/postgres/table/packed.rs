@@ -34,6 +34,9 @@ macro_rules! select_packed {
 
 pub(super) use select_packed;
 
+/// Rows of a page, in a pass over a whole dataset.
+pub(super) const PAGE_ROWS: i64 = 16_384;
+
 /// A page of rows.
 pub(super) struct PackedPage {
     row: Option<Row>,

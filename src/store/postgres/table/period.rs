@@ -9,16 +9,13 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::column::value;
 use super::granule::granule_from;
-use super::packed::{PackedPage, select_packed};
+use super::packed::{PAGE_ROWS, PackedPage, select_packed};
 use crate::model::{Granule, GranuleId, Timestamp};
 use crate::store::order::out_of_order;
 use crate::store::postgres::parameter::{array, bigint, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::{Error, Result};
-
-/// Rows of a page.
-const PAGE_ROWS: i64 = 16_384;
 
 /// From how many rows on COPY, which takes three round trips, costs less than INSERT.
 const COPIED_ROWS: usize = 1_000;
@@ -107,8 +104,7 @@ impl Snapshot {
                 read += 1;
                 let next = (row.granule_id, row.ingested);
                 if next <= last.unwrap_or((after.as_str(), ingested)) {
-                    let what = "rows of the table granule are not in order".to_owned();
-                    return Err(Error::Damaged { what }.into());
+                    return Err(out_of_order("granule").into());
                 }
                 last = Some(next);
                 let granule_id = row.granule_id.as_bytes();

@@ -1,15 +1,12 @@
 //! The table `granule`, as an export sees it: holding periods with the producers' ids.
 
-use super::packed::{PackedPage, select_packed};
+use super::packed::{PAGE_ROWS, PackedPage, select_packed};
 use crate::model::Timestamp;
 use crate::store::Error;
 use crate::store::order::out_of_order;
 use crate::store::postgres::parameter::{bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::{DatasetKey, Period, ProducedPeriod};
-
-/// Rows of a page.
-const PAGE_ROWS: i64 = 16_384;
 
 impl Snapshot {
     /// The same as in the SQLite store, but page by page: memory stays flat, and a distributed engine does not
