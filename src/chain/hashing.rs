@@ -1,8 +1,9 @@
 //! Hashing on a thread of its own, while the caller reads the ids.
 
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::JoinHandle;
 
 use super::checkpoint::is_checkpoint;
 use super::sweep::Sweep;
@@ -15,7 +16,8 @@ const BATCH_IDS: usize = 4_096;
 /// How many batches can be on the hashing thread at the same time.
 const BATCHES_AHEAD: usize = 4;
 
-/// A [`Sweep`] that runs on a thread of its own. A rewind is a sweep over a single instance.
+/// A [`Sweep`] that runs on a thread of its own. A rewind is a sweep over two instances: the one in
+/// force, and the new one.
 ///
 /// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain
 /// alone; reading and hashing at the same time reaches nearly all of it. The last batch is hashed on
@@ -25,27 +27,33 @@ const BATCHES_AHEAD: usize = 4;
 /// The hashing thread also decides which ids a checkpoint follows, since reading a row takes longer
 /// than hashing it. Checkpoints are reported on the calling thread, because that thread has the
 /// database.
-pub struct Hashing<'scope, 'env, F> {
-    scope: &'scope Scope<'scope, 'env>,
+///
+/// If it is dropped before [`Hashing::finish`], the thread ends after the batches that it has.
+pub struct Hashing<F = NoCheckpoints> {
     /// `None` means that the hashing thread has it.
     pass: Option<Pass>,
     /// `None` means that no batch has been full yet.
-    thread: Option<HashingThread<'scope>>,
+    thread: Option<HashingThread>,
     batch: Batch,
     on_checkpoint: F,
 }
+
+/// What is done with the checkpoints of a [`Hashing`] that looks for none.
+pub type NoCheckpoints = fn(&str, Identifier, u64) -> Result<(), Infallible>;
 
 /// What hashing a batch continues.
 struct Pass {
     sweep: Sweep,
     /// How many of the ids that were added the last instance holds.
     held: u64,
+    /// Whether checkpoints are looked for.
+    reports: bool,
 }
 
-struct HashingThread<'scope> {
+struct HashingThread {
     to_hash: SyncSender<Batch>,
     hashed: Receiver<Batch>,
-    handle: ScopedJoinHandle<'scope, Pass>,
+    handle: JoinHandle<Pass>,
     /// How many batches have been sent and not been received back.
     pending: usize,
 }
@@ -74,7 +82,18 @@ struct Reached {
     held: u64,
 }
 
-impl<'scope, 'env, F, E> Hashing<'scope, 'env, F>
+impl Hashing {
+    /// Continues `sweep`, and looks for no checkpoints.
+    pub fn of(sweep: Sweep) -> Self {
+        let mut hashing = Hashing::new(sweep, (|_, _, _| Ok(())) as NoCheckpoints);
+        if let Some(pass) = &mut hashing.pass {
+            pass.reports = false;
+        }
+        hashing
+    }
+}
+
+impl<F, E> Hashing<F>
 where
     F: FnMut(&str, Identifier, u64) -> Result<(), E>,
 {
@@ -83,10 +102,9 @@ where
     /// For each id that the last instance holds and that a checkpoint follows, in order,
     /// `on_checkpoint` is called with the id, the identifier of the last instance's granules up to that
     /// id, and how many of these were added here. [`Hashing::hold`] and [`Hashing::finish`] make these calls.
-    pub fn new(scope: &'scope Scope<'scope, 'env>, sweep: Sweep, on_checkpoint: F) -> Self {
+    pub fn new(sweep: Sweep, on_checkpoint: F) -> Self {
         Hashing {
-            scope,
-            pass: Some(Pass { sweep, held: 0 }),
+            pass: Some(Pass { sweep, held: 0, reports: true }),
             thread: None,
             batch: Batch::default(),
             on_checkpoint,
@@ -133,7 +151,7 @@ where
             Some(thread) => thread,
             none => {
                 let pass = self.pass.take().expect("the pass is here while there is no thread");
-                none.insert(HashingThread::spawn(self.scope, pass))
+                none.insert(HashingThread::spawn(pass))
             }
         };
         let mut next = Batch::default();
@@ -150,11 +168,11 @@ where
     }
 }
 
-impl<'scope> HashingThread<'scope> {
-    fn spawn(scope: &'scope Scope<'scope, '_>, mut pass: Pass) -> Self {
+impl HashingThread {
+    fn spawn(mut pass: Pass) -> Self {
         let (to_hash, batches) = sync_channel::<Batch>(BATCHES_AHEAD);
         let (done, hashed) = sync_channel(BATCHES_AHEAD);
-        let handle = scope.spawn(move || {
+        let handle = std::thread::spawn(move || {
             for mut batch in batches {
                 batch.hash(&mut pass);
                 if done.send(batch).is_err() {
@@ -193,7 +211,7 @@ impl Batch {
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint.
     fn hash(&mut self, pass: &mut Pass) {
-        let Pass { sweep, held } = pass;
+        let Pass { sweep, held, reports } = pass;
         let mut start = 0;
         for (index, (&end, instances)) in self.ends.iter().zip(&self.instances).enumerate() {
             let granule_id = &self.text[start..end];
@@ -203,7 +221,7 @@ impl Batch {
                 continue;
             }
             *held += 1;
-            if is_checkpoint(granule_id) {
+            if *reports && is_checkpoint(granule_id) {
                 let (identifier, held) = (sweep.latest(), *held);
                 self.checkpoints.push(Reached { index, identifier, held });
             }
@@ -227,18 +245,19 @@ mod tests {
 
     fn hashed(count: usize) -> (Identifier, u64, Vec<(String, Identifier, u64)>) {
         let mut checkpoints = Vec::new();
-        let sweep = std::thread::scope(|scope| {
-            let on_checkpoint = |granule_id: &str, chain, held| {
-                checkpoints.push((granule_id.to_owned(), chain, held));
-                Ok::<(), ()>(())
-            };
-            let mut hashing = Hashing::new(scope, Sweep::over(1), on_checkpoint);
-            for n in 0..count {
-                hashing.hold(&format!("granule.{n:08}"), 0..1)?;
-            }
-            hashing.finish()
-        })
-        .unwrap();
+        let on_checkpoint = |granule_id: &str, chain, held| {
+            checkpoints.push((granule_id.to_owned(), chain, held));
+            Ok::<(), ()>(())
+        };
+        let mut hashing = Hashing::new(Sweep::over(1), on_checkpoint);
+        let mut unreported = Hashing::of(Sweep::over(1));
+        for n in 0..count {
+            hashing.hold(&format!("granule.{n:08}"), 0..1).unwrap();
+            let Ok(()) = unreported.hold(&format!("granule.{n:08}"), 0..1);
+        }
+        let sweep = hashing.finish().unwrap();
+        let Ok(unreported) = unreported.finish();
+        assert_eq!(unreported.latest(), sweep.latest());
         (sweep.latest(), sweep.steps(), checkpoints)
     }
 
@@ -261,14 +280,14 @@ mod tests {
 
     #[test]
     fn an_error_of_on_checkpoint_ends_the_hashing_without_a_deadlock() {
-        let result = std::thread::scope(|scope| {
+        let hash = || {
             let fail = |_: &str, _, _| Err("disk full");
-            let mut hashing = Hashing::new(scope, Sweep::over(1), fail);
+            let mut hashing = Hashing::new(Sweep::over(1), fail);
             for n in 0..20 * BATCH_IDS {
                 hashing.hold(&format!("granule.{n:08}"), 0..1)?;
             }
             hashing.finish().map(|sweep| sweep.latest())
-        });
-        assert_eq!(result, Err("disk full"));
+        };
+        assert_eq!(hash(), Err("disk full"));
     }
 }

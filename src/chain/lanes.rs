@@ -33,7 +33,7 @@ enum Instructions {
 }
 
 impl Lanes {
-    /// One chain after the other, without vectors.
+    /// Two chains at a time, without vectors.
     pub fn plain() -> Self {
         Lanes(Instructions::Plain)
     }
@@ -97,12 +97,25 @@ impl Lanes {
     }
 }
 
-/// Pushes the id to one link after the other.
-fn push_each(links: Words<'_>, message: &Message) {
-    let [a, b, c, d] = links;
-    for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-        let next: State = message.hash_next([*a, *b, *c, *d]);
-        [*a, *b, *c, *d] = next;
+/// Pushes the id to two links at a time.
+fn push_each(mut links: Words<'_>, message: &Message) {
+    let count = links[0].len();
+    for lane in (0..count / 2).map(|pair| 2 * pair) {
+        push_to(&mut links, [lane, lane + 1], message);
+    }
+    if !count.is_multiple_of(2) {
+        push_to(&mut links, [count - 1], message);
+    }
+}
+
+#[inline(always)]
+fn push_to<const N: usize>(links: &mut Words<'_>, lanes: [usize; N], message: &Message) {
+    let next: [State; N] =
+        message.hash_next(lanes.map(|lane| links.each_ref().map(|words| words[lane])));
+    for (lane, next) in lanes.into_iter().zip(next) {
+        for (words, word) in links.iter_mut().zip(next) {
+            words[lane] = word;
+        }
     }
 }
 
@@ -173,7 +186,7 @@ mod tests {
                 for lane in 0..count {
                     let mut link = start.each_ref().map(|words| words[lane]);
                     for _ in 0..3 {
-                        link = message.hash_next(link);
+                        [link] = message.hash_next([link]);
                     }
                     expected.iter_mut().zip(link).for_each(|(words, word)| words[lane] = word);
                 }

@@ -162,27 +162,36 @@ macro_rules! rounds {
 }
 pub(super) use rounds;
 
-/// The state after one more block of a message.
+/// The states of some chains after one more block of the message of each.
+///
+/// One chain leaves most of the processor idle, since each operation waits for the one before it: two
+/// chains, round by round in turn, take 1.1 to 1.4 times as long as one.
 #[inline(always)]
-pub(super) fn compress(state: State, block: &[u32; 16]) -> State {
+pub(super) fn compress<const N: usize>(states: [State; N], blocks: [&[u32; 16]; N]) -> [State; N] {
     // Hides the constants from the optimiser. If it knows them, it adds each constant last, on the
     // longest path, although the message word and the constant can be added long before: 3.9 M
     // steps/s, instead of 4.7.
     let sines = std::hint::black_box(&SINES);
-    let [mut a, mut b, mut c, mut d] = state;
+    let [mut a, mut b, mut c, mut d]: [[u32; N]; 4] =
+        std::array::from_fn(|word| std::array::from_fn(|chain| states[chain][word]));
     macro_rules! round {
         (_, $f:ident, $a:ident $b:ident $c:ident $d:ident, $i:literal, $word:literal, $turn:literal) => {
-            let early = $a.wrapping_add(block[$word].wrapping_add(sines[$i]));
-            $a = $f(early, $b, $c, $d).rotate_left($turn).wrapping_add($b);
+            for n in 0..N {
+                let early = $a[n].wrapping_add(blocks[n][$word].wrapping_add(sines[$i]));
+                $a[n] = $f(early, $b[n], $c[n], $d[n]).rotate_left($turn).wrapping_add($b[n]);
+            }
         };
     }
     rounds!(round!(_), a b c d);
-    [
-        state[0].wrapping_add(a),
-        state[1].wrapping_add(b),
-        state[2].wrapping_add(c),
-        state[3].wrapping_add(d),
-    ]
+    std::array::from_fn(|n| {
+        let [first, second, third, fourth] = states[n];
+        [
+            first.wrapping_add(a[n]),
+            second.wrapping_add(b[n]),
+            third.wrapping_add(c[n]),
+            fourth.wrapping_add(d[n]),
+        ]
+    })
 }
 
 // The four functions of RFC 1321, added to `early`. `b` is the input that is known last.

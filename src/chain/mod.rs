@@ -20,8 +20,8 @@
 //! ```
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over one instance.
-//! [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or
+//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over the instance in force and
+//! the new ones. [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock or
 //! knows SQL.
 //!
 //! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
@@ -36,7 +36,7 @@ mod sweep;
 mod vectors;
 
 pub use checkpoint::is_checkpoint;
-pub use hashing::Hashing;
+pub use hashing::{Hashing, NoCheckpoints};
 pub use lanes::Lanes;
 pub use sweep::Sweep;
 

@@ -62,20 +62,29 @@ impl Message {
     /// The hash of the message of a first step.
     #[inline]
     pub fn hash_first(&self) -> State {
-        self.blocks().iter().fold(START, |state, block| compress(state, &words(block)))
+        let [state] =
+            self.blocks().iter().fold([START], |state, block| compress(state, [&words(block)]));
+        state
     }
 
-    /// The hash of the message with this link.
+    /// The hashes of the message with each of these links, side by side.
     #[inline]
-    pub fn hash_next(&self, link: State) -> State {
-        let [first, rest @ ..] = self.blocks() else { return link };
-        let mut first = words(first);
-        for (words, word) in first.chunks_exact_mut(2).zip(link) {
-            words[0] = hex_word(word);
-            words[1] = hex_word(word >> 16);
-        }
-        let state = compress(START, &first);
-        rest.iter().fold(state, |state, block| compress(state, &words(block)))
+    pub fn hash_next<const N: usize>(&self, links: [State; N]) -> [State; N] {
+        let [first, rest @ ..] = self.blocks() else { return links };
+        let first = words(first);
+        let firsts = links.map(|link| {
+            let mut first = first;
+            for (words, word) in first.chunks_exact_mut(2).zip(link) {
+                words[0] = hex_word(word);
+                words[1] = hex_word(word >> 16);
+            }
+            first
+        });
+        let states = compress([START; N], firsts.each_ref());
+        rest.iter().fold(states, |states, block| {
+            let words = words(block);
+            compress(states, [&words; N])
+        })
     }
 }
 
@@ -108,7 +117,8 @@ pub(super) fn step(link: Link, granule_id: &str, message: &mut Message) -> State
         }
         Some(link) => {
             message.set_next(granule_id);
-            message.hash_next(link)
+            let [next] = message.hash_next([link]);
+            next
         }
     }
 }

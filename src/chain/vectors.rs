@@ -107,7 +107,7 @@ macro_rules! each_vector {
 pub(super) mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::md5::{Block, SINES, START, rounds, words};
+    use crate::chain::md5::{Block, SINES, START, rounds, words};
 
     const VECTORS: usize = 3;
     const WIDTH: usize = 8;
@@ -169,7 +169,7 @@ pub(super) mod avx2 {
 pub(super) mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::super::md5::{Block, SINES, START, rounds, words};
+    use crate::chain::md5::{Block, SINES, START, rounds, words};
 
     const VECTORS: usize = 2;
     const WIDTH: usize = 16;

@@ -118,7 +118,8 @@ pub enum UniqueIdError {
 ///
 /// # Errors
 ///
-/// The hash is shorter than the requested suffix, or the id would be longer than 1,024 bytes.
+/// The hash is shorter than the requested suffix, or the id would be longer than 1,024 bytes
+/// or begin as no new one may.
 ///
 /// # Examples
 ///
@@ -144,6 +145,7 @@ pub fn unique(
     let (asked, left) = (hash_length.get(), hash.len());
     let suffix = hash.get(..asked).ok_or(UniqueIdError::TooShort { hashed, asked, left })?;
     GranuleId::new(format!("{producer}_{suffix}"))
+        .and_then(|granule_id| granule_id.check_new().map(|()| granule_id))
         .map_err(|cause| UniqueIdError::GranuleId { producer: producer.clone(), cause })
 }
 

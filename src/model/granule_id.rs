@@ -13,6 +13,9 @@ use std::str::FromStr;
 /// input. Everything else is kept unchanged: spaces, including those at the ends, `#`, `/`, `:`,
 /// quotes, any script, ids that look like numbers, and ids that differ only in case.
 ///
+/// A new id also does not begin with U+FEFF or with `./` ([`GranuleId::check_new`]). Registries from
+/// before this rule may have such ids, so they can be read.
+///
 /// # Total ordering
 ///
 /// Ascending by their UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
@@ -85,6 +88,21 @@ impl GranuleId {
         }
     }
 
+    /// Checks whether the id may be ingested: a list that begins with it could be read as a list
+    /// without its first characters, which a byte order mark and a path of `find` have in common.
+    ///
+    /// # Errors
+    ///
+    /// - `"\u{feff}A"`: begins with a byte order mark
+    /// - `"./A"`: begins with the current directory
+    pub fn check_new(&self) -> Result<(), GranuleIdError> {
+        match self.as_str() {
+            text if text.starts_with('\u{feff}') => Err(GranuleIdError::ByteOrderMark),
+            text if text.starts_with("./") => Err(GranuleIdError::CurrentDirectory),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -124,6 +142,16 @@ pub enum GranuleIdError {
         /// The first control character.
         character: char,
     },
+    /// A new id that begins with U+FEFF.
+    #[error(
+        "a new granule id cannot begin with U+FEFF, which is left out as a byte order mark when a list is read"
+    )]
+    ByteOrderMark,
+    /// A new id that begins with `./`.
+    #[error(
+        "a new granule id cannot begin with ./, which is the directory of a path and not part of its name"
+    )]
+    CurrentDirectory,
 }
 
 impl FromStr for GranuleId {
@@ -202,6 +230,18 @@ mod tests {
             assert_eq!(GranuleId::new(text).unwrap().as_str(), text);
         }
         assert!(GranuleId::new("a".repeat(1_024)).is_ok());
+    }
+
+    #[test]
+    fn a_new_id_does_not_begin_with_what_a_list_loses() {
+        let check = |text: &str| GranuleId::new(text).unwrap().check_new();
+        assert_eq!(check("\u{feff}A"), Err(GranuleIdError::ByteOrderMark));
+        assert_eq!(check("\u{feff}"), Err(GranuleIdError::ByteOrderMark));
+        assert_eq!(check("./A"), Err(GranuleIdError::CurrentDirectory));
+        assert_eq!(check("./"), Err(GranuleIdError::CurrentDirectory));
+        for text in ["A\u{feff}", ".", "..", "../A", ".A", "/A", "a/./b", " ./A"] {
+            assert_eq!(check(text), Ok(()), "{text:?}");
+        }
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub struct LogChange {
 }
 
 impl LogChange {
+    /// The greatest length of a note, in bytes of UTF-8.
+    pub const MAX_NOTE_BYTES: usize = 64 * 1_024;
+
     /// The instance that the change led to, in a dataset of this name. A log does not say when or by
     /// whom a change was recorded; the time at which it took effect is used instead.
     pub fn to_instance(&self, dataset: &DatasetName, until: Option<Timestamp>) -> Instance {

@@ -47,7 +47,7 @@ pub use licence::{Licence, LicenceError};
 pub use log_change::LogChange;
 pub use orcid::{Orcid, OrcidError};
 pub use pattern::{Pattern, PatternError};
-pub use quoted::quoted;
+pub use quoted::{is_interpreted, quoted};
 pub use set::Set;
 pub use source_location::SourceLocation;
 pub use subset::{Criteria, Subset};

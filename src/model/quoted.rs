@@ -1,4 +1,4 @@
-//! Quotes untrusted strings in messages.
+//! Untrusted strings in messages, pages and citations.
 
 use std::fmt;
 
@@ -25,4 +25,15 @@ impl fmt::Display for Quoted<'_> {
         // `Debug` of a string escapes what is not printable, and not the single quote.
         write!(f, "{:?}", self.0)
     }
+}
+
+/// Returns whether a reader's terminal or browser interprets `character` instead of showing it: a
+/// control character, a line or paragraph separator, or a character that changes the direction of the
+/// text around it (Unicode 16, UAX 9 § 2).
+pub fn is_interpreted(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }

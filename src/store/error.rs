@@ -14,7 +14,7 @@ pub enum Error {
     #[error("there is no registry here")]
     Missing,
     /// A file already exists at the path of a new registry.
-    #[error("a file already exists here")]
+    #[error("there is a file or a registry here already")]
     Exists,
     /// The file is not a registry.
     #[error("not a registry: {what}")]
@@ -33,6 +33,11 @@ pub enum Error {
     /// Another process is writing, and did not finish within the busy wait.
     #[error("another process was writing to the registry and did not finish in time")]
     Busy,
+    /// A registry that can have only one connection has a snapshot that is still open.
+    #[error(
+        "the registry has only one connection, which a snapshot or another operation still uses"
+    )]
+    InUse,
     /// The disk, or a quota, is full.
     #[error("the disk is full")]
     Full,
@@ -45,6 +50,20 @@ pub enum Error {
     Orphaned {
         /// The file with the changes.
         path: PathBuf,
+    },
+    /// A registry was renamed to be replaced; that failed, and it cannot be renamed back.
+    #[error(
+        "{} was moved to {}, and cannot be moved back",
+        quoted(&from.to_string_lossy()),
+        quoted(&to.to_string_lossy())
+    )]
+    MovedAway {
+        /// Where it was.
+        from: PathBuf,
+        /// Where it is.
+        to: PathBuf,
+        /// Why it was not replaced.
+        source: Box<Error>,
     },
     /// The file cannot be written.
     #[error("the registry cannot be written")]
@@ -138,6 +157,11 @@ pub enum Error {
         "it is not known whether the change was made: the connection to the server was lost during the commit, and the server cannot be asked"
     )]
     OutcomeUnknown,
+    /// The change was made, but a machine of a cluster did not finish it in time.
+    #[error(
+        "the change was made, but cannot be seen yet: a machine of the cluster was lost during the commit"
+    )]
+    NotVisible,
     /// Other changes interfered with this one, again and again.
     #[error("other changes interfered with this one: {what}")]
     Conflict {
@@ -228,8 +252,9 @@ impl Error {
             Error::Exists => "registry-exists",
             Error::NotARegistry { .. } => "not-a-registry",
             Error::Newer { .. } => "newer",
-            Error::Busy => "busy",
+            Error::Busy | Error::InUse => "busy",
             Error::Orphaned { .. } => "orphaned",
+            Error::MovedAway { .. } => "moved-away",
             Error::Full => "full",
             Error::ReadOnly => "read-only",
             Error::CannotOpen => "cannot-open",
@@ -247,6 +272,7 @@ impl Error {
             Error::Unreachable { .. } => "unreachable",
             Error::ConnectionLost { .. } => "connection-lost",
             Error::OutcomeUnknown => "outcome-unknown",
+            Error::NotVisible => "not-visible",
             Error::Conflict { .. } => "conflict",
             Error::Denied { .. } => "denied",
             Error::Cancelled { .. } => "cancelled",

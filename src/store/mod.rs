@@ -14,6 +14,7 @@
 mod access;
 mod error;
 mod json_column;
+mod name;
 mod order;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -26,12 +27,13 @@ mod transaction;
 pub(crate) use access::Watch;
 pub use access::{Access, BUSY_WAIT};
 pub use error::Error;
+pub(crate) use name::{check_is_file, full_name, shown_name};
 pub use rows::Withdrawn;
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, ProducedPeriod, StoredSource, StoredVersion, SubsetKey,
-    ToChange, WorkerRow,
+    Begin, DatasetKey, ListedRow, NewPeriod, Period, ProducedPeriod, StoredSource, StoredVersion,
+    SubsetKey, ToChange, WorkerRow,
 };
-pub(crate) use session::{New, Store, check_is_file, exists, full_name, shown_name};
+pub(crate) use session::{New, Store, exists};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use transaction::Transaction;

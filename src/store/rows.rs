@@ -1,13 +1,13 @@
 //! The rows and keys that cross the boundary between the registry and its store.
 
-use crate::model::{DatasetName, Granule, GranuleId, Instance, Timestamp, Withdrawal};
+use crate::model::{Dataset, DatasetName, Granule, GranuleId, Instance, Timestamp, Withdrawal};
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DatasetKey(pub(in crate::store) i64);
 
 /// The key of a cited subset, valid only in its registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SubsetKey(pub(in crate::store) i64);
 
 /// The key of a log that a mirror has read, valid only in its registry.
@@ -50,6 +50,19 @@ pub(crate) struct StoredVersion {
     pub action: String,
     /// The whole record afterwards, as JSON.
     pub record: serde_json::Value,
+}
+
+/// A dataset in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListedRow {
+    pub key: DatasetKey,
+    pub dataset: Dataset,
+    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawal: Option<Withdrawal>,
+    /// Its former names, latest first.
+    pub former_names: Vec<DatasetName>,
+    /// The last instance. `None` means that it has no history.
+    pub latest: Option<Instance>,
 }
 
 /// A dataset that is to be changed.

@@ -1,13 +1,14 @@
 //! An open registry, in either store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Access, Watch};
+use super::name::Kind;
 #[cfg(feature = "postgres")]
 use super::postgres;
-use super::snapshot::Snapshot;
+use super::snapshot::{Of, Snapshot};
 use super::transaction::Transaction;
 use super::{Error, Result, sqlite};
 
@@ -33,31 +34,6 @@ pub(crate) enum Copy {
     Postgres,
 }
 
-/// Which store the name of a registry belongs to.
-enum Kind {
-    File,
-    #[cfg(feature = "postgres")]
-    Server,
-}
-
-impl Kind {
-    /// A name that begins with `postgres://` or `postgresql://` is the address of a server, any
-    /// other the path of a file.
-    #[cfg(feature = "postgres")]
-    fn of(name: &Path) -> Result<Self> {
-        Ok(if postgres::is_address(name) { Kind::Server } else { Kind::File })
-    }
-
-    #[cfg(not(feature = "postgres"))]
-    fn of(name: &Path) -> Result<Self> {
-        let starts = |scheme| name.to_str().is_some_and(|name| name.starts_with(scheme));
-        match starts("postgres://") || starts("postgresql://") {
-            true => Err(Error::NoPostgres),
-            false => Ok(Kind::File),
-        }
-    }
-}
-
 /// Whether there is something at the path or the address of a registry: a registry, or another file.
 ///
 /// # Errors
@@ -68,42 +44,6 @@ pub(crate) fn exists(name: &Path) -> Result<bool> {
         Kind::File => Ok(name.exists()),
         #[cfg(feature = "postgres")]
         Kind::Server => postgres::Store::exists(name),
-    }
-}
-
-/// Refuses the address of a server for what only a file can be used for.
-///
-/// # Errors
-///
-/// [`Error::NotAFile`].
-#[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "only a server needs it"))]
-pub(crate) fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
-    match Kind::of(name)? {
-        Kind::File => Ok(()),
-        #[cfg(feature = "postgres")]
-        Kind::Server => Err(Error::NotAFile { what }),
-    }
-}
-
-/// The path or the address of a registry as a message shows it: a path is absolute, with links
-/// resolved where it exists; an address is without its password.
-pub(crate) fn full_name(name: &Path) -> PathBuf {
-    match Kind::of(name) {
-        Ok(Kind::File) => {
-            let path = name.canonicalize().or_else(|_| std::path::absolute(name));
-            path.unwrap_or_else(|_| name.to_owned())
-        }
-        #[cfg(feature = "postgres")]
-        Ok(Kind::Server) => postgres::shown(name),
-        Err(_) => PathBuf::from("postgres://"),
-    }
-}
-
-/// The path or the address of a registry as it was given, but an address without its password.
-pub(crate) fn shown_name(name: &Path) -> PathBuf {
-    match Kind::of(name) {
-        Ok(Kind::File) => name.to_owned(),
-        _ => full_name(name),
     }
 }
 
@@ -157,21 +97,22 @@ impl Store {
         })
     }
 
-    /// Creates the target of a copy of the registry with a name. On a server, what an earlier attempt
-    /// has copied is kept.
+    /// Creates the target of a copy of the registry with a name: a file with the permissions of that
+    /// registry, if it is in one. On a server, what an earlier attempt has copied is kept.
     ///
     /// # Errors
     ///
     /// Those of [`Store::create`]; [`Error::Unfinished`]: there is an unfinished copy of another
     /// registry.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(unused_variables, reason = "only a server needs it")
-    )]
     pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
         Ok(match Kind::of(name)? {
             Kind::File => {
                 let (store, file) = sqlite::Store::create(name, busy_wait)?;
+                match Kind::of(source)? {
+                    Kind::File => file.take_permissions_of(source)?,
+                    #[cfg(feature = "postgres")]
+                    Kind::Server => {}
+                }
                 (Store::of(store), Copy::Sqlite(file))
             }
             #[cfg(feature = "postgres")]
@@ -203,11 +144,11 @@ impl Store {
     ///
     /// [`Error::Replaced`]: there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
-        Ok(match self {
-            Store::Sqlite(store) => Snapshot::Sqlite(store.snapshot(watch)?),
+        Ok(Snapshot::new(match self {
+            Store::Sqlite(store) => Of::Sqlite(store.snapshot(watch)?),
             #[cfg(feature = "postgres")]
-            Store::Postgres(store) => Snapshot::Postgres(store.snapshot(watch)?),
-        })
+            Store::Postgres(store) => Of::Postgres(store.snapshot(watch)?),
+        }))
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -218,9 +159,9 @@ impl Store {
     /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
         Ok(Transaction::of(match self {
-            Store::Sqlite(store) => Snapshot::Sqlite(store.transaction(watch)?),
+            Store::Sqlite(store) => Of::Sqlite(store.transaction(watch)?),
             #[cfg(feature = "postgres")]
-            Store::Postgres(store) => Snapshot::Postgres(store.transaction(watch)?),
+            Store::Postgres(store) => Of::Postgres(store.transaction(watch)?),
         }))
     }
 
@@ -232,6 +173,11 @@ impl Store {
             #[cfg(feature = "postgres")]
             Store::Postgres(_) => false,
         }
+    }
+
+    /// Whether it is in a file, or in memory, rather than on a server.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Store::Sqlite(_))
     }
 
     /// Spreads the registry over the machines of a cluster. Returns how many tables were

@@ -6,8 +6,8 @@ use std::path::Path;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{
-    Begin, DatasetKey, Period, ProducedPeriod, SourceKey, StoredSource, StoredVersion, SubsetKey,
-    ToChange, Withdrawn, WorkerRow,
+    Begin, DatasetKey, ListedRow, Period, ProducedPeriod, SourceKey, StoredSource, StoredVersion,
+    SubsetKey, ToChange, Withdrawn, WorkerRow,
 };
 use super::{Error, Result, sqlite};
 use crate::model::{
@@ -17,24 +17,82 @@ use crate::model::{
 
 /// One consistent state of the registry. It should be short-lived (see the documentation of the
 /// module `store`).
-pub(crate) enum Snapshot {
+pub(crate) struct Snapshot {
+    pub(super) of: Of,
+    hides_recorders: bool,
+}
+
+/// A snapshot of one of the stores.
+pub(super) enum Of {
     Sqlite(sqlite::Snapshot),
     #[cfg(feature = "postgres")]
     Postgres(postgres::Snapshot),
 }
 
-/// Defines each query by its signature: it passes its arguments on to the store.
+/// What says who recorded it.
+trait Recorded {
+    /// Leaves that out.
+    fn hide_recorder(&mut self);
+}
+
+impl Recorded for Instance {
+    fn hide_recorder(&mut self) {
+        self.recorded_by = None;
+    }
+}
+
+impl Recorded for ListedRow {
+    fn hide_recorder(&mut self) {
+        self.latest.iter_mut().for_each(Instance::hide_recorder);
+    }
+}
+
+impl Recorded for StoredVersion {
+    fn hide_recorder(&mut self) {
+        self.recorded_by = None;
+    }
+}
+
+impl Snapshot {
+    pub(super) fn new(of: Of) -> Self {
+        Snapshot { of, hides_recorders: false }
+    }
+
+    /// The same snapshot, which does not say who recorded anything if it is for the public.
+    pub fn for_public(self, is_for_public: bool) -> Self {
+        Snapshot { hides_recorders: is_for_public, ..self }
+    }
+
+    fn as_stored<Found>(&self, found: Found) -> Found {
+        found
+    }
+
+    fn shown<Found, Row: Recorded + 'static>(&self, mut found: Result<Found>) -> Result<Found>
+    where
+        for<'a> &'a mut Found: IntoIterator<Item = &'a mut Row>,
+    {
+        if self.hides_recorders
+            && let Ok(found) = &mut found
+        {
+            found.into_iter().for_each(Row::hide_recorder);
+        }
+        found
+    }
+}
+
+/// Defines each query by its signature: it passes its arguments on to the store, and the result through
+/// a function.
 macro_rules! queries {
-    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
+    ($through:ident: $($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $result:ty;)*) => {
         impl Snapshot {
             $(
                 $(#[$doc])*
                 pub fn $name(&self, $($argument: $type),*) -> $result {
-                    match self {
-                        Snapshot::Sqlite(read) => read.$name($($argument),*),
+                    self.$through(match &self.of {
+                        Of::Sqlite(read) => read.$name($($argument),*),
                         #[cfg(feature = "postgres")]
-                        Snapshot::Postgres(read) => read.$name($($argument),*),
-                    }
+                        Of::Postgres(read) => read.$name($($argument),*),
+                    })
                 }
             )*
         }
@@ -42,43 +100,21 @@ macro_rules! queries {
 }
 
 queries! {
-    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
-    /// no dataset has or had it.
-    fn dataset(name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>>;
+    shown:
+    /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
+    fn listed(name: &DatasetName) -> Result<Option<ListedRow>>;
 
-    /// The dataset that has a name, or had it before it was renamed, to be changed. `None` means that
-    /// no dataset has or had it.
-    fn dataset_to_change(name: &DatasetName) -> Result<Option<ToChange>>;
-
-    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
-    fn datasets_after(
+    /// The datasets after a name, as [`Snapshot::datasets_after`] returns them, with what a list shows of
+    /// each. On a server this takes two statements, whatever the number of datasets.
+    fn listed_after(
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<Vec<(DatasetKey, Dataset)>>;
-
-    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
-    /// which are small.
-    fn datasets_with_doi(doi: &Doi) -> Result<Vec<DatasetName>>;
-
-    /// How many datasets there are.
-    fn count_datasets() -> Result<u64>;
-
-    /// The former names of a dataset, latest first.
-    fn former_names(dataset: DatasetKey) -> Result<Vec<DatasetName>>;
-
-    /// The names that a dataset gave up, each with the time, in order of time.
-    fn names_given_up(dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>>;
-
-    /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
-    fn withdrawal(dataset: DatasetKey) -> Result<Option<Withdrawal>>;
+    ) -> Result<Vec<ListedRow>>;
 
     /// The versions of a dataset's record after a version (0 means from the first), at most
     /// `limit`.
     fn record_versions(dataset: DatasetKey, after: u64, limit: u32) -> Result<Vec<StoredVersion>>;
-
-    /// The number of the last version of a dataset's record. 0 means that no version is stored.
-    fn last_record_version(dataset: DatasetKey) -> Result<u64>;
 
     /// The last instance of the history. `None` means that there was no change yet.
     fn latest_instance(dataset: DatasetKey) -> Result<Option<Instance>>;
@@ -138,6 +174,53 @@ queries! {
     /// The latest instance with an identifier in any dataset. `None` means that no instance ever
     /// had it.
     fn latest_with(identifier: Identifier) -> Result<Option<Instance>>;
+}
+
+queries! {
+    as_stored:
+
+    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
+    /// no dataset has or had it.
+    fn dataset(name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>>;
+
+    /// The dataset that has a name, or had it before it was renamed, to be changed. `None` means that
+    /// no dataset has or had it.
+    fn dataset_to_change(name: &DatasetName) -> Result<Option<ToChange>>;
+
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
+    fn datasets_after(
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<(DatasetKey, Dataset)>>;
+
+    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
+    /// which are small.
+    fn datasets_with_doi(doi: &Doi) -> Result<Vec<DatasetName>>;
+
+    /// The names of the datasets that are not withdrawn, from one of them (counted from 0), by name, at
+    /// most `limit` of them.
+    fn names_from(first: u64, limit: u32) -> Result<Vec<DatasetName>>;
+
+    /// How many datasets there are.
+    fn count_datasets() -> Result<u64>;
+
+    /// The former names of a dataset, latest first.
+    fn former_names(dataset: DatasetKey) -> Result<Vec<DatasetName>>;
+
+    /// The names that a dataset gave up, each with the time, in order of time.
+    fn names_given_up(dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>>;
+
+    /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
+    fn withdrawal(dataset: DatasetKey) -> Result<Option<Withdrawal>>;
+
+    /// The latest time at which anything was recorded: a change, a version of a record, a citation
+    /// of a subset, the reading of a log. `None` means that nothing was. If there are times at or
+    /// after `enough`, any one of them may be returned.
+    fn last_recorded(enough: Timestamp) -> Result<Option<Timestamp>>;
+
+    /// The number of the last version of a dataset's record. 0 means that no version is stored.
+    fn last_record_version(dataset: DatasetKey) -> Result<u64>;
 
     /// The number of instances in the registry with an identifier.
     fn count_instances_with(identifier: Identifier) -> Result<u64>;
@@ -199,10 +282,15 @@ queries! {
     /// Every period in which a granule was held in one dataset, in order of time.
     fn periods_of_one(dataset: DatasetKey, granule_id: &GranuleId) -> Result<Vec<Granule>>;
 
-    /// Every period in which a granule was held in any dataset, by dataset and time.
+    /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
+    /// (`None` means from the first), by dataset and time, at most `limit` of them.
     ///
-    /// Costs a look-up for each dataset of the registry: the table is in order of dataset.
-    fn periods_everywhere(granule_id: &GranuleId) -> Result<Vec<(DatasetName, Granule)>>;
+    /// Costs a look-up for each dataset that is passed: the table is in order of dataset.
+    fn periods_everywhere(
+        granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<(DatasetName, Granule)>>;
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
     fn periods_among(dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>>;
@@ -227,6 +315,10 @@ queries! {
 
     /// Every subset with an identifier, by dataset and by the time of its first citation.
     fn subsets_with(identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>>;
+
+    /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
+    /// dataset is. Costs one look-up.
+    fn last_subset(dataset: DatasetKey) -> Result<u64>;
 
     /// Every subset of a dataset, by identifier.
     fn subsets_of(dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>>;
@@ -253,16 +345,21 @@ queries! {
     /// [`Error::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
     fn payment_workers() -> Result<Vec<WorkerRow>>;
 
+    /// The ids of the old scheme after an id (`""` means from the first), ascending, at most `limit` of
+    /// them.
+    fn payments_taken_after(after: &str, limit: u32) -> Result<Vec<String>>;
+
     /// The ids of the old scheme between two ids (inclusive), ascending.
     fn payments_taken(first: &str, last: &str) -> Result<Vec<String>>;
 
     /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
     /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
-    /// each table. Costs one pass over the whole file.
+    /// each table. Costs one pass over the whole file. On a server, only the rows of these datasets
+    /// are checked, unless none is given.
     ///
     /// If others have added tables or indexes to the file, only those of the schema are checked:
     /// the others may have constraints that take hours to evaluate, or that fail.
-    fn integrity() -> Result<Vec<String>>;
+    fn integrity(datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
     /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
     /// of them, as they are stored. They are read from an index, so that a damaged record hides
@@ -291,29 +388,15 @@ impl Snapshot {
         beyond: Option<Timestamp>,
         show: impl FnMut(Period<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        match self {
-            Snapshot::Sqlite(read) => read.each_period(dataset, begin, beyond, show),
+        match &self.of {
+            Of::Sqlite(read) => read.each_period(dataset, begin, beyond, show),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(read) => read.each_period(dataset, begin, beyond, show),
+            Of::Postgres(read) => read.each_period(dataset, begin, beyond, show),
         }
     }
 
-    /// Calls `show` for the ids of the granules that are held now, beginning at an id, in order.
-    pub fn each_held<E: From<Error>>(
-        &self,
-        dataset: DatasetKey,
-        begin: Begin<'_>,
-        show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        match self {
-            Snapshot::Sqlite(read) => read.each_held(dataset, begin, show),
-            #[cfg(feature = "postgres")]
-            Snapshot::Postgres(read) => read.each_held(dataset, begin, show),
-        }
-    }
-
-    /// Calls `show` for every period of a dataset that begins or ends after a time (`None`: for all
-    /// of them), by id and then by time.
+    /// Calls `show` for every period of a dataset that lasts beyond a time (`None`: for all of them),
+    /// by id and then by time.
     ///
     /// Costs a pass over the dataset's rows, whatever the time: the table is in order of id.
     pub fn each_change<E: From<Error>>(
@@ -322,10 +405,10 @@ impl Snapshot {
         after: Option<Timestamp>,
         show: impl FnMut(ProducedPeriod<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        match self {
-            Snapshot::Sqlite(read) => read.each_change(dataset, after, show),
+        match &self.of {
+            Of::Sqlite(read) => read.each_change(dataset, after, show),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(read) => read.each_change(dataset, after, show),
+            Of::Postgres(read) => read.each_change(dataset, after, show),
         }
     }
 
@@ -342,10 +425,10 @@ impl Snapshot {
         target: &Path,
         progress: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<sqlite::NewFile> {
-        match self {
-            Snapshot::Sqlite(read) => read.copy_beside(target, progress),
+        match &self.of {
+            Of::Sqlite(read) => read.copy_beside(target, progress),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(_) => Err(Error::NotAFile { what: "a copy of the file" }),
+            Of::Postgres(_) => Err(Error::NotAFile { what: "a copy of the file" }),
         }
     }
 }

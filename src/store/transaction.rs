@@ -5,7 +5,7 @@ use std::ops::Deref;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{DatasetKey, NewPeriod, SourceKey, StoredVersion, SubsetKey, WorkerRow};
-use super::snapshot::Snapshot;
+use super::snapshot::{Of, Snapshot};
 use super::{Result, sqlite};
 use crate::model::{
     Checkpoint, Dataset, DatasetName, GranuleId, Instance, LogChange, Subset, Timestamp, Withdrawal,
@@ -19,8 +19,8 @@ pub(crate) struct Transaction {
 
 impl Transaction {
     /// The change that is made in a snapshot that was begun for writing.
-    pub(super) fn of(snapshot: Snapshot) -> Self {
-        Transaction { snapshot }
+    pub(super) fn of(of: Of) -> Self {
+        Transaction { snapshot: Snapshot::new(of) }
     }
 
     /// Takes the change back, once every statement of it was run: what it would have failed at is an
@@ -30,11 +30,11 @@ impl Transaction {
     ///
     /// Those of its statements.
     pub fn roll_back(self) -> Result<()> {
-        match self.snapshot {
+        match self.snapshot.of {
             // Each statement was run when it was called; the transaction ends with the snapshot.
-            Snapshot::Sqlite(_) => Ok(()),
+            Of::Sqlite(_) => Ok(()),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(snapshot) => snapshot.flush(),
+            Of::Postgres(snapshot) => snapshot.flush(),
         }
     }
 
@@ -45,10 +45,10 @@ impl Transaction {
     /// [`Error::Replaced`](super::Error::Replaced): the registry was moved or removed. Nothing is
     /// changed.
     pub fn commit(self) -> Result<()> {
-        match self.snapshot {
-            Snapshot::Sqlite(snapshot) => snapshot.commit(),
+        match self.snapshot.of {
+            Of::Sqlite(snapshot) => snapshot.commit(),
             #[cfg(feature = "postgres")]
-            Snapshot::Postgres(snapshot) => snapshot.commit(),
+            Of::Postgres(snapshot) => snapshot.commit(),
         }
     }
 }
@@ -68,12 +68,12 @@ macro_rules! statements {
             $(
                 $(#[$doc])*
                 pub fn $name(&self, $($argument: $type),*) -> $result {
-                    match &self.snapshot {
-                        Snapshot::Sqlite(snapshot) => {
+                    match &self.snapshot.of {
+                        Of::Sqlite(snapshot) => {
                             sqlite::Transaction::of(snapshot).$name($($argument),*)
                         }
                         #[cfg(feature = "postgres")]
-                        Snapshot::Postgres(snapshot) => {
+                        Of::Postgres(snapshot) => {
                             postgres::Transaction::of(snapshot).$name($($argument),*)
                         }
                     }

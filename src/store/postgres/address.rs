@@ -14,8 +14,8 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::store::Error;
 
-/// What a URL of PostgreSQL begins with.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+/// What the driver takes for the beginning of an address.
+const SCHEME: &str = "postgres://";
 
 /// The port of a server, unless the address names another.
 const DEFAULT_PORT: u16 = 5432;
@@ -52,18 +52,13 @@ pub(super) enum Verify {
     Nothing,
     /// An authority that is trusted has signed it: `verify-ca`, and `require` with `sslrootcert`.
     Authority,
-    /// It also names the host: `verify-full`.
+    /// It also names the host: `verify-full`, and `sslrootcert=system`.
     Host,
-}
-
-/// Whether the name of a registry is the address of a server rather than the path of a file.
-pub fn is_address(name: &Path) -> bool {
-    name.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
 /// An address as messages show it: without its password, or without anything if it cannot be read.
 pub fn shown(name: &Path) -> PathBuf {
-    Address::parse(name).map_or_else(|_| PathBuf::from(SCHEMES[0]), |it| it.to_string().into())
+    Address::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
 }
 
 impl fmt::Display for Address {
@@ -88,6 +83,8 @@ impl Address {
         let refused = |what: &str| Error::Address { what: what.to_owned() };
         let text = name.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
         let variable = |name: &str| variable(name)?.into_string().ok().filter(|it| !it.is_empty());
+        // The scheme may be in any case, which the driver does not take.
+        let (_, text) = text.split_once("://").ok_or_else(|| refused("it has no ://"))?;
         let (before, parameters) = text.split_once('?').unwrap_or((text, ""));
         let mut settings = Settings::default();
         let mut others = Vec::new();
@@ -104,14 +101,14 @@ impl Address {
         }
         settings.add_environment(&variable);
         let rest = match others.is_empty() {
-            true => before.to_owned(),
-            false => format!("{before}?{}", others.join("&")),
+            true => format!("{SCHEME}{before}"),
+            false => format!("{SCHEME}{before}?{}", others.join("&")),
         };
         let mut config: Config = rest.parse().map_err(|_| {
             refused("write postgres://USER@HOST:PORT/DATABASE, with other characters than letters and digits as %XX, and parameters that libpq has")
         })?;
         add_environment(&mut config, &variable);
-        let (mode, verify) = settings.mode()?;
+        let (mode, verify, roots) = settings.trust()?;
         config.ssl_mode(mode);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
@@ -125,7 +122,7 @@ impl Address {
             config.password(password);
         }
         let client = settings.certificate.zip(settings.key);
-        let tls = Tls { verify, roots: settings.roots, client };
+        let tls = Tls { verify, roots, client };
         let shown = without_password(&config);
         Ok(Address { config: Box::new(config), tls, shown })
     }
@@ -162,22 +159,32 @@ impl Settings {
         self.certificate = self.certificate.take().or_else(|| path("PGSSLCERT"));
         self.key = self.key.take().or_else(|| path("PGSSLKEY"));
         self.passfile = self.passfile.take().or_else(|| path("PGPASSFILE"));
-        // libpq's name for the certificates of the system.
-        self.roots = self.roots.take().filter(|roots| roots.as_os_str() != "system");
     }
 
-    fn mode(&self) -> Result<(SslMode, Verify), Error> {
-        Ok(match self.mode.as_deref() {
+    /// Whether the connection is encrypted, how far the certificate is verified, and with which
+    /// others. With `sslrootcert=system` everything is verified, as in libpq: anybody can get a
+    /// certificate from some authority that the system trusts.
+    fn trust(&self) -> Result<(SslMode, Verify, Option<PathBuf>), Error> {
+        let refused = |what: &str| Err(Error::Address { what: what.to_owned() });
+        let of_system = self.roots.as_deref().is_some_and(|roots| roots == Path::new("system"));
+        let roots = self.roots.clone().filter(|_| !of_system);
+        let (mode, verify) = match self.mode.as_deref() {
+            None | Some("verify-full") if of_system => (SslMode::Require, Verify::Host),
             Some("disable") => (SslMode::Disable, Verify::Nothing),
             None | Some("allow" | "prefer") => (SslMode::Prefer, Verify::Nothing),
-            Some("require") if self.roots.is_none() => (SslMode::Require, Verify::Nothing),
+            Some("require") if roots.is_none() => (SslMode::Require, Verify::Nothing),
             Some("require" | "verify-ca") => (SslMode::Require, Verify::Authority),
             Some("verify-full") => (SslMode::Require, Verify::Host),
             Some(_) => {
-                let what = "sslmode is disable, allow, prefer, require, verify-ca or verify-full";
-                return Err(Error::Address { what: what.to_owned() });
+                return refused(
+                    "sslmode is disable, allow, prefer, require, verify-ca or verify-full",
+                );
             }
-        })
+        };
+        if of_system && verify != Verify::Host {
+            return refused("sslrootcert=system needs sslmode=verify-full");
+        }
+        Ok((mode, verify, roots))
     }
 }
 
@@ -327,6 +334,7 @@ mod tests {
             ("postgres://me:secret@a,b:7000/archive", "postgres://me@a:5432,b:7000/archive"),
             ("postgres://me:secret@%2Frun%2Fpg/archive", "postgres://me@%2Frun%2Fpg/archive"),
             ("postgres:///archive?host=/run/pg&user=me", "postgres://me@%2Frun%2Fpg/archive"),
+            ("PostgreSQL://me:secret@db/Archive", "postgres://me@db/Archive"),
         ] {
             assert_eq!(parse(text, &[]).unwrap().to_string(), shown);
         }
@@ -344,6 +352,27 @@ mod tests {
             let Err(error) = parse(text, &[]) else { continue };
             let message = error.to_string();
             assert!(!message.contains("sec") && error.kind() == "registry-address", "{message}");
+        }
+    }
+
+    #[test]
+    fn the_certificates_of_the_system_are_only_trusted_with_the_name_of_the_host() {
+        let trust = |text: &str, environment: &[(&str, &str)]| {
+            let address = parse(text, environment).map_err(|error| error.kind())?;
+            assert_eq!(address.tls.roots, None);
+            Ok((address.config.get_ssl_mode(), address.tls.verify))
+        };
+        let full = Ok((SslMode::Require, Verify::Host));
+        let of_system = [("PGSSLROOTCERT", "system")];
+        assert_eq!(trust("postgres://db/a?sslrootcert=system", &[]), full);
+        assert_eq!(trust("postgres://db/a", &of_system), full);
+        assert_eq!(trust("postgres://db/a?sslmode=verify-full", &of_system), full);
+        for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
+            let address = format!("postgres://db/a?sslmode={mode}");
+            assert_eq!(trust(&address, &of_system), Err("registry-address"), "{mode}");
+            let stated = [("PGSSLMODE", mode)];
+            let refused = trust("postgres://db/a?sslrootcert=system", &stated);
+            assert_eq!(refused, Err("registry-address"), "{mode}");
         }
     }
 

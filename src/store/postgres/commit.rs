@@ -1,4 +1,5 @@
-//! Whether a change was committed when the connection was lost during its commit.
+//! Whether a change was committed when the connection was lost during its commit, or when a machine
+//! of a cluster was.
 //!
 //! The old backend may still be committing, so the question is asked when its transaction is over,
 //! and under the lock that the change held: each change puts its token into the row that it locks.
@@ -6,8 +7,9 @@
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::connection::Connection;
+use super::connection::{Connection, value};
 use super::parameter::{bigint, text};
+use super::settings;
 use crate::store::Result;
 
 /// How long to wait before the server is asked again.
@@ -20,14 +22,14 @@ const TOKENS: i64 = 16;
 pub(super) struct Change<'change> {
     pub token: &'change str,
     pub transaction_id: &'change str,
-    /// A dataset that it locked, and the revision that it gave it.
-    pub dataset_id: i64,
-    pub revision: i64,
+    /// The datasets that it locked, each with the revision that it gave it.
+    pub locked: &'change [(i64, i64)],
 }
 
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
+    /// It was, and everybody sees it.
     Committed,
     NotCommitted,
     /// The server could not be asked within the time, or so much was changed since that it cannot
@@ -35,11 +37,13 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// Asks what became of a change, for as long as `wait`: the server may be starting again.
-pub(super) fn outcome(address: &Address, change: &Change<'_>, wait: Duration) -> Outcome {
+/// Asks what became of a change, for as long as `wait`: the server may be starting again. On a
+/// cluster it is asked for at least two of the intervals in which Citus finishes what a machine has
+/// prepared and not committed.
+pub(super) fn outcome(address: &Address, change: &Change<'_>, mut wait: Duration) -> Outcome {
     let began = Instant::now();
     loop {
-        if let Ok(Some(outcome)) = ask(address, change) {
+        if let Ok(Some(outcome)) = ask(address, change, &mut wait) {
             return outcome;
         }
         if began.elapsed() >= wait {
@@ -50,9 +54,13 @@ pub(super) fn outcome(address: &Address, change: &Change<'_>, wait: Duration) ->
 }
 
 /// Asks once. `None` means that the transaction of the change is not over.
-fn ask(address: &Address, change: &Change<'_>) -> Result<Option<Outcome>> {
+fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Option<Outcome>> {
     // Without a lock timeout of its own, this would wait as long as the other transaction runs.
-    const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = 1000";
+    const LOCK_WAIT: Duration = Duration::from_secs(1);
+    const RECOVERY: &str = "
+        SELECT setting::bigint
+        FROM pg_settings
+        WHERE name = 'citus.recover_2pc_interval'";
     const STATUS: &str = "
         SELECT coalesce(pg_xact_status(CAST($1 AS xid8)) = 'in progress', false)";
     const LOCKED: &str = "
@@ -61,26 +69,36 @@ fn ask(address: &Address, change: &Change<'_>) -> Result<Option<Outcome>> {
         WHERE dataset_id = $1
         FOR UPDATE";
     let connection = Connection::open(address)?;
+    connection.begin(&settings::reading([]))?;
+    if let Some(row) = connection.query_opt(RECOVERY, &[])? {
+        let milliseconds: i64 = value(&row, 0)?;
+        let twice = Duration::from_millis(milliseconds.try_into().unwrap_or(0)) * 2;
+        *wait = twice.max(*wait);
+    }
     // A promoted standby may not have reached this transaction id: it then reports an error.
     if let Ok(Some(row)) = connection.query_opt(STATUS, &[text(change.transaction_id)])
-        && row.try_get(0)?
+        && value(&row, 0)?
     {
         return Ok(None);
     }
-    connection.begin(BEGIN)?;
-    let parameters = [bigint(change.dataset_id), text(change.token)];
-    let outcome = match connection.query_opt(LOCKED, &parameters)? {
-        // The change would have added the dataset.
-        None => Outcome::NotCommitted,
-        Some(row) => {
-            let (is_there, revision): (bool, i64) = (row.try_get(0)?, row.try_get(1)?);
-            match is_there {
-                true => Outcome::Committed,
-                false if revision >= change.revision + TOKENS => Outcome::Unknown,
-                false => Outcome::NotCommitted,
-            }
-        }
-    };
     connection.roll_back("ROLLBACK")?;
-    Ok(Some(outcome))
+    connection.begin(&settings::writing(LOCK_WAIT, "on", []))?;
+    for (position, (dataset_id, revision)) in change.locked.iter().enumerate() {
+        let parameters = [bigint(*dataset_id), text(change.token)];
+        let Some(row) = connection.query_opt(LOCKED, &parameters)? else {
+            // It would have added the dataset. If it did, another row was locked before, and says so.
+            return Ok((position == 0).then_some(Outcome::NotCommitted));
+        };
+        let (is_there, found): (bool, i64) = (value(&row, 0)?, value(&row, 1)?);
+        if !is_there {
+            // The first row decides; the others may be on machines that are still to follow.
+            return Ok(match position {
+                _ if found >= revision + TOKENS => Some(Outcome::Unknown),
+                0 => Some(Outcome::NotCommitted),
+                _ => None,
+            });
+        }
+    }
+    connection.roll_back("ROLLBACK")?;
+    Ok(Some(Outcome::Committed))
 }

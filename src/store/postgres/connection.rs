@@ -2,18 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
 use super::address::Address;
 use super::driver::{Answer, Driver, both, in_order};
+use super::error::with_cause;
+use super::machines::Waiting;
 use super::parameter::{Encoded, Parameter, borrowed, borrowed_encoded, encoded};
 use crate::store::{Error, Result, Watch};
 
 /// The number of statements that wait to be sent with the next one, at most.
 const MAX_DEFERRED: usize = 16;
+
+/// The rows that a statement adds, at most; a power of two.
+const MAX_ROWS: usize = 512;
 
 /// A connection to the server.
 ///
@@ -26,6 +33,8 @@ pub(super) struct Connection {
     watch: RefCell<Option<Watch>>,
     /// Whether a statement failed, after which the server refuses all others of the transaction.
     has_failed: Cell<bool>,
+    /// A machine of a cluster that has not answered a query, which nobody waits for any more.
+    abandoned: RefCell<Option<Waiting>>,
 }
 
 /// A statement that is still to be sent.
@@ -46,6 +55,7 @@ impl Connection {
             deferred: RefCell::default(),
             watch: RefCell::new(None),
             has_failed: Cell::new(false),
+            abandoned: RefCell::new(None),
         })
     }
 
@@ -59,6 +69,17 @@ impl Connection {
         self.has_failed.get()
     }
 
+    /// Whether a query was not answered, and nobody waits for it any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.borrow().is_some()
+    }
+
+    /// The machine that has not answered a query, which nobody waits for any more. `None` means that
+    /// everything was answered.
+    pub fn take_abandoned(&self) -> Option<Waiting> {
+        self.abandoned.take()
+    }
+
     /// Sets what decides whether to stop; it is called before each statement.
     pub fn set_watch(&self, watch: Option<&Watch>) {
         *self.watch.borrow_mut() = watch.cloned();
@@ -69,6 +90,14 @@ impl Connection {
         self.send(async |client| client.batch_execute(sql).await)
     }
 
+    /// Commits the transaction. Returns whether the server did it without a warning: Citus warns if a
+    /// machine did not confirm its part.
+    pub fn commit(&self) -> Result<bool> {
+        self.driver.borrow().take_warned();
+        self.run("COMMIT")?;
+        Ok(!self.driver.borrow().take_warned())
+    }
+
     /// Runs a statement that ends a transaction, or a part of it, without what was done in it.
     /// Statements of it that were not sent yet are not sent any more.
     pub fn roll_back(&self, sql: &str) -> Result<()> {
@@ -76,12 +105,32 @@ impl Connection {
         self.run(sql)
     }
 
-    /// Begins a transaction with some statements, and returns the last row that they return, as
-    /// text.
-    pub fn begin(&self, sql: &str) -> Result<Vec<Option<String>>> {
+    /// Runs [`Connection::roll_back`], but does not wait longer than this for its answer. Returns
+    /// whether there was one.
+    pub fn roll_back_within(&self, time: Duration, sql: &str) -> Result<bool> {
+        self.deferred.borrow_mut().clear();
+        let until = Instant::now() + time;
+        let watch: Watch = Arc::new(move || Instant::now() >= until);
+        let answered = self
+            .driver
+            .borrow_mut()
+            .wait(Some(&watch), async |client| client.batch_execute(sql).await);
+        answered.map_or(Ok(false), |answer| Ok(answer.map(|()| true)?))
+    }
+
+    /// Begins a transaction with some statements, each of them a message of its own, in one round
+    /// trip. Returns the last row that they return, as text.
+    pub fn begin(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
         self.has_failed.set(false);
-        let messages = self.send(async |client| client.simple_query(sql).await)?;
-        let row = messages.iter().rev().find_map(|message| match message {
+        self.run_each(statements)
+    }
+
+    /// Runs statements, as [`Connection::begin`] does, within the present transaction.
+    pub fn run_each(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
+        let messages = self.send(async |client| {
+            in_order(statements.iter().map(|sql| client.simple_query(sql)).collect()).await
+        })?;
+        let row = messages.iter().flatten().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         });
@@ -94,6 +143,33 @@ impl Connection {
     pub fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
         self.send(async |client| client.query_typed(sql, &borrowed(parameters)).await)
+    }
+
+    /// The rows of a query that waits for a machine of a cluster. It is not waited for any longer than
+    /// the watch allows; the connection can then be used for nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`], and those of the query.
+    pub fn query_machine(
+        &self,
+        waiting: Waiting,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>> {
+        self.check_watch()?;
+        let watch = self.watch.borrow().clone();
+        let answered = self.driver.borrow_mut().wait(watch.as_ref(), async |client| {
+            client.query_typed(sql, &borrowed(parameters)).await
+        });
+        let answered = answered.ok_or(Error::Interrupted).and_then(|answer| Ok(answer?));
+        if let Err(error) = &answered {
+            self.has_failed.set(true);
+            if matches!(error, Error::Interrupted) {
+                *self.abandoned.borrow_mut() = Some(waiting);
+            }
+        }
+        answered
     }
 
     /// The rows of two queries, in one round trip. The second one sees what the first one changed.
@@ -123,10 +199,40 @@ impl Connection {
     /// next one that is waited for, at the latest with the COMMIT, which returns its error.
     pub fn defer(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<()> {
         self.check_watch()?;
-        let statement = Statement { sql: sql.to_owned(), parameters: encoded(parameters)? };
+        self.defer_encoded(Statement { sql: sql.to_owned(), parameters: encoded(parameters)? })
+    }
+
+    fn defer_encoded(&self, statement: Statement) -> Result<()> {
         self.deferred.borrow_mut().push(statement);
         let is_full = self.deferred.borrow().len() == MAX_DEFERRED;
         if is_full { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds rows to a table, as [`Connection::defer`] does: `into` begins the statement, up to VALUES.
+    ///
+    /// A server has little more to plan for many rows than for one, and a cluster sends the statement
+    /// to one machine, which commits it alone; a row of a query would make it collect them first. The
+    /// numbers of rows are powers of two, so that there are few different statements.
+    pub fn insert(&self, into: &str, mut rows: &[Vec<Parameter<'_>>]) -> Result<()> {
+        while !rows.is_empty() {
+            let number = (rows.len().ilog2()).min(MAX_ROWS.ilog2());
+            let (batch, rest) = rows.split_at(1 << number);
+            rows = rest;
+            self.check_watch()?;
+            let mut sql = format!("{into} VALUES ");
+            let mut parameters = Vec::new();
+            for (index, row) in batch.iter().enumerate() {
+                sql.push_str(if index == 0 { "(" } else { ", (" });
+                for column in 0..row.len() {
+                    let separator = if column == 0 { "" } else { ", " };
+                    sql.push_str(&format!("{separator}${}", parameters.len() + column + 1));
+                }
+                sql.push(')');
+                parameters.extend(encoded(row)?);
+            }
+            self.defer_encoded(Statement { sql, parameters })?;
+        }
+        Ok(())
     }
 
     /// Sends the deferred statements.
@@ -159,14 +265,14 @@ impl Connection {
     /// them cannot even be sent, neither is what follows it.
     fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
         let deferred = self.deferred.take();
-        let answered = self.driver.borrow_mut().wait(async |client| {
+        let answered = self.driver.borrow_mut().wait(None, async |client| {
             let execute = async |statement: &Statement| {
                 client.execute_typed(&statement.sql, &borrowed_encoded(&statement.parameters)).await
             };
             let deferred = in_order(deferred.iter().map(execute).collect());
             both(deferred, last(client)).await
         });
-        match answered {
+        match answered.ok_or(Error::Interrupted)? {
             Ok((_, answer)) => Ok(answer),
             Err(error) => {
                 self.has_failed.set(true);
@@ -181,4 +287,13 @@ impl Connection {
             _ => Ok(()),
         }
     }
+}
+
+/// The value in a column of a row.
+///
+/// # Errors
+///
+/// [`Error::Damaged`]: it is not of the type of the column.
+pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
+    row.try_get(index).map_err(|error| Error::Damaged { what: with_cause(&error) })
 }

@@ -1,15 +1,16 @@
 //! New registries on a server, and copies that are not finished.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::address::Address;
-use super::connection::Connection;
+use super::connection::{Connection, value};
 use super::parameter::text;
 use super::pool::Pool;
 use super::schema;
-use super::session::{Stage, Store, begin_write, state};
+use super::session::{Stage, Store, state};
+use super::settings;
 use crate::store::{Access, Error, Result};
 
 /// A new registry that is complete when it is put in place.
@@ -40,7 +41,9 @@ impl Store {
     pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, NewDatabase)> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
-        connection.begin(&begin_write(busy_wait))?;
+        let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
+        let synchronous_commit = chosen.into_iter().flatten().next().unwrap_or_default();
+        connection.begin(&settings::writing(busy_wait, &synchronous_commit, []))?;
         schema::create(&connection)?;
         let path = PathBuf::from(address.to_string());
         let new = NewDatabase { address: address.clone() };
@@ -49,8 +52,10 @@ impl Store {
             address,
             access: Access::Write,
             busy_wait,
+            synchronous_commit,
             path,
             stage: Stage::New,
+            machines: OnceLock::new(),
         };
         store.pool.put_back(connection);
         Ok((store, new))
@@ -78,8 +83,8 @@ impl Store {
             Err(Error::Exists) => {}
             Err(error) => return Err(error),
         }
-        let store = Store::open_unfinished(name, Access::Write, busy_wait)?;
-        match store.copied_from()? {
+        let (store, copied_from) = Store::open_unfinished(name, Access::Write, busy_wait)?;
+        match copied_from {
             Some(found) if found == source => Ok(store),
             Some(source_name) => Err(Error::Unfinished { source_name }),
             None => Err(Error::Exists),
@@ -96,7 +101,9 @@ impl Store {
             UPDATE accession.registry
             SET copied_from = NULL";
         let connection = self.connection()?;
-        connection.execute(FINISH, &[])?;
+        connection.begin(&settings::writing(self.busy_wait, &self.synchronous_commit, []))?;
+        connection.defer(FINISH, &[])?;
+        connection.run("COMMIT")?;
         self.pool.put_back(connection);
         Ok(())
     }
@@ -115,12 +122,12 @@ impl NewDatabase {
             FROM accession.registry";
         let connection = store.pool.take().ok_or(Error::Busy)?;
         let row = connection.query_opt(ID, &[])?.ok_or(Error::Replaced)?;
-        let registry_id: String = row.try_get(0)?;
+        let registry_id: String = value(&row, 0)?;
         match connection.run("COMMIT") {
             Err(lost @ Error::ConnectionLost { .. }) => {
                 let found = Connection::open(&self.address).and_then(|other| state(&other));
                 match found {
-                    Ok(stated) if stated.registry_id == registry_id => Ok(()),
+                    Ok((stated, _)) if stated.registry_id == registry_id => Ok(()),
                     Ok(_) => Err(Error::Exists),
                     Err(Error::Missing) => Err(lost),
                     Err(_) => Err(Error::OutcomeUnknown),

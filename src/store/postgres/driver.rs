@@ -1,18 +1,25 @@
 //! Runs the asynchronous client on the calling thread, while something is waited for.
 
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, ready};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{Client, Error};
+use tokio_postgres::error::Severity;
+use tokio_postgres::{AsyncMessage, Client, Error};
 
 use super::address::Address;
 use super::error::of_connecting;
 use super::tls;
-use crate::store::Result;
+use crate::store::{Result, Watch};
 
 /// What the server answers, or why it cannot.
 pub(super) type Answer<T> = std::result::Result<T, Error>;
+
+/// How often it is asked whether to stop.
+const TICK: Duration = Duration::from_millis(100);
 
 /// A client, and the socket that it uses.
 pub(super) struct Driver {
@@ -21,6 +28,8 @@ pub(super) struct Driver {
     /// Sends what the client asks, and receives the answers. `None` means that the connection has
     /// ended.
     socket: Option<Socket>,
+    /// Whether the server has sent a warning.
+    warned: Arc<AtomicBool>,
 }
 
 type Socket = Pin<Box<dyn Future<Output = Answer<()>> + Send>>;
@@ -39,8 +48,28 @@ impl Driver {
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
         let connected = runtime.block_on(address.config.connect(connector));
-        let (client, socket) = connected.map_err(|error| of_connecting(&error))?;
-        Ok(Driver { runtime, client: Some(client), socket: Some(Box::pin(socket)) })
+        let (client, mut connection) = connected.map_err(|error| of_connecting(&error))?;
+        let warned = Arc::<AtomicBool>::default();
+        let warns = Arc::clone(&warned);
+        let socket = std::future::poll_fn(move |context| {
+            loop {
+                match ready!(connection.poll_message(context)).transpose()? {
+                    Some(AsyncMessage::Notice(notice))
+                        if notice.parsed_severity() == Some(Severity::Warning) =>
+                    {
+                        warns.store(true, Ordering::Relaxed);
+                    }
+                    Some(_) => {}
+                    None => return Poll::Ready(Ok(())),
+                }
+            }
+        });
+        Ok(Driver { runtime, client: Some(client), socket: Some(Box::pin(socket)), warned })
+    }
+
+    /// Whether the server has sent a warning since this was asked before.
+    pub fn take_warned(&self) -> bool {
+        self.warned.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the connection is known to be lost.
@@ -48,13 +77,20 @@ impl Driver {
         self.client.as_ref().is_none_or(Client::is_closed)
     }
 
-    /// Waits for what is asked of the client.
+    /// Waits for what is asked of the client. `None` means that `watch` said to stop meanwhile: the
+    /// server has not answered yet.
     ///
     /// # Errors
     ///
     /// What the server reported, or why the connection was lost.
-    pub fn wait<T>(&mut self, ask: impl AsyncFnOnce(&Client) -> Answer<T>) -> Answer<T> {
-        let Driver { runtime, client, socket } = self;
+    pub fn wait<T>(
+        &mut self,
+        watch: Option<&Watch>,
+        ask: impl AsyncFnOnce(&Client) -> Answer<T>,
+    ) -> Option<Answer<T>> {
+        let Driver { runtime, client, socket, .. } = self;
+        let _entered = runtime.enter();
+        let mut watched = watch.map(|watch| (watch, tokio::time::interval(TICK)));
         let client = client.as_ref().expect("the client is there until the driver is dropped");
         let mut answer = pin!(ask(client));
         runtime.block_on(std::future::poll_fn(|context| {
@@ -67,7 +103,17 @@ impl Driver {
                 }
                 Some(Poll::Pending) | None => {}
             }
-            answer.as_mut().poll(context)
+            if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                return Poll::Ready(Some(answer));
+            }
+            if let Some((watch, ticks)) = &mut watched {
+                while ticks.poll_tick(context).is_ready() {
+                    if watch() {
+                        return Poll::Ready(None);
+                    }
+                }
+            }
+            Poll::Pending
         }))
     }
 }
@@ -83,23 +129,27 @@ impl Drop for Driver {
     }
 }
 
-/// Waits for several answers. They are asked for in order, before any of them is there: the server
-/// answers all of them in one round trip. What follows one that cannot be asked for is not asked for.
+/// Waits for several answers, and returns them. They are asked for in order, before any of them is
+/// there: the server answers all of them in one round trip. What follows one that cannot be asked for
+/// is not asked for.
 ///
 /// # Errors
 ///
 /// The first one; the other answers are not waited for.
-pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<()> {
-    let mut waiting: Vec<_> = asked.into_iter().map(|asked| Some(Box::pin(asked))).collect();
+pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<Vec<T>> {
+    let mut waiting: Vec<_> = asked.into_iter().map(|asked| (Box::pin(asked), None)).collect();
     std::future::poll_fn(|context| {
-        for asked in &mut waiting {
-            match asked.as_mut().map(|asked| asked.as_mut().poll(context)) {
-                Some(Poll::Ready(Ok(_))) => *asked = None,
-                Some(Poll::Ready(Err(error))) => return Poll::Ready(Err(error)),
-                Some(Poll::Pending) | None => {}
+        for (asked, answer) in &mut waiting {
+            if answer.is_none()
+                && let Poll::Ready(answered) = asked.as_mut().poll(context)?
+            {
+                *answer = Some(answered);
             }
         }
-        if waiting.iter().all(Option::is_none) { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if waiting.iter().any(|(_, answer)| answer.is_none()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(waiting.iter_mut().filter_map(|(_, answer)| answer.take()).collect()))
     })
     .await
 }

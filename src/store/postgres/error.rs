@@ -10,9 +10,19 @@ impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(reported) => of_server(reported),
-            // A value in a row that is not of the type of its column.
-            None if is_of_value(&error) => Error::Damaged { what: with_cause(&error) },
             None => Error::ConnectionLost { what: with_cause(&error) },
+        }
+    }
+}
+
+impl Error {
+    /// Whether a COMMIT that failed with this error may have been done: the answer was lost, or was
+    /// not waited for, or a machine of a cluster failed when others had done it.
+    pub(super) fn leaves_outcome_open(&self) -> bool {
+        match self {
+            Error::ConnectionLost { .. } | Error::Cancelled { .. } => true,
+            Error::Server { code, .. } => code.starts_with("XX") || code.starts_with("58"),
+            _ => false,
         }
     }
 }
@@ -33,9 +43,15 @@ fn of_server(reported: &DbError) -> Error {
     let message = reported.message().to_owned();
     match *code {
         SqlState::LOCK_NOT_AVAILABLE => Error::Busy,
-        SqlState::T_R_SERIALIZATION_FAILURE
-        | SqlState::T_R_DEADLOCK_DETECTED
-        | SqlState::UNIQUE_VIOLATION => Error::Conflict { what: message },
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
+            Error::Conflict { what: message }
+        }
+        // Two have added the same dataset. Anything else that is there twice was written under a
+        // lock, and would be there again.
+        SqlState::UNIQUE_VIOLATION if is_of_constraint(reported, "dataset_name_key") => {
+            Error::Conflict { what: message }
+        }
+        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Error::Damaged { what: message },
         SqlState::READ_ONLY_SQL_TRANSACTION => Error::ReadOnly,
         SqlState::INSUFFICIENT_PRIVILEGE => Error::Denied { what: message },
         SqlState::DISK_FULL => Error::Full,
@@ -48,21 +64,26 @@ fn of_server(reported: &DbError) -> Error {
         | SqlState::CANNOT_CONNECT_NOW
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Error::ConnectionLost { what: message },
         SqlState::QUERY_CANCELED => Error::Cancelled { what: message },
-        _ => match code.code().get(..2) {
-            // Data corrupted, index corrupted; the checksum of a page.
-            Some("XX") => Error::Damaged { what: message },
-            Some("08") => Error::ConnectionLost { what: message },
-            _ => Error::Server { code: code.code().to_owned(), message },
-        },
+        _ if code.code().starts_with("08") || is_of_worker(reported) => {
+            Error::ConnectionLost { what: message }
+        }
+        _ => Error::Server { code: code.code().to_owned(), message },
     }
 }
 
-fn is_of_value(error: &tokio_postgres::Error) -> bool {
-    let message = error.to_string();
-    message.starts_with("error deserializing column") || message.starts_with("invalid column")
+/// Whether a constraint was violated. That of a shard has a number after its name.
+fn is_of_constraint(reported: &DbError, name: &str) -> bool {
+    reported.constraint().is_some_and(|constraint| constraint.starts_with(name))
 }
 
-fn with_cause(error: &tokio_postgres::Error) -> String {
+/// Whether Citus lost another machine in the middle of a statement. It has no code of its own for
+/// that: it reports an internal error, or one of input and output, from these files.
+fn is_of_worker(reported: &DbError) -> bool {
+    matches!(*reported.code(), SqlState::INTERNAL_ERROR | SqlState::IO_ERROR)
+        && matches!(reported.file(), Some("remote_commands.c" | "multi_copy.c"))
+}
+
+pub(super) fn with_cause(error: &tokio_postgres::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

@@ -2,8 +2,10 @@
 //!
 //! An address is read in `address`; `tls` and `driver` connect to it. A `connection` sends statements
 //! with their values (`parameter`), and `pool` keeps connections.
+//! `settings` has what every transaction begins with,
 //! `schema` creates and migrates the tables, `create` makes new registries and copies, `distribute`
-//! spreads them over several machines. An open registry is in `session`; `commit` asks what became
+//! spreads them over several machines, where `placement` knows them, and
+//! `machines` how many statements wait for each. An open registry is in `session`; `commit` asks what became
 //! of a change when the connection was lost; `table` has one file for each table.
 //!
 //! # Locking
@@ -47,13 +49,16 @@ mod create;
 mod distribute;
 mod driver;
 mod error;
+mod machines;
 mod parameter;
+mod placement;
 mod pool;
 mod schema;
 mod session;
+mod settings;
 mod table;
 mod tls;
 
-pub(crate) use address::{is_address, shown};
+pub(crate) use address::shown;
 pub(crate) use create::NewDatabase;
 pub(crate) use session::{Snapshot, Store, Transaction};

@@ -1,6 +1,6 @@
 //! The schema: the migrations that create it, and which of them a registry has.
 
-use super::connection::Connection;
+use super::connection::{Connection, value};
 use super::parameter::integer;
 use crate::store::{Error, Result};
 
@@ -9,6 +9,7 @@ use crate::store::{Error, Result};
 const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/V1__registry.sql"),
     include_str!("../../../migrations/postgres/V2__mirror_memory.sql"),
+    include_str!("../../../migrations/postgres/V3__mirror_checksums.sql"),
 ];
 
 /// The schema of this version.
@@ -77,23 +78,24 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
         INSERT INTO accession.writer (dataset_id)
         VALUES (0)";
     let row = connection.query_opt(FOUND, &[])?.ok_or(Error::Missing)?;
-    let (has_schema, has_registry): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    let (has_schema, has_registry): (bool, bool) = (value(&row, 0)?, value(&row, 1)?);
     if has_registry {
         return Err(Error::Exists);
     }
-    let (encoding, server): (String, i32) = (row.try_get(2)?, row.try_get(3)?);
+    let (encoding, server): (String, i32) = (value(&row, 2)?, value(&row, 3)?);
     check_server(&encoding, server)?;
     // Whoever creates the same one waits here, and then finds it.
     let taken = |error: Error| match error {
-        Error::Conflict { .. } => Error::Exists,
-        Error::Server { code, .. } if ["42P06", "42P07"].contains(&code.as_str()) => Error::Exists,
+        Error::Server { code, .. } if ["23505", "42P06", "42P07"].contains(&code.as_str()) => {
+            Error::Exists
+        }
         other => other,
     };
     if !has_schema {
         connection.run(CREATE).map_err(taken)?;
     }
     for migration in MIGRATIONS {
-        connection.run(migration).map_err(taken)?;
+        connection.run_each(&statements(migration)).map_err(taken)?;
     }
     connection.execute(STATE, &[integer(VERSION as i32)])?;
     connection.execute(WRITER, &[])?;
@@ -111,7 +113,20 @@ fn check_server(encoding: &str, server: i32) -> Result<()> {
     Err(Error::NotARegistry { what })
 }
 
-/// Runs the migrations that have not been applied: all of them, or none.
+/// The triggers of the schema: the name of each with that of its table, and the statement that
+/// creates it.
+pub(super) fn triggers() -> impl Iterator<Item = (String, String)> {
+    MIGRATIONS.iter().flat_map(|migration| statements(migration)).filter_map(|statement| {
+        let (_, rest) = statement.split_once("CREATE TRIGGER ")?;
+        let (name, rest) = rest.split_once(' ')?;
+        let (_, rest) = rest.split_once(" ON ")?;
+        let table = rest.split_whitespace().next()?;
+        Some((format!("{name} ON {table}"), statement.clone()))
+    })
+}
+
+/// Runs the migrations that have not been applied: all of them, or none; and grants the privileges on
+/// what they add.
 ///
 /// The version is read under a lock on its row, so if two processes migrate one registry, the
 /// second has nothing to do.
@@ -124,12 +139,98 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
         UPDATE accession.registry
         SET version = $1";
     let row = connection.query_opt(VERSION_LOCKED, &[])?.ok_or(Error::Missing)?;
-    let found: i32 = row.try_get(0)?;
+    let found: i32 = value(&row, 0)?;
+    if found as u32 >= VERSION {
+        return Ok(());
+    }
     for migration in MIGRATIONS.get(found as usize..).unwrap_or_default() {
-        connection.run(migration)?;
+        connection.run_each(&statements(migration))?;
     }
-    if (found as u32) < VERSION {
-        connection.execute(SET, &[integer(VERSION as i32)])?;
+    grant(connection)?;
+    connection.execute(SET, &[integer(VERSION as i32)])
+}
+
+/// Grants the privileges on tables that a migration has added: to everybody who may read or fill
+/// `granule`, the same, and to everybody who may lock a dataset, what changes the added tables. A
+/// table for which somebody has granted anything before is left as it is.
+///
+/// # Errors
+///
+/// Those of the statements.
+fn grant(connection: &Connection) -> Result<()> {
+    // What writes a table beside INSERT, of those that were added after the first migration.
+    const GRANTS: &str = "
+        WITH change (relname, privilege) AS (
+            VALUES ('mirror_source', 'UPDATE (read, identical, etag)'), ('log_change', 'DELETE')),
+        added AS (
+            SELECT relname
+            FROM pg_class
+            WHERE relnamespace = 'accession'::regnamespace AND relkind IN ('r', 'v')
+              AND relacl IS NULL),
+        held AS (
+            SELECT relname, granted.*
+            FROM pg_class, aclexplode(relacl) AS granted
+            WHERE oid IN ('accession.granule'::regclass, 'accession.writer'::regclass)
+            UNION
+            SELECT relname, granted.*
+            FROM pg_class, pg_attribute, aclexplode(attacl) AS granted
+            WHERE oid = attrelid AND oid = 'accession.writer'::regclass),
+        needed AS (
+            SELECT added.relname, privilege_type AS privilege, grantee
+            FROM added, held
+            WHERE held.relname = 'granule' AND privilege_type IN ('SELECT', 'INSERT')
+            UNION
+            SELECT added.relname, change.privilege, grantee
+            FROM added JOIN change ON change.relname = added.relname, held
+            WHERE held.relname = 'writer' AND privilege_type = 'UPDATE')
+        SELECT format('GRANT %s ON accession.%I TO %s', privilege, relname,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
+        FROM needed
+        ORDER BY 1";
+    let rows = connection.query(GRANTS, &[])?;
+    let grants = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>>>()?;
+    if grants.is_empty() { Ok(()) } else { connection.run_each(&grants).map(drop) }
+}
+
+/// The statements of a migration. Citus sends the text of a message on to other machines, so each
+/// statement is one.
+fn statements(migration: &str) -> Vec<String> {
+    let mut statements = Vec::new();
+    let mut statement = String::new();
+    let mut is_in_body = false;
+    for line in migration.lines() {
+        let line = line.split_once("--").map_or(line, |(before, _)| before).trim_end();
+        statement.push_str(line);
+        statement.push('\n');
+        is_in_body ^= line.matches("$$").count() % 2 == 1;
+        if line.ends_with(';') && !is_in_body {
+            statements.push(std::mem::take(&mut statement));
+        }
     }
-    Ok(())
+    statements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_migration_is_divided_into_its_statements() {
+        let sql = "-- a; b\nCREATE TABLE a (\n  x text -- of a;\n);\nCREATE FUNCTION f() AS $$\nBEGIN;\n  x;\nEND $$;\n";
+        let [table, function] = statements(sql).try_into().unwrap();
+        assert_eq!(table, "\nCREATE TABLE a (\n  x text\n);\n");
+        assert!(function.ends_with("x;\nEND $$;\n"), "{function}");
+        for migration in MIGRATIONS {
+            let statements = statements(migration);
+            let words = ["CREATE ", "ALTER ", "COMMENT "];
+            for statement in &statements {
+                assert!(
+                    words.iter().any(|word| statement.trim_start().starts_with(word)),
+                    "{statement}"
+                );
+            }
+            let last = migration.trim_end().rsplit('\n').next().unwrap();
+            assert!(statements.last().unwrap().trim_end().ends_with(last));
+        }
+    }
 }

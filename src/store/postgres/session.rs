@@ -3,42 +3,28 @@
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_postgres::Row;
 
 use super::address::Address;
 use super::commit::{Change, Outcome, outcome};
-use super::connection::Connection;
+use super::connection::{Connection, value};
+use super::machines::{Machine, Machines, PATIENCE, Waiting};
 use super::parameter::{Parameter, bigint, text};
+use super::placement;
 use super::pool::Pool;
 use super::schema::{self, Stated};
+use super::settings;
+use crate::store::rows::DatasetKey;
 use crate::store::{Access, Error, Result, Watch};
 
-/// Begins a transaction that reads one state of the registry.
-///
-/// Every statement of the store has one plan that is right at any size: by an index. Statistics
-/// would have to be gathered first, and an import into a new table has none.
-const BEGIN_READ: &str = "
-    BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-    SET LOCAL enable_seqscan = off;
-    SET LOCAL enable_bitmapscan = off;
-    SET LOCAL enable_hashjoin = off;
-    SET LOCAL enable_mergejoin = off;
-    SET LOCAL jit = off;
-    SELECT registry_id, version, copied_from
+/// What the registry states about itself, and what its administrator has chosen.
+const STATE: &str = "
+    SELECT registry_id, version, copied_from, current_setting('synchronous_commit'),
+        to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
     FROM accession.registry";
-
-/// Begins a transaction that writes. Each statement sees what was committed before it: once a
-/// dataset is locked, it sees the change of whoever held the lock before.
-const BEGIN_WRITE: &str = "
-    BEGIN ISOLATION LEVEL READ COMMITTED;
-    SET LOCAL enable_seqscan = off;
-    SET LOCAL enable_bitmapscan = off;
-    SET LOCAL enable_hashjoin = off;
-    SET LOCAL enable_mergejoin = off;
-    SET LOCAL jit = off";
 
 /// Locks a dataset, and keeps the token of the change.
 const LOCK: &str = "
@@ -53,9 +39,13 @@ pub(crate) struct Store {
     pub(super) address: Address,
     pub(super) access: Access,
     pub(super) busy_wait: Duration,
+    /// What the administrator of the server has chosen.
+    pub(super) synchronous_commit: String,
     /// The address without its password.
     pub(super) path: PathBuf,
     pub(super) stage: Stage,
+    /// The machines that the registry is distributed over. Empty until a machine is asked.
+    pub(super) machines: OnceLock<Option<Arc<Machines>>>,
 }
 
 /// Whether the registry is visible to others.
@@ -71,6 +61,16 @@ pub(super) enum Stage {
 pub(crate) struct Snapshot {
     lease: Lease,
     writing: Option<Writing>,
+    /// Whether the database has Citus. A transaction that writes does not need to know.
+    has_citus: bool,
+}
+
+/// The connection for a query that asks one machine of a cluster, or all.
+pub(super) struct Asking<'snapshot> {
+    connection: &'snapshot Connection,
+    /// `None` means that there is only one machine, or that the query must be waited for.
+    waiting: Option<Waiting>,
+    machines: Option<&'snapshot Machines>,
 }
 
 /// What a transaction that writes must know to ask whether it was committed.
@@ -102,46 +102,54 @@ impl Store {
     /// [`Error::Address`], [`Error::Unreachable`], [`Error::Missing`], [`Error::NotARegistry`],
     /// [`Error::Newer`], [`Error::Older`], [`Error::Unfinished`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let store = Store::open_unfinished(name, access, busy_wait)?;
-        match store.copied_from()? {
+        let (store, copied_from) = Store::open_unfinished(name, access, busy_wait)?;
+        match copied_from {
             Some(source) => Err(Error::Unfinished { source_name: source }),
             None => Ok(store),
         }
     }
 
-    /// Opens the registry at an address, which may be an unfinished copy.
+    /// Opens the registry at an address, which may be an unfinished copy of the registry that is
+    /// returned, too.
     ///
     /// # Errors
     ///
     /// Those of [`Store::open`] but the last.
-    pub fn open_unfinished(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
+    pub fn open_unfinished(
+        name: &Path,
+        access: Access,
+        busy_wait: Duration,
+    ) -> Result<(Self, Option<String>)> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
-        let stated = state(&connection)?;
+        let (stated, synchronous_commit) = state(&connection)?;
         if let (Err(Error::Older { .. }), Access::Write) = (stated.check_version(), access) {
-            connection.begin(&begin_write(busy_wait))?;
+            connection.begin(&settings::writing(
+                busy_wait,
+                &synchronous_commit,
+                placement::SETTINGS,
+            ))?;
             schema::migrate(&connection)?;
+            if placement::is_distributed(&connection)? {
+                placement::complete(&connection)?;
+            }
             connection.run("COMMIT")?;
         } else {
             stated.check_version()?;
         }
         let path = PathBuf::from(address.to_string());
         let stage = Stage::Visible(stated.registry_id);
-        let store = Store { pool: Pool::default(), address, access, busy_wait, path, stage };
-        store.pool.put_back(connection);
-        Ok(store)
+        let pool = Pool::default();
+        pool.put_back(connection);
+        let machines = OnceLock::new();
+        let store =
+            Store { pool, address, access, busy_wait, synchronous_commit, path, stage, machines };
+        Ok((store, stated.copied_from))
     }
 
     /// The address, without its password.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(super) fn copied_from(&self) -> Result<Option<String>> {
-        let connection = self.connection()?;
-        let stated = state(&connection);
-        self.pool.put_back(connection);
-        Ok(stated?.copied_from)
     }
 
     /// Begins a read transaction.
@@ -150,15 +158,19 @@ impl Store {
     ///
     /// [`Error::Replaced`]: there is another registry at the address now.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
+        let has_citus = Cell::new(false);
         let begin = |lease: &Lease| match &self.stage {
-            Stage::New => lease.open("SAVEPOINT accession").map(|_| ()),
+            Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
-                let stated = Stated::of(&lease.open(BEGIN_READ)?)?;
+                let row = lease.open(&settings::reading([STATE]))?;
+                has_citus.set(row.get(4).is_some_and(|has| has.as_deref() == Some("t")));
+                let stated = Stated::of(&row)?;
                 stated.check_version()?;
                 check_same(&stated, registry_id)
             }
         };
-        Ok(Snapshot { lease: self.lease(watch, begin)?, writing: None })
+        let lease = self.lease(watch, begin)?;
+        Ok(Snapshot { lease, writing: None, has_citus: has_citus.get() })
     }
 
     /// Begins a write transaction, of which nothing is stored until [`Snapshot::commit`].
@@ -174,10 +186,11 @@ impl Store {
         if self.access.is_for_reading() {
             return Err(Error::ReadOnly);
         }
-        // One round trip.
         let begin_sql = match &self.stage {
-            Stage::New => format!("SAVEPOINT accession; {STATE}"),
-            Stage::Visible(_) => format!("{}; {STATE}", begin_write(self.busy_wait)),
+            Stage::New => ["SAVEPOINT accession", STATE].map(str::to_owned).to_vec(),
+            Stage::Visible(_) => {
+                settings::writing(self.busy_wait, &self.synchronous_commit, [STATE])
+            }
         };
         let row = RefCell::default();
         let begin = |lease: &Lease| {
@@ -199,7 +212,7 @@ impl Store {
             transaction_id: transaction_id.clone().ok_or(Error::ReadOnly)?,
             locked: RefCell::default(),
         };
-        Ok(Snapshot { lease, writing: Some(writing) })
+        Ok(Snapshot { lease, writing: Some(writing), has_citus: false })
     }
 
     /// Takes a connection and begins a transaction on it. An idle connection may have been lost
@@ -237,26 +250,11 @@ impl Store {
 }
 
 /// What the registry at the other end of a connection states about itself.
-pub(super) fn state(connection: &Connection) -> Result<Stated> {
-    let row = connection.begin(BEGIN_READ);
-    let ended = connection.roll_back("ROLLBACK");
-    let stated = Stated::of(&row?)?;
-    ended?;
-    Ok(stated)
-}
-
-/// The statements that begin a transaction that writes, limit how long it waits for a lock, and make
-/// its commit durable: an administrator may have chosen more than `on`, but not less.
-pub(super) fn begin_write(busy_wait: Duration) -> String {
-    // 0 would mean no limit.
-    let milliseconds = busy_wait.as_millis().clamp(1, i32::MAX as u128);
-    format!(
-        "{BEGIN_WRITE};
-        SELECT set_config('lock_timeout', '{milliseconds}', true),
-            set_config('synchronous_commit',
-                CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
-                THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
-    )
+/// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
+pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
+    let row = connection.begin(&settings::reading([STATE, "ROLLBACK"]))?;
+    let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
+    Ok((Stated::of(&row)?, synchronous_commit))
 }
 
 fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {
@@ -318,7 +316,7 @@ impl Snapshot {
             return Err(Error::Damaged { what });
         };
         if let Some(writing) = &self.writing {
-            writing.locked.borrow_mut().push((dataset_id, row.try_get(0)?));
+            writing.locked.borrow_mut().push((dataset_id, value(row, 0)?));
         }
         Ok(())
     }
@@ -357,13 +355,13 @@ impl Snapshot {
 
     /// Commits a write transaction, whose changes are durable when this returns.
     ///
-    /// If the connection is lost meanwhile, the server is asked on another one whether the change
-    /// was committed.
+    /// If the connection, or a machine of a cluster, is lost meanwhile, the server is asked on another
+    /// one whether the change was committed, until it is visible.
     ///
     /// # Errors
     ///
     /// [`Error::Conflict`]: nothing was committed, and the change can be made again.
-    /// [`Error::OutcomeUnknown`]: the server cannot be asked.
+    /// [`Error::OutcomeUnknown`]: the server cannot be asked. [`Error::NotVisible`]: it was committed.
     pub fn commit(self) -> Result<()> {
         let connection = self.connection();
         if connection.has_failed() {
@@ -377,30 +375,41 @@ impl Snapshot {
             self.lease.is_open.set(false);
             return Ok(());
         }
-        let lost = match connection.run("COMMIT") {
-            Ok(()) => {
+        let lost = match connection.commit() {
+            Ok(true) => {
                 self.lease.is_open.set(false);
                 return Ok(());
             }
-            Err(Error::ConnectionLost { what }) => what,
+            Ok(false) => {
+                self.lease.is_open.set(false);
+                None
+            }
+            Err(error) if error.leaves_outcome_open() => Some(error),
             Err(error) => return Err(error),
         };
         let Some(writing) = &self.writing else { return Ok(()) };
         let locked = writing.locked.borrow();
         // Nothing is written without a lock.
-        let Some(&(dataset_id, revision)) = locked.first() else {
-            return Err(Error::ConnectionLost { what: lost });
-        };
+        if locked.is_empty() {
+            return lost.map_or(Ok(()), Err);
+        }
         let change = Change {
             token: &writing.token,
             transaction_id: &writing.transaction_id,
-            dataset_id,
-            revision,
+            locked: &locked,
         };
-        match outcome(&store.address, &change, store.busy_wait) {
-            Outcome::Committed => Ok(()),
-            Outcome::NotCommitted => Err(Error::Conflict { what: lost }),
-            Outcome::Unknown => Err(Error::OutcomeUnknown),
+        match (outcome(&store.address, &change, store.busy_wait), lost) {
+            (Outcome::Committed, _) => Ok(()),
+            (Outcome::NotCommitted, Some(Error::ConnectionLost { what })) => {
+                Err(Error::Conflict { what })
+            }
+            (Outcome::NotCommitted, Some(error)) => Err(error),
+            (Outcome::NotCommitted, None) => {
+                let what = "a machine of the cluster did not commit it".to_owned();
+                Err(Error::Conflict { what })
+            }
+            (Outcome::Unknown, Some(_)) => Err(Error::OutcomeUnknown),
+            (Outcome::Unknown, None) => Err(Error::NotVisible),
         }
     }
 
@@ -408,16 +417,70 @@ impl Snapshot {
         self.lease.connection()
     }
 
-    /// The connection for a query. If damage made one fail before, the server would refuse every
+    /// The connection for a query about what every machine of a cluster has. If damage made one fail
+    /// before, the server would refuse every
     /// other one in the transaction, so a snapshot that only reads begins another: what is
     /// undamaged can still be read.
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
+        if connection.is_abandoned() {
+            return Err(Error::Interrupted);
+        }
         if connection.has_failed() && !self.is_writing() && self.lease.store.stage != Stage::New {
             connection.roll_back("ROLLBACK")?;
-            connection.begin(BEGIN_READ)?;
+            connection.begin(&settings::reading([]))?;
         }
         Ok(connection)
+    }
+
+    /// The connection for a query about a dataset, or about all of them: on a cluster it waits for the
+    /// machine that has the dataset, or for all machines.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ConnectionLost`]: the machine has not answered others for some time.
+    pub(super) fn reading_at(&self, dataset: Option<DatasetKey>) -> Result<Asking<'_>> {
+        let connection = self.reading()?;
+        let Some(machines) = self.machines(connection)? else {
+            return Ok(Asking { connection, waiting: None, machines: None });
+        };
+        let machine = match dataset {
+            None => Machine::Any,
+            Some(DatasetKey(id)) => {
+                machines.of_dataset(id, || placement::machine_of(connection, id))?
+            }
+        };
+        let waiting = Some(machines.wait_for(&machine)?);
+        Ok(Asking { connection, waiting, machines: Some(machines) })
+    }
+
+    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
+        if !self.has_citus {
+            return Ok(None);
+        }
+        let known = &self.lease.store.machines;
+        if known.get().is_none() {
+            let is_distributed = placement::is_distributed(connection)?;
+            known.get_or_init(|| is_distributed.then(Arc::default));
+        }
+        Ok(known.get().and_then(Option::as_ref))
+    }
+}
+
+impl Asking<'_> {
+    /// The rows of a query.
+    pub fn query(self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+        let Some(waiting) = self.waiting else { return self.connection.query(sql, parameters) };
+        let rows = self.connection.query_machine(waiting, sql, parameters);
+        if let (Err(Error::ConnectionLost { .. }), Some(machines)) = (&rows, self.machines) {
+            machines.forget_places();
+        }
+        rows
+    }
+
+    /// The only row of a query. `None` means that there is none.
+    pub fn query_opt(self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Row>> {
+        Ok(self.query(sql, parameters)?.into_iter().next())
     }
 }
 
@@ -441,24 +504,33 @@ impl Lease {
         self.connection.as_ref().expect("a lease has its connection until it is dropped")
     }
 
-    fn open(&self, sql: &str) -> Result<Vec<Option<String>>> {
+    fn open(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
         self.is_open.set(true);
-        self.connection().begin(sql)
+        self.connection().begin(statements)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        connection.set_watch(None);
+        let abandoned = connection.take_abandoned();
         let is_new = self.store.stage == Stage::New;
+        connection.set_watch(None);
         let rolled_back = match (self.is_open.get(), is_new) {
-            (false, _) => Ok(()),
-            (true, false) => connection.roll_back("ROLLBACK"),
-            (true, true) => {
-                connection.roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
-            }
+            _ if abandoned.is_some() => Ok(false),
+            (false, _) => Ok(true),
+            (true, false) => connection.roll_back_within(PATIENCE, "ROLLBACK"),
+            (true, true) => connection
+                .roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
+                .map(|()| true),
         };
+        if rolled_back.as_ref().is_ok_and(|is_answered| !is_answered) {
+            // Somebody must wait until the machine answers, or the connection is lost: if there is no
+            // thread for that, this one.
+            let wait = move || drop((connection.roll_back("ROLLBACK"), abandoned));
+            let _ = std::thread::Builder::new().name("waiting".to_owned()).spawn(wait);
+            return;
+        }
         // A connection that cannot roll back is closed, which rolls back. That of a new registry
         // is the registry.
         if rolled_back.is_ok() || is_new {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
 use super::create::TemporaryRegistry;
-use super::{Result, connection};
+use super::{Result, connection, files};
 use crate::disk::reserved;
 use crate::store::Error;
 
@@ -19,7 +19,7 @@ const STEP_PAGES: i32 = 4_096;
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Copies the state that a connection sees into a temporary file beside `target`, where no file
-/// exists yet. `progress` is called with the number of pages copied and the total number of pages.
+/// exists yet, with the permissions of the registry at `of`, if it has a path. `progress` is called with the number of pages copied and the total number of pages.
 ///
 /// In a transaction that has begun to read, the copy is of the state that the transaction sees.
 ///
@@ -29,6 +29,7 @@ const RETRY: Duration = Duration::from_millis(10);
 /// [`Error::Interrupted`]: `progress` returned `Break`.
 pub fn copy_beside(
     source: &Connection,
+    of: Option<&Path>,
     target: &Path,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
@@ -39,6 +40,9 @@ pub fn copy_beside(
         return Err(Error::Exists);
     }
     let temporary = TemporaryRegistry::without_bytes(target)?;
+    if let Some(metadata) = of.map(files::metadata).transpose()?.flatten() {
+        temporary.take_permissions(&metadata)?;
+    }
     fill(&temporary, source, busy_wait, progress)?;
     Ok(temporary)
 }
@@ -107,7 +111,7 @@ mod tests {
             reported.push((done, all));
             ControlFlow::Continue(())
         };
-        drop(copy_beside(&source, &target, Duration::ZERO, progress).unwrap());
+        drop(copy_beside(&source, None, &target, Duration::ZERO, progress).unwrap());
         let all: i64 = source.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
         let (step, all) = (STEP_PAGES as u64, all as u64);
         assert!(all > step);
@@ -118,7 +122,8 @@ mod tests {
     fn a_copy_that_is_stopped_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("copy.db");
-        let copied = copy_beside(&large(), &target, Duration::ZERO, |_, _| ControlFlow::Break(()));
+        let stop = |_, _| ControlFlow::Break(());
+        let copied = copy_beside(&large(), None, &target, Duration::ZERO, stop);
         assert!(matches!(copied, Err(Error::Interrupted)));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }

@@ -1,5 +1,6 @@
 //! Creating new registries.
 
+use std::fs::Metadata;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,6 +68,11 @@ impl TemporaryRegistry {
         self.file.target()
     }
 
+    /// Gives the registry the permissions of another file, before anything is copied into it.
+    pub fn take_permissions(&self, of: &Metadata) -> Result<()> {
+        Ok(self.file.take_permissions(of)?)
+    }
+
     /// Closes the connection that filled the registry, and sets the mode of a registry in use,
     /// which is stored in the file.
     ///
@@ -86,6 +92,11 @@ impl TemporaryRegistry {
     pub fn put_in_place(self) -> Result<()> {
         files::check_is_free(self.file.target())?;
         Ok(self.file.put_in_place()?)
+    }
+
+    /// The file, to which all connections must be closed.
+    pub(super) fn into_file(self) -> AtomicFile {
+        self.file
     }
 }
 

@@ -32,11 +32,11 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: no connection was returned within `busy_wait`.
+    /// [`Error::InUse`]: no connection was returned within `busy_wait`.
     pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        idle.pop().ok_or(Error::Busy)
+        idle.pop().ok_or(Error::InUse)
     }
 
     /// Returns a connection to the pool, or closes it if the pool is full.
@@ -56,5 +56,22 @@ impl Pool {
     /// A panic cannot leave the list in an inconsistent state, so a poisoned lock is used as well.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody else can be writing to a registry that has only one connection.
+    #[test]
+    fn the_only_connection_of_a_registry_is_in_use_by_itself() {
+        let pool = Pool::of(Connection::open_in_memory().unwrap());
+        let connection = pool.take().unwrap();
+        let error = pool.wait(Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), "busy");
+        assert!(!error.to_string().contains("another process"), "{error}");
+        pool.put_back(connection);
+        assert!(pool.wait(Duration::ZERO).is_ok());
     }
 }

@@ -9,11 +9,11 @@ use rusqlite::Connection;
 
 use super::create::TemporaryRegistry;
 use super::{Result, backup, connection, files, open};
-use crate::disk::{self, reserved};
+use crate::disk::{self, Directory, reserved};
 use crate::store::{Access, Error};
 
-/// Copies the registry at `copy` into a temporary file beside `target`, whether or not there is a
-/// file at `target`. `progress` is called with the number of pages copied and the total number of
+/// Copies the registry at `copy` into a temporary file beside `target`, with the permissions of the
+/// file at `target` or, if there is none, of the copy. `progress` is called with the number of pages copied and the total number of
 /// pages.
 ///
 /// # Errors
@@ -32,9 +32,42 @@ pub fn prepare(
     };
     let source = open::open(copy, Access::Read, busy_wait)?;
     let temporary = TemporaryRegistry::beside(&target)?;
+    let replaced = match files::metadata(&target)? {
+        None => files::metadata(copy)?,
+        replaced => replaced,
+    };
+    if let Some(replaced) = replaced {
+        temporary.take_permissions(&replaced)?;
+    }
     backup::fill(&temporary, &source.connection, busy_wait, progress)?;
     source.identity.check()?;
     Ok(temporary)
+}
+
+/// A lock on the registry that is to be replaced, which ends when it is dropped.
+pub(crate) struct TargetLock {
+    connection: Option<Connection>,
+}
+
+/// Locks the registry at `target` for writing, so that no change is in progress while it is replaced.
+/// What SQLite cannot open is not locked, since no other process is writing to it either.
+///
+/// The schema is not checked, since a newer version of this program may be writing.
+///
+/// # Errors
+///
+/// [`Error::Busy`]: another process is writing to it.
+pub fn lock(target: &Path, busy_wait: Duration) -> Result<TargetLock> {
+    let open = || {
+        let connection = connection::open(target)?;
+        connection::configure(&connection, busy_wait)?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        Ok(connection)
+    };
+    match open() {
+        Err(Error::Busy) => Err(Error::Busy),
+        connection => Ok(TargetLock { connection: connection.ok() }),
+    }
 }
 
 /// Renames the file at the target of a temporary file, with its `-wal` and `-shm` files, and then
@@ -43,72 +76,87 @@ pub fn prepare(
 /// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that there was no
 /// file. `suffix` is the time, in a form that is allowed in a file name.
 ///
-/// If the target is a registry, its write lock is held while it is renamed, so no change is in
-/// progress. Processes that have it open find by [`Identity::check`](super::Identity::check) that
+/// Processes that have the old registry open find by [`Identity::check`](super::Identity::check) that
 /// it was replaced. Between the two renames there is no file at the target; if the process is
 /// killed at that moment, both the old registry and the copy exist under other names.
 ///
+/// Whatever can fail without renaming anything is done first: the copy is synced, and so is the
+/// directory. If something fails afterwards, what was renamed is renamed back.
+///
 /// # Errors
 ///
-/// [`Error::Busy`]: another process is writing to the target; [`Error::Exists`]: there is already a
-/// file `TARGET.replaced-SUFFIX`, or another process has since created a registry at the target.
+/// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
+/// created a registry at the target; [`Error::MovedAway`]: the old file cannot be renamed back.
 pub fn replace(
     temporary: TemporaryRegistry,
+    lock: TargetLock,
     suffix: &str,
-    busy_wait: Duration,
 ) -> Result<Option<PathBuf>> {
-    let target = temporary.target().to_owned();
-    let lock = target_connection(&target, busy_wait)?;
-    let moved = move_away(&target, suffix)?;
-    temporary.put_in_place()?;
-    // Processes that wait for the lock may continue only now. Because the file was renamed, closing
-    // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
-    drop(lock);
-    Ok(moved)
-}
-
-/// Opens a connection to the target with which it can be locked. `None` means that SQLite cannot
-/// open it, so no other process is writing to it either.
-///
-/// The schema is not checked, since a newer version of this program may be writing.
-fn target_connection(target: &Path, busy_wait: Duration) -> Result<Option<Connection>> {
-    let open = || {
-        let connection = connection::open(target)?;
-        connection::configure(&connection, busy_wait)?;
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        Ok(connection)
-    };
-    match open() {
-        Ok(connection) => Ok(Some(connection)),
-        Err(Error::Busy) => Err(Error::Busy),
-        Err(_) => Ok(None),
-    }
-}
-
-/// Renames a registry and the files beside it. The registry is renamed first, so that no process
-/// opens it without its `-wal` file.
-fn move_away(target: &Path, suffix: &str) -> Result<Option<PathBuf>> {
-    let mut name = OsString::from(target);
+    let file = temporary.into_file();
+    let target = file.target().to_owned();
+    let mut name = OsString::from(&target);
     name.push(format!(".replaced-{suffix}"));
-    let moved = PathBuf::from(name);
-    if moved.symlink_metadata().is_ok() {
+    let kept = PathBuf::from(name);
+    if kept.symlink_metadata().is_ok() {
         return Err(Error::Exists);
     }
-    let has_registry = target.symlink_metadata().is_ok();
-    let mut was_there = false;
-    if has_registry {
-        rename(target, &moved)?;
-        was_there = true;
+    file.sync()?;
+    let directory = Directory::open(disk::directory_of(&target))?;
+    directory.sync()?;
+    let mut moves = Moves::default();
+    let exchange = || -> Result<()> {
+        moves.move_registry(&target, &kept)?;
+        file.rename()?;
+        moves.placed = Some(target.clone());
+        Ok(directory.sync()?)
+    };
+    if let Err(source) = exchange() {
+        return Err(match moves.undo() {
+            Ok(()) => {
+                // The names are as they were; that they may not be durable is part of the error.
+                let _ = directory.sync();
+                source
+            }
+            Err(_) => Error::MovedAway { from: target, to: kept, source: Box::new(source) },
+        });
     }
-    for ending in reserved::ENDINGS {
-        let (from, to) = (reserved::beside(target, ending), reserved::beside(&moved, ending));
-        if from.symlink_metadata().is_ok() {
-            rename(&from, &to)?;
-            was_there = true;
+    // Processes that wait for the lock may continue only now. Because the file was renamed, closing
+    // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
+    drop(lock.connection);
+    Ok((!moves.done.is_empty()).then_some(kept))
+}
+
+/// The renames that were made to replace a registry.
+#[derive(Default)]
+struct Moves {
+    /// The old and the new path of each file, in the order in which they were renamed.
+    done: Vec<(PathBuf, PathBuf)>,
+    /// The path of the new registry, once it is there.
+    placed: Option<PathBuf>,
+}
+
+impl Moves {
+    /// Renames a registry and the files beside it. The registry is renamed first, so that no process
+    /// opens it without its `-wal` file.
+    fn move_registry(&mut self, target: &Path, kept: &Path) -> Result<()> {
+        for ending in [""].into_iter().chain(reserved::ENDINGS) {
+            let (from, to) = (reserved::beside(target, ending), reserved::beside(kept, ending));
+            if from.symlink_metadata().is_ok() {
+                rename(&from, &to)?;
+                self.done.push((from, to));
+            }
         }
+        Ok(())
     }
-    disk::sync_directory(disk::directory_of(target))?;
-    Ok(was_there.then_some(moved))
+
+    /// Removes the new registry and renames the old files back, the registry last.
+    fn undo(&self) -> Result<()> {
+        if let Some(placed) = &self.placed {
+            let unmoved = |source| Error::Io { verb: "remove", path: placed.to_owned(), source };
+            std::fs::remove_file(placed).map_err(unmoved)?;
+        }
+        self.done.iter().rev().try_for_each(|(from, to)| rename(to, from))
+    }
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
@@ -148,7 +196,8 @@ mod tests {
     fn restore(copy: &Path, target: &Path) -> Result<Option<PathBuf>> {
         let wait = Duration::from_millis(50);
         let temporary = prepare(copy, target, wait, |_, _| ControlFlow::Continue(()))?;
-        replace(temporary, "T", wait)
+        let lock = lock(temporary.target(), wait)?;
+        replace(temporary, lock, "T")
     }
 
     #[test]

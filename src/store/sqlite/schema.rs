@@ -71,10 +71,11 @@ pub(super) fn age(connection: &Connection) -> Result<Age> {
 ///
 /// # Errors
 ///
-/// Those of [`age`]; [`Error::Damaged`], which names the object that differs.
+/// Those of [`age`]; [`Error::Damaged`], which names the object that differs, or the encoding.
 pub(super) fn check(connection: &Connection) -> Result<Age> {
     let transaction = connection.unchecked_transaction()?;
     let age = age(&transaction)?;
+    check_encoding(&transaction)?;
     let version = match age {
         Age::Current => SCHEMA,
         Age::Older(found) => found,
@@ -91,6 +92,23 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
     Ok(value as u32)
 }
 
+/// Checks that the file keeps its text in UTF-8. In another encoding SQLite orders ids by other
+/// bytes, so every identifier that depends on their order would be wrong.
+///
+/// # Errors
+///
+/// [`Error::Damaged`].
+fn check_encoding(connection: &Connection) -> Result<()> {
+    let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    if encoding == "UTF-8" {
+        return Ok(());
+    }
+    let what = format!(
+        "its text is stored in {encoding}, not in UTF-8, so its granules are in another order and its identifiers would be wrong"
+    );
+    Err(Error::Damaged { what })
+}
+
 /// Checks that the schema has the objects that the migrations up to a version create.
 ///
 /// # Errors
@@ -99,8 +117,7 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
 pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
-        FROM sqlite_schema
-        WHERE sql IS NOT NULL";
+        FROM sqlite_schema";
     let ours = made_by(version)?;
     let is_ours = |table: &str| {
         ours.iter().map(|sql| named_by(sql)).any(|(kind, name)| {
@@ -111,11 +128,18 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
     let mut statement = connection.prepare(OBJECTS)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let (kind, table, sql): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        let (kind, table, name): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let sql: Option<String> = row.get(3)?;
+        // SQLite ignores the case of this word but writes it in lower case, so that nothing here
+        // needs to know another spelling.
+        if !["table", "index", "view", "trigger"].contains(&kind.as_str()) {
+            let what = format!("the type of {name:?} in its schema is {kind:?}");
+            return Err(Error::Damaged { what });
+        }
+        let Some(sql) = sql else { continue };
         if let Some(found) = missing.iter().position(|ours| *ours == sql) {
             missing.remove(found);
         } else if kind == "index" && is_ours(&table) {
-            let name: String = row.get(2)?;
             let what = format!(
                 "the index {name:?} on {table} is not part of the schema, and could be read instead of the table (DROP INDEX removes it)"
             );

@@ -11,8 +11,9 @@ use super::create::TemporaryRegistry;
 use super::identity::Identity;
 use super::open::{self, Opened};
 use super::pool::Pool;
+use super::restore::TargetLock;
 use super::schema::{self, Age};
-use super::{backup, restore};
+use super::{backup, files, restore};
 use crate::store::{Access, Error, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
@@ -190,17 +191,37 @@ impl NewFile {
         self.file.put_in_place()
     }
 
-    /// Renames the file at the target to `TARGET.replaced-SUFFIX`, and then the registry to the
-    /// target. Returns the new path of the old file. `None` means that there was no file.
+    /// Gives the registry the permissions of the file at a path, if there is one.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another process is writing to the registry at the target;
-    /// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`.
-    pub fn replace(self, store: Store, suffix: &str) -> Result<Option<PathBuf>> {
-        let busy_wait = store.busy_wait;
-        self.close(store)?;
-        restore::replace(self.file, suffix, busy_wait)
+    /// [`Error::Io`].
+    pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
+        match files::metadata(path)? {
+            Some(metadata) => self.file.take_permissions(&metadata),
+            None => Ok(()),
+        }
+    }
+
+    /// Locks the registry at the target, if there is one, so that nobody else changes it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`]: another process is writing to it.
+    pub fn lock_target(&self, busy_wait: Duration) -> Result<TargetLock> {
+        restore::lock(self.file.target(), busy_wait)
+    }
+
+    /// Renames the file at the target, which is locked, to `TARGET.replaced-SUFFIX`, and then the
+    /// registry, to which no connection is open, to the target. Returns the new path of the old file. `None` means that there was no
+    /// file. If it fails, the file at the target is the one that was there before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`; [`Error::MovedAway`]: it
+    /// was renamed, and cannot be renamed back.
+    pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
+        restore::replace(self.file, lock, suffix)
     }
 
     /// Closes the connection that filled the registry.
@@ -248,8 +269,9 @@ impl Snapshot {
         target: &Path,
         progress: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<NewFile> {
-        let busy_wait = self.lease.store.busy_wait;
-        let file = backup::copy_beside(self.connection(), target, busy_wait, progress)?;
+        let Store { busy_wait, path, .. } = &*self.lease.store;
+        let (of, source) = (path.as_deref(), self.connection());
+        let file = backup::copy_beside(source, of, target, *busy_wait, progress)?;
         Ok(NewFile { file })
     }
 

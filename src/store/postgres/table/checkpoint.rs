@@ -1,12 +1,11 @@
 //! The table `checkpoint`: where a rewind can resume.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::column::{granule_id, identifier, stored, value};
 use crate::model::Checkpoint;
 use crate::store::order::ascending;
-use crate::store::postgres::parameter::{array, bigint, text};
+use crate::store::postgres::parameter::{bigint, bigint_or_null, bytes, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::DatasetKey;
 use crate::store::{Error, Result};
@@ -23,7 +22,9 @@ impl Snapshot {
             WHERE dataset_id = $1 AND granule_id < $2
             ORDER BY granule_id DESC
             LIMIT 1";
-        let row = self.reading()?.query_opt(BEFORE, &[bigint(dataset.0), text(granule_id)])?;
+        let row = self
+            .reading_at(Some(dataset))?
+            .query_opt(BEFORE, &[bigint(dataset.0), text(granule_id)])?;
         row.as_ref().map(from_row).transpose()
     }
 
@@ -41,7 +42,7 @@ impl Snapshot {
             LIMIT $3";
         let limit = i64::from(limit);
         let parameters = [bigint(dataset.0), text(after), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(PAGE, &parameters)?;
         ascending(
             "checkpoint",
             rows.iter().map(from_row).collect::<Result<_>>()?,
@@ -66,30 +67,21 @@ impl Transaction<'_> {
         dataset: DatasetKey,
         checkpoints: &[Checkpoint],
     ) -> Result<()> {
-        const INSERT: &str = "
-            INSERT INTO accession.checkpoint (dataset_id, granule_id, chain, granules)
-            SELECT $1, added.granule_id, added.chain, added.granules
-            FROM unnest($2::text[], $3::bytea[], $4::bigint[])
-              AS added (granule_id, chain, granules)";
+        const INTO: &str = "
+            INSERT INTO accession.checkpoint (dataset_id, granule_id, chain, granules)";
         if checkpoints.is_empty() {
             return Ok(());
         }
         self.lock(dataset.0)?;
-        let granule_ids: Vec<&str> = checkpoints.iter().map(|it| it.granule_id.as_str()).collect();
-        let chains: Vec<&[u8]> =
-            checkpoints.iter().map(|it| it.chain.as_bytes().as_slice()).collect();
-        let granules = checkpoints
-            .iter()
-            .map(|it| it.granules.map(stored).transpose())
-            .collect::<Result<Vec<Option<i64>>>>()?;
-        let parameters = [
-            bigint(dataset.0),
-            array(&granule_ids, Type::TEXT_ARRAY),
-            array(&chains, Type::BYTEA_ARRAY),
-            array(&granules, Type::INT8_ARRAY),
-        ];
-        self.connection().defer(INSERT, &parameters)?;
-        Ok(())
+        let rows = checkpoints.iter().map(|checkpoint| {
+            Ok(vec![
+                bigint(dataset.0),
+                text(checkpoint.granule_id.as_str()),
+                bytes(checkpoint.chain.as_bytes()),
+                bigint_or_null(checkpoint.granules.map(stored).transpose()?),
+            ])
+        });
+        self.connection().insert(INTO, &rows.collect::<Result<Vec<_>>>()?)
     }
 }
 

@@ -1,15 +1,10 @@
 //! How values of the domain are stored in columns. All conversions are in this file.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
 
 use crate::model::{DatasetName, GranuleId, Identifier, Timestamp};
+pub(super) use crate::store::postgres::connection::value;
 use crate::store::{Error, Result};
-
-/// The value in a column.
-pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
-    Ok(row.try_get(index)?)
-}
 
 /// The instant in a `bigint` column, in microseconds.
 pub(super) fn instant(row: &Row, index: usize) -> Result<Timestamp> {

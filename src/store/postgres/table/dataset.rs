@@ -8,9 +8,9 @@ use crate::model::{Dataset, DatasetName, Doi, DoiError, WebAddress, Withdrawal, 
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
-use crate::store::postgres::parameter::{bigint, boolean, integer, text, text_or_null};
+use crate::store::postgres::parameter::{Parameter, bigint, boolean, integer, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
-use crate::store::rows::{DatasetKey, ToChange, Withdrawn};
+use crate::store::rows::{DatasetKey, ListedRow, ToChange, Withdrawn};
 
 /// The query for the key of a dataset by its name, or one that it had before it was renamed.
 macro_rules! key_of_name {
@@ -23,6 +23,19 @@ macro_rules! key_of_name {
         FROM accession.dataset_name
         WHERE name = $1
           AND NOT EXISTS (SELECT 1 FROM accession.dataset WHERE name = $1)"
+    };
+}
+
+/// The query for what a list shows of datasets, up to its conditions.
+macro_rules! select_listed {
+    () => {
+        "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+            licence, archive, withdrawn, withdrawn_note, ARRAY(
+                SELECT former.name
+                FROM accession.dataset_name AS former
+                WHERE former.dataset_id = dataset.id AND former.name <> dataset.name
+                ORDER BY former.renamed DESC, former.name)
+        FROM accession.dataset"
     };
 }
 
@@ -85,6 +98,18 @@ impl Snapshot {
         row.map(|row| value(&row, 0).map(DatasetKey)).transpose()
     }
 
+    pub fn names_from(&self, first: u64, limit: u32) -> Result<Vec<DatasetName>> {
+        const NAMES: &str = "
+            SELECT name
+            FROM accession.dataset
+            WHERE withdrawn IS NULL
+            ORDER BY name
+            LIMIT $1 OFFSET $2";
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        let rows = self.reading()?.query(NAMES, &[bigint(i64::from(limit)), bigint(first)])?;
+        rows.iter().map(|row| dataset_name(row, 0)).collect()
+    }
+
     pub fn datasets_after(
         &self,
         after: Option<&DatasetName>,
@@ -109,6 +134,58 @@ impl Snapshot {
             |(_, first): &(DatasetKey, Dataset)| after.is_none_or(|after| *after < first.name),
             |(_, one), (_, next)| one.name < next.name,
         )
+    }
+
+    /// The names are those of the dataset; the instances are on the machines of their datasets, each of
+    /// which is asked once: the row by which a dataset is locked is beside them.
+    pub fn listed_after(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<ListedRow>> {
+        const PAGE: &str = concat!(
+            select_listed!(),
+            "
+            WHERE name > $1 AND (withdrawn IS NULL OR $2)
+            ORDER BY name
+            LIMIT $3"
+        );
+        let start = after.map_or("", DatasetName::as_str);
+        let is_listed = withdrawn == Withdrawn::Listed;
+        let parameters = [text(start), boolean(is_listed), bigint(i64::from(limit))];
+        ascending(
+            "dataset",
+            self.listed_rows(PAGE, &parameters)?,
+            |first: &ListedRow| after.is_none_or(|after| *after < first.dataset.name),
+            |one, next| one.dataset.name < next.dataset.name,
+        )
+    }
+
+    pub fn listed(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
+        const NAMED: &str = concat!(select_listed!(), " WHERE dataset.id = (", key_of_name!(), ")");
+        Ok(self.listed_rows(NAMED, &[text(name.as_str())])?.pop())
+    }
+
+    fn listed_rows(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<ListedRow>> {
+        let rows = self.reading()?.query(sql, parameters)?;
+        let keys = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<i64>>>()?;
+        let mut latest = self.latest_instances(&keys)?;
+        let listed = rows.iter().map(|row| {
+            let (key, dataset) = from_row(row)?;
+            let note: Option<String> = value(row, 13)?;
+            let former: Vec<&str> = value(row, 14)?;
+            let former = former.into_iter().map(DatasetName::from_stored);
+            Ok(ListedRow {
+                key,
+                dataset,
+                withdrawal: instant_or_null(row, 12)?
+                    .map(|timestamp| Withdrawal { timestamp, note }),
+                former_names: former.collect::<std::result::Result<_, _>>().map_err(damaged)?,
+                latest: latest.remove(&key.0),
+            })
+        });
+        listed.collect()
     }
 
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {

@@ -37,7 +37,7 @@ impl Snapshot {
         );
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
-        let page = PackedPage::read(self, PAGE, &parameters)?;
+        let page = PackedPage::read(self, dataset, PAGE, &parameters)?;
         ascending(
             "granule",
             page.rows()?.map(granule_of).collect::<Result<_>>()?,
@@ -62,7 +62,7 @@ impl Snapshot {
             LIMIT $3";
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters = [bigint(dataset.0), bigint(at), bigint(limit)];
-        let rows = self.reading()?.query(LAST, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(LAST, &parameters)?;
         rows.iter().map(granule_from).collect()
     }
 
@@ -84,7 +84,7 @@ impl Snapshot {
                 LIMIT $4) AS page";
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters = [bigint(dataset.0), text(after), bigint(at), bigint(limit)];
-        let row = self.reading()?.query_opt(PAGE, &parameters)?;
+        let row = self.reading_at(Some(dataset))?.query_opt(PAGE, &parameters)?;
         let ids: Option<&str> = row.as_ref().map_or(Ok(None), |row| value(row, 0))?;
         let mut page = IdPageBuilder::default();
         for granule_id in ids.iter().flat_map(|ids| ids.split('\n')) {
@@ -119,7 +119,11 @@ impl Snapshot {
             ORDER BY held.granule_id"#;
         let at = at.as_micros();
         let parameters = [bigint(dataset.0), bigint(at), array(&granule_ids, Type::TEXT_ARRAY)];
-        self.reading()?.query(AMONG, &parameters)?.iter().map(granule_from).collect()
+        self.reading_at(Some(dataset))?
+            .query(AMONG, &parameters)?
+            .iter()
+            .map(granule_from)
+            .collect()
     }
 
     pub fn named_after(
@@ -147,7 +151,7 @@ impl Snapshot {
         let (at, limit) = (at.as_micros(), i64::from(limit));
         let parameters =
             [bigint(dataset.0), bigint(subset.0), bigint(at), text(after), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(PAGE, &parameters)?;
         let named = rows.iter().map(|row| {
             let held = match value::<Option<&str>>(row, 0)? {
                 None => None,
@@ -181,7 +185,7 @@ impl Snapshot {
         let (producer, limit) = (producer_granule.as_str(), i64::from(limit));
         let parameters =
             [bigint(dataset.0), text(producer), text(start), bigint(ingested), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(PAGE, &parameters)?;
         ascending(
             "granule",
             rows.iter().map(granule_from).collect::<Result<_>>()?,
@@ -212,7 +216,7 @@ impl Snapshot {
         let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
         let parameters =
             [bigint(dataset.0), text(start), bigint(ingested), bigint(i64::from(limit))];
-        let page = PackedPage::read(self, PAGE, &parameters)?;
+        let page = PackedPage::read(self, dataset, PAGE, &parameters)?;
         ascending(
             "granule",
             page.rows()?.map(granule_of).collect::<Result<_>>()?,
@@ -236,22 +240,36 @@ impl Snapshot {
             WHERE dataset_id = $1 AND granule_id = $2
             ORDER BY ingested";
         let parameters = [bigint(dataset.0), text(granule_id.as_str())];
-        self.reading()?.query(PERIODS, &parameters)?.iter().map(granule_from).collect()
+        self.reading_at(Some(dataset))?
+            .query(PERIODS, &parameters)?
+            .iter()
+            .map(granule_from)
+            .collect()
     }
 
-    /// Asks every machine: a granule does not say which datasets hold it.
+    /// Asks every machine: a granule does not say which datasets hold it. Each looks it up in its own
+    /// datasets only, which are those of its rows of `writer`: the table `dataset` has all of them.
     pub fn periods_everywhere(
         &self,
         granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
     ) -> Result<Vec<(DatasetName, Granule)>> {
         const PERIODS: &str = "
             SELECT granule.granule_id, granule.ingested, granule.deleted,
                 granule.producer_granule, dataset.name
-            FROM accession.dataset
-            JOIN accession.granule ON granule.dataset_id = dataset.id
+            FROM accession.writer
+            JOIN accession.granule ON granule.dataset_id = writer.dataset_id
+            JOIN accession.dataset ON dataset.id = writer.dataset_id
             WHERE granule.granule_id = $1
-            ORDER BY dataset.name, granule.ingested";
-        let rows = self.reading()?.query(PERIODS, &[text(granule_id.as_str())])?;
+              AND (dataset.name, granule.ingested) > ($2, $3)
+            ORDER BY dataset.name, granule.ingested
+            LIMIT $4";
+        let name = after.map_or("", |(name, _)| name.as_str());
+        let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
+        let parameters =
+            [text(granule_id.as_str()), text(name), bigint(ingested), bigint(i64::from(limit))];
+        let rows = self.reading_at(None)?.query(PERIODS, &parameters)?;
         rows.iter().map(|row| Ok((dataset_name(row, 4)?, granule_from(row)?))).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! The table `instance`: the history of each dataset.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -7,7 +9,7 @@ use super::column::{count, dataset_name, identifier, instant, instant_or_null, s
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::order::ascending;
-use crate::store::postgres::parameter::{Parameter, array, bigint, bytes, text};
+use crate::store::postgres::parameter::{Parameter, array, bigint, bytes, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::DatasetKey;
 
@@ -44,7 +46,30 @@ impl Snapshot {
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(LATEST, &[bigint(dataset.0)])
+        self.instance(Some(dataset), LATEST, &[bigint(dataset.0)])
+    }
+
+    /// The latest instances of some datasets, by their keys. For more than one, asks every machine.
+    pub(super) fn latest_instances(&self, datasets: &[i64]) -> Result<BTreeMap<i64, Instance>> {
+        const LATEST: &str = "
+            SELECT dataset.name, instance.timestamp, NULL::bigint, instance.identifier,
+                instance.granules, instance.ingested, instance.deleted, instance.recorded,
+                instance.recorded_by, instance.note, instance.dataset_id
+            FROM accession.writer
+            JOIN accession.instance ON instance.dataset_id = writer.dataset_id
+            JOIN accession.dataset ON dataset.id = instance.dataset_id
+            WHERE writer.dataset_id = ANY ($1)
+              AND instance.timestamp = (
+                SELECT max(other.timestamp)
+                FROM accession.instance AS other
+                WHERE other.dataset_id = writer.dataset_id)";
+        // Citus would ask all of them for a single one, too.
+        if let [dataset] = datasets {
+            let latest = self.latest_instance(DatasetKey(*dataset))?;
+            return Ok(latest.map(|latest| (*dataset, latest)).into_iter().collect());
+        }
+        let rows = self.reading_at(None)?.query(LATEST, &[array(&datasets, Type::INT8_ARRAY)])?;
+        rows.iter().map(|row| Ok((value(row, 10)?, instance_of(row)?))).collect()
     }
 
     pub fn latest_recorded_by(
@@ -58,7 +83,7 @@ impl Snapshot {
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(LATEST, &[bigint(dataset.0), bigint(recorded.as_micros())])
+        self.instance(Some(dataset), LATEST, &[bigint(dataset.0), bigint(recorded.as_micros())])
     }
 
     pub fn instances_known_between(
@@ -74,7 +99,7 @@ impl Snapshot {
             ORDER BY instance.timestamp"
         );
         let (first, last) = (first.as_micros(), last.as_micros());
-        self.instances(BETWEEN, &[bigint(dataset.0), bigint(first), bigint(last)])
+        self.instances(Some(dataset), BETWEEN, &[bigint(dataset.0), bigint(first), bigint(last)])
     }
 
     pub fn instance_known_at(
@@ -88,7 +113,7 @@ impl Snapshot {
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(KNOWN, &[bigint(dataset.0), bigint(at.as_micros())])
+        self.instance(Some(dataset), KNOWN, &[bigint(dataset.0), bigint(at.as_micros())])
     }
 
     pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
@@ -98,7 +123,7 @@ impl Snapshot {
             ORDER BY instance.timestamp
             LIMIT 1"
         );
-        self.instance(FIRST, &[bigint(dataset.0)])
+        self.instance(Some(dataset), FIRST, &[bigint(dataset.0)])
     }
 
     pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
@@ -108,7 +133,7 @@ impl Snapshot {
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(IN_FORCE, &[bigint(dataset.0), bigint(at.as_micros())])
+        self.instance(Some(dataset), IN_FORCE, &[bigint(dataset.0), bigint(at.as_micros())])
     }
 
     pub fn instances_after(
@@ -129,7 +154,7 @@ impl Snapshot {
         let parameters = [bigint(dataset.0), bigint(start), bigint(end), bigint(limit)];
         ascending(
             "instance",
-            self.instances(PAGE, &parameters)?,
+            self.instances(Some(dataset), PAGE, &parameters)?,
             |first| after.is_none_or(|after| first.timestamp > after),
             |one, next| one.timestamp < next.timestamp,
         )
@@ -153,7 +178,7 @@ impl Snapshot {
         let parameters = [bigint(dataset.0), bigint(end), bigint(start), bigint(limit)];
         ascending(
             "instance",
-            self.instances(PAGE, &parameters)?,
+            self.instances(Some(dataset), PAGE, &parameters)?,
             |first| first.timestamp < before,
             |one, next| one.timestamp > next.timestamp,
         )
@@ -180,7 +205,7 @@ impl Snapshot {
         let parameters = [bytes(digest), text(name), bigint(start), bigint(limit)];
         ascending(
             "instance",
-            self.instances(PAGE, &parameters)?,
+            self.instances(None, PAGE, &parameters)?,
             |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
             |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
         )
@@ -197,7 +222,7 @@ impl Snapshot {
             ORDER BY instance.timestamp",
             "$2"
         );
-        self.instances(WITH, &[bytes(with.as_bytes()), bigint(dataset.0)])
+        self.instances(Some(dataset), WITH, &[bytes(with.as_bytes()), bigint(dataset.0)])
     }
 
     /// Asks every machine: an identifier does not say in which dataset it was in force.
@@ -209,7 +234,7 @@ impl Snapshot {
             LIMIT 1",
             "instance.dataset_id"
         );
-        self.instance(LATEST, &[bytes(with.as_bytes())])
+        self.instance(None, LATEST, &[bytes(with.as_bytes())])
     }
 
     /// Asks every machine: an identifier does not say in which dataset it was in force.
@@ -218,7 +243,7 @@ impl Snapshot {
             SELECT count(*)
             FROM accession.instance
             WHERE identifier = $1";
-        let row = self.reading()?.query_opt(COUNT, &[bytes(with.as_bytes())])?;
+        let row = self.reading_at(None)?.query_opt(COUNT, &[bytes(with.as_bytes())])?;
         row.map_or(Ok(0), |row| count(&row, 0))
     }
 
@@ -229,64 +254,50 @@ impl Snapshot {
             WHERE dataset_id = $1 AND timestamp <= $2";
         let parameters = (dataset.0, up_to.as_micros());
         let parameters = [bigint(parameters.0), bigint(parameters.1)];
-        let row = self.reading()?.query_opt(COUNT, &parameters)?;
+        let row = self.reading_at(Some(dataset))?.query_opt(COUNT, &parameters)?;
         row.map_or(Ok(0), |row| count(&row, 0))
     }
 
-    fn instance(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Instance>> {
-        self.reading()?.query_opt(sql, parameters)?.as_ref().map(instance_of).transpose()
+    fn instance(
+        &self,
+        dataset: Option<DatasetKey>,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Instance>> {
+        self.reading_at(dataset)?.query_opt(sql, parameters)?.as_ref().map(instance_of).transpose()
     }
 
-    fn instances(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Instance>> {
-        self.reading()?.query(sql, parameters)?.iter().map(instance_of).collect()
+    fn instances(
+        &self,
+        dataset: Option<DatasetKey>,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Instance>> {
+        self.reading_at(dataset)?.query(sql, parameters)?.iter().map(instance_of).collect()
     }
 }
 
 impl Transaction<'_> {
     pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
-        const INSERT: &str = "
+        const INTO: &str = "
             INSERT INTO accession.instance
                 (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
-                 recorded_by, note)
-            SELECT $1, added.timestamp, added.identifier, added.granules, added.ingested,
-                added.deleted, added.recorded, added.recorded_by, added.note
-            FROM unnest($2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[],
-                $7::bigint[], $8::text[], $9::text[])
-              AS added (timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
-                note)";
-        /// Rows of a statement.
-        const BATCH_ROWS: usize = 4_096;
+                 recorded_by, note)";
         self.lock(dataset.0)?;
-        for batch in instances.chunks(BATCH_ROWS) {
-            let counts = |count: fn(&Instance) -> u64| {
-                batch.iter().map(|row| stored(count(row))).collect::<Result<Vec<i64>>>()
-            };
-            let timestamps: Vec<i64> = batch.iter().map(|row| row.timestamp.as_micros()).collect();
-            let identifiers: Vec<&[u8]> =
-                batch.iter().map(|row| row.identifier.as_bytes().as_slice()).collect();
-            let granules = counts(|row| row.granules)?;
-            let ingested = counts(|row| row.ingested)?;
-            let deleted = counts(|row| row.deleted)?;
-            let recorded: Vec<i64> = batch.iter().map(|row| row.recorded.as_micros()).collect();
-            let recorded_by: Vec<Option<&str>> =
-                batch.iter().map(|row| row.recorded_by.as_deref()).collect();
-            let notes: Vec<Option<&str>> = batch.iter().map(|row| row.note.as_deref()).collect();
-            self.connection().defer(
-                INSERT,
-                &[
-                    bigint(dataset.0),
-                    array(&timestamps, Type::INT8_ARRAY),
-                    array(&identifiers, Type::BYTEA_ARRAY),
-                    array(&granules, Type::INT8_ARRAY),
-                    array(&ingested, Type::INT8_ARRAY),
-                    array(&deleted, Type::INT8_ARRAY),
-                    array(&recorded, Type::INT8_ARRAY),
-                    array(&recorded_by, Type::TEXT_ARRAY),
-                    array(&notes, Type::TEXT_ARRAY),
-                ],
-            )?;
-        }
-        Ok(())
+        let rows = instances.iter().map(|row| {
+            Ok(vec![
+                bigint(dataset.0),
+                bigint(row.timestamp.as_micros()),
+                bytes(row.identifier.as_bytes()),
+                bigint(stored(row.granules)?),
+                bigint(stored(row.ingested)?),
+                bigint(stored(row.deleted)?),
+                bigint(row.recorded.as_micros()),
+                text_or_null(row.recorded_by.as_deref()),
+                text_or_null(row.note.as_deref()),
+            ])
+        });
+        self.connection().insert(INTO, &rows.collect::<Result<Vec<_>>>()?)
     }
 }
 

@@ -3,19 +3,29 @@
 use super::column::value;
 use crate::model::DatasetName;
 use crate::store::order::ascending;
-use crate::store::postgres::parameter::{bigint, text};
+use crate::store::postgres::parameter::{Parameter, bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::DatasetKey;
 use crate::store::{Error, Result};
 
-/// The rows that differ from their checksums, by table: how many, and the first. The expressions are
-/// those of the columns in the migration.
+/// A query about the rows of a table: how many there are, and the first of them.
 ///
-/// These ask every machine, since verification is of the whole registry.
-const DIFFERING: [(&str, &str); 7] = [
-    (
-        "dataset",
-        "
+/// As it is, it asks every machine, since it is about the whole registry.
+struct Check {
+    table: &'static str,
+    /// The column that says which dataset a row belongs to, if it belongs to one.
+    dataset: Option<&'static str>,
+    /// Ends in conditions, to which that of one dataset can be added.
+    sql: &'static str,
+}
+
+/// The rows that differ from their checksums. The expressions are those of the columns in the
+/// migrations.
+const DIFFERING: [Check; 9] = [
+    Check {
+        table: "dataset",
+        dataset: Some("id"),
+        sql: "
         SELECT count(*), min(name)
         FROM accession.dataset
         WHERE checksum IS DISTINCT FROM md5(
@@ -24,162 +34,236 @@ const DIFFERING: [(&str, &str); 7] = [
             || quote_nullable(version) || quote_nullable(year::text) || quote_nullable(url)
             || quote_nullable(licence) || quote_nullable(archive) || quote_nullable(withdrawn::text)
             || quote_nullable(withdrawn_note))",
-    ),
-    (
-        "dataset_name",
-        "
+    },
+    Check {
+        table: "dataset_name",
+        dataset: Some("dataset_id"),
+        sql: "
         SELECT count(*), min(name)
         FROM accession.dataset_name
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(name) || quote_nullable(dataset_id::text)
             || quote_nullable(renamed::text))",
-    ),
-    (
-        "record_version",
-        "
+    },
+    Check {
+        table: "record_version",
+        dataset: Some("dataset_id"),
+        sql: "
         SELECT count(*), min('version ' || version || ' of dataset ' || dataset_id)
         FROM accession.record_version
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(dataset_id::text) || quote_nullable(version::text)
             || quote_nullable(recorded::text) || quote_nullable(recorded_by)
             || quote_nullable(action) || quote_nullable(record))",
-    ),
-    (
-        "instance",
-        "
+    },
+    Check {
+        table: "instance",
+        dataset: Some("dataset_id"),
+        sql: "
         SELECT count(*), min('timestamp ' || timestamp || ' of dataset ' || dataset_id)
         FROM accession.instance
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
             || quote_nullable(recorded::text) || quote_nullable(recorded_by)
             || quote_nullable(note))",
-    ),
-    (
-        "granule",
-        "
+    },
+    Check {
+        table: "granule",
+        dataset: Some("dataset_id"),
+        sql:
+            "
         SELECT count(*), min(granule_id)
         FROM accession.granule
         WHERE (producer_granule IS NOT NULL OR checksum IS NOT NULL)
           AND checksum IS DISTINCT FROM
               CASE WHEN producer_granule IS NOT NULL
               THEN left(md5(quote_nullable(granule_id) || quote_nullable(producer_granule)), 8) END",
-    ),
-    (
-        "saved_selection",
-        "
+    },
+    Check {
+        table: "saved_selection",
+        dataset: Some("dataset_id"),
+        sql: "
         SELECT count(*), min('subset ' || id || ' of dataset ' || dataset_id)
         FROM accession.saved_selection
         WHERE checksum IS DISTINCT FROM md5(
-            quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
-            || quote_nullable(granules::text) || quote_nullable(cited::text))",
-    ),
-    (
-        "payment_taken",
-        "
+            quote_nullable(dataset_id::text) || quote_nullable(id::text)
+            || quote_nullable(timestamp::text) || quote_nullable(granules::text)
+            || quote_nullable(cited::text))",
+    },
+    Check {
+        table: "payment_taken",
+        dataset: None,
+        sql: "
         SELECT count(*), min(id)
         FROM accession.payment_taken
         WHERE checksum IS DISTINCT FROM md5(id)",
-    ),
+    },
+    Check {
+        table: "mirror_source",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min(source)
+        FROM accession.mirror_source
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(id::text) || quote_nullable(source)
+            || quote_nullable(read::text) || quote_nullable(identical::text)
+            || quote_nullable(etag))",
+    },
+    Check {
+        table: "log_change",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('change ' || number || ' of dataset ' || dataset_id)
+        FROM accession.log_change
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(source_id::text)
+            || quote_nullable(number::text) || quote_nullable(timestamp::text)
+            || quote_nullable(encode(identifier, 'hex'))
+            || quote_nullable(encode(line_check, 'hex')) || quote_nullable(bytes::text)
+            || quote_nullable(granules::text) || quote_nullable(ingested::text)
+            || quote_nullable(deleted::text) || quote_nullable(note))",
+    },
 ];
 
-/// Rows of a dataset, or a subset, that does not exist, by table. A foreign key would compare each
-/// row of an import (see the migration). These ask every machine as well.
-const ORPHANS: [(&str, &str); 6] = [
-    (
-        "instance",
-        "
-        SELECT count(*)
+/// Rows of a dataset, or of another row, that does not exist. A foreign key would compare each row of
+/// an import (see the migration).
+const ORPHANS: [Check; 8] = [
+    Check {
+        table: "instance",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.instance
-        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE id = dataset_id)",
-    ),
-    (
-        "granule",
-        "
-        SELECT count(*)
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "granule",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.granule
-        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE id = dataset_id)",
-    ),
-    (
-        "checkpoint",
-        "
-        SELECT count(*)
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "checkpoint",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.checkpoint
-        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE id = dataset_id)",
-    ),
-    (
-        "record_version",
-        "
-        SELECT count(*)
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "record_version",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.record_version
-        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE id = dataset_id)",
-    ),
-    (
-        "saved_selection",
-        "
-        SELECT count(*)
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "saved_selection",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.saved_selection
         WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
-    ),
-    (
-        "named_granule",
-        "
-        SELECT count(*)
+    },
+    Check {
+        table: "named_granule",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
         FROM accession.named_granule
         WHERE NOT EXISTS (
             SELECT 1
             FROM accession.saved_selection
             WHERE saved_selection.dataset_id = named_granule.dataset_id
               AND saved_selection.id = named_granule.selection_id)",
-    ),
+    },
+    Check {
+        table: "mirror_source",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.mirror_source
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "log_change",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.log_change
+        WHERE NOT EXISTS (
+            SELECT 1
+            FROM accession.mirror_source
+            WHERE mirror_source.dataset_id = log_change.dataset_id
+              AND mirror_source.id = log_change.source_id)",
+    },
 ];
 
 impl Snapshot {
-    /// The tables with rows that differ from their second copy, or that belong to a dataset that
-    /// does not exist. Costs one pass over the whole registry.
+    /// The tables with rows that differ from their second copy, or that belong to a row that does not
+    /// exist: of these datasets, or in the whole registry if none is given. Costs a pass over their
+    /// rows.
     ///
     /// The files below the tables are the server's to check: `initdb --data-checksums` and
     /// `pg_amcheck` do so.
-    pub fn integrity(&self) -> Result<Vec<String>> {
+    pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         let mut findings = Vec::new();
-        for (table, sql) in DIFFERING {
-            let row = self.found(table, sql, &mut findings)?;
-            if let Some((rows @ 1.., Some(first))) = row {
-                findings.push(format!(
-                    "{rows} rows of {table} differ from their checksums, first that of {first}"
-                ));
+        for check in &DIFFERING {
+            if let Some((rows, first)) = self.found(check, datasets, &mut findings)? {
+                let first = first.map_or(String::new(), |first| format!(", first that of {first}"));
+                let table = check.table;
+                findings.push(format!("{rows} rows of {table} differ from their checksums{first}"));
             }
         }
-        if let Err(Error::Damaged { what }) = self.payment_workers() {
+        if datasets.is_empty()
+            && let Err(Error::Damaged { what }) = self.payment_workers()
+        {
             findings.push(what);
         }
-        for (table, sql) in ORPHANS {
-            let row = self.found(table, sql, &mut findings)?;
-            if let Some((rows @ 1.., _)) = row {
+        for check in &ORPHANS {
+            if let Some((rows, _)) = self.found(check, datasets, &mut findings)? {
+                let table = check.table;
                 findings.push(format!("{rows} rows of {table} belong to a row that is missing"));
             }
         }
         Ok(findings)
     }
 
-    /// The count and the text that a check returns. A check that damage makes fail is a finding.
+    /// The rows that a check finds, if there are any. A check that damage makes fail is a finding.
     fn found(
         &self,
-        table: &str,
-        sql: &str,
+        check: &Check,
+        datasets: &[DatasetKey],
         findings: &mut Vec<String>,
     ) -> Result<Option<(i64, Option<String>)>> {
-        match self.reading()?.query_opt(sql, &[]) {
-            Ok(None) => Ok(None),
-            Ok(Some(row)) => {
-                let first = if row.len() > 1 { value(&row, 1)? } else { None };
-                Ok(Some((value(&row, 0)?, first)))
+        let of_one = check.dataset.map(|column| format!("{} AND {column} = $1", check.sql));
+        let queries: Vec<(Option<DatasetKey>, &str, Vec<Parameter<'_>>)> = match (datasets, &of_one)
+        {
+            ([], _) => vec![(None, check.sql, Vec::new())],
+            (datasets, Some(sql)) => {
+                datasets.iter().map(|key| (Some(*key), sql.as_str(), vec![bigint(key.0)])).collect()
             }
-            Err(error) if error.is_of_content() => {
-                findings.push(format!("the check of {table} failed before its end: {error}"));
-                Ok(None)
+            (_, None) => Vec::new(),
+        };
+        let mut found = (0, None);
+        for (dataset, sql, parameters) in queries {
+            match self.reading_at(dataset)?.query_opt(sql, &parameters) {
+                Ok(None) => {}
+                Ok(Some(row)) => {
+                    found.0 += value::<i64>(&row, 0)?;
+                    found.1 = found.1.or(value(&row, 1)?);
+                }
+                Err(error) if error.is_of_content() => {
+                    let table = check.table;
+                    findings.push(format!("the check of {table} failed before its end: {error}"));
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
+        Ok(Some(found).filter(|(rows, _)| *rows > 0))
     }
 
     pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {

@@ -30,7 +30,7 @@ impl Snapshot {
             FROM accession.mirror_source
             WHERE dataset_id = $1
             ORDER BY source";
-        let rows = self.reading()?.query(SOURCES, &[bigint(dataset.0)])?;
+        let rows = self.reading_at(Some(dataset))?.query(SOURCES, &[bigint(dataset.0)])?;
         let sources = rows.iter().map(|row| {
             Ok(StoredSource {
                 key: SourceKey(value(row, 0)?),
@@ -58,7 +58,7 @@ impl Snapshot {
         );
         let parameters =
             [bigint(dataset.0), bigint(source.0), bigint(stored(after)?), bigint(i64::from(limit))];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(PAGE, &parameters)?;
         ascending(
             "log_change",
             rows.iter().map(from_row).collect::<Result<_>>()?,
@@ -79,7 +79,11 @@ impl Snapshot {
             LIMIT 1"
         );
         let parameters = [bigint(dataset.0), bigint(source.0)];
-        self.reading()?.query_opt(LAST, &parameters)?.as_ref().map(from_row).transpose()
+        self.reading_at(Some(dataset))?
+            .query_opt(LAST, &parameters)?
+            .as_ref()
+            .map(from_row)
+            .transpose()
     }
 }
 
@@ -143,30 +147,26 @@ impl Transaction<'_> {
         source: SourceKey,
         changes: &[LogChange],
     ) -> Result<()> {
-        const INSERT: &str = "
+        const INTO: &str = "
             INSERT INTO accession.log_change
                 (dataset_id, source_id, number, timestamp, identifier, line_check, bytes, granules,
-                 ingested, deleted, note)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-        for change in changes {
-            self.connection().defer(
-                INSERT,
-                &[
-                    bigint(dataset.0),
-                    bigint(source.0),
-                    bigint(stored(change.number)?),
-                    bigint(change.timestamp.as_micros()),
-                    bytes(change.identifier.as_bytes()),
-                    bytes(change.check.as_bytes()),
-                    bigint(stored(change.bytes)?),
-                    bigint(stored(change.granules)?),
-                    bigint(stored(change.ingested)?),
-                    bigint(stored(change.deleted)?),
-                    text_or_null(change.note.as_deref()),
-                ],
-            )?;
-        }
-        Ok(())
+                 ingested, deleted, note)";
+        let rows = changes.iter().map(|change| {
+            Ok(vec![
+                bigint(dataset.0),
+                bigint(source.0),
+                bigint(stored(change.number)?),
+                bigint(change.timestamp.as_micros()),
+                bytes(change.identifier.as_bytes()),
+                bytes(change.check.as_bytes()),
+                bigint(stored(change.bytes)?),
+                bigint(stored(change.granules)?),
+                bigint(stored(change.ingested)?),
+                bigint(stored(change.deleted)?),
+                text_or_null(change.note.as_deref()),
+            ])
+        });
+        self.connection().insert(INTO, &rows.collect::<Result<Vec<_>>>()?)
     }
 }
 

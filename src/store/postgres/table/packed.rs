@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use super::column::value;
 use crate::store::postgres::parameter::Parameter;
 use crate::store::postgres::session::Snapshot;
+use crate::store::rows::DatasetKey;
 use crate::store::{Error, Result};
 
 /// The query that packs the rows of another, which must have the columns `granule_id`, `ingested` and
@@ -54,8 +55,13 @@ pub(super) struct PackedRow<'page> {
 
 impl PackedPage {
     /// Reads a page with a query of [`select_packed`].
-    pub fn read(snapshot: &Snapshot, sql: &str, parameters: &[Parameter<'_>]) -> Result<Self> {
-        Ok(PackedPage { row: snapshot.reading()?.query_opt(sql, parameters)? })
+    pub fn read(
+        snapshot: &Snapshot,
+        dataset: DatasetKey,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Self> {
+        Ok(PackedPage { row: snapshot.reading_at(Some(dataset))?.query_opt(sql, parameters)? })
     }
 
     /// The rows, in the order in which they were packed.

@@ -43,6 +43,17 @@ impl Snapshot {
         workers.collect()
     }
 
+    pub fn payments_taken_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
+        const PAGE: &str = "
+            SELECT id
+            FROM accession.payment_taken
+            WHERE id > $1
+            ORDER BY id
+            LIMIT $2";
+        let rows = self.reading()?.query(PAGE, &[text(after), bigint(i64::from(limit))])?;
+        rows.iter().map(|row| value(row, 0)).collect()
+    }
+
     pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
         const TAKEN: &str = "
             SELECT id

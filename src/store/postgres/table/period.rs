@@ -12,7 +12,7 @@ use super::granule::granule_from;
 use super::packed::{PAGE_ROWS, PackedPage, select_packed};
 use crate::model::{Granule, GranuleId, Timestamp};
 use crate::store::order::out_of_order;
-use crate::store::postgres::parameter::{array, bigint, text};
+use crate::store::postgres::parameter::{array, bigint, bigint_or_null, text, text_or_null};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::{Error, Result};
@@ -39,7 +39,11 @@ impl Snapshot {
             return Ok(Vec::new());
         }
         let parameters = [bigint(dataset.0), array(&granule_ids, Type::TEXT_ARRAY)];
-        self.reading()?.query(AMONG, &parameters)?.iter().map(granule_from).collect()
+        self.reading_at(Some(dataset))?
+            .query(AMONG, &parameters)?
+            .iter()
+            .map(granule_from)
+            .collect()
     }
 
     fn has_granules_between(&self, dataset: DatasetKey, first: &str, last: &str) -> Result<bool> {
@@ -49,7 +53,9 @@ impl Snapshot {
                 FROM accession.granule
                 WHERE dataset_id = $1 AND granule_id >= $2 AND granule_id <= $3)";
         let parameters = [bigint(dataset.0), text(first), text(last)];
-        self.reading()?.query_opt(BETWEEN, &parameters)?.map_or(Ok(false), |row| value(&row, 0))
+        self.reading_at(Some(dataset))?
+            .query_opt(BETWEEN, &parameters)?
+            .map_or(Ok(false), |row| value(&row, 0))
     }
 
     pub fn holds_from(&self, dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool> {
@@ -59,7 +65,9 @@ impl Snapshot {
                 FROM accession.granule
                 WHERE dataset_id = $1 AND granule_id >= $2 AND deleted IS NULL)";
         let parameters = [bigint(dataset.0), text(granule_id.as_str())];
-        self.reading()?.query_opt(HOLDS_FROM, &parameters)?.map_or(Ok(false), |row| value(&row, 0))
+        self.reading_at(Some(dataset))?
+            .query_opt(HOLDS_FROM, &parameters)?
+            .map_or(Ok(false), |row| value(&row, 0))
     }
 
     /// The same as in the SQLite store, but page by page: memory stays flat, and a distributed engine does not
@@ -89,6 +97,7 @@ impl Snapshot {
         loop {
             let page = PackedPage::read(
                 self,
+                dataset,
                 PAGE,
                 &[
                     bigint(dataset.0),
@@ -118,61 +127,11 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    /// The same as in the SQLite store, but page by page, like [`Snapshot::each_period`].
-    pub fn each_held<E: From<Error>>(
-        &self,
-        dataset: DatasetKey,
-        begin: Begin<'_>,
-        mut show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        const AT: &str = r"
-            SELECT string_agg(granule_id, E'\n')
-            FROM (
-                SELECT granule_id
-                FROM accession.granule
-                WHERE dataset_id = $1 AND granule_id >= $2 AND deleted IS NULL
-                ORDER BY granule_id
-                LIMIT $3) AS page";
-        const AFTER: &str = r"
-            SELECT string_agg(granule_id, E'\n')
-            FROM (
-                SELECT granule_id
-                FROM accession.granule
-                WHERE dataset_id = $1 AND granule_id > $2 AND deleted IS NULL
-                ORDER BY granule_id
-                LIMIT $3) AS page";
-        let (mut sql, first) = begin.choose(AT, AFTER);
-        let mut after = first.to_owned();
-        loop {
-            let page = {
-                let parameters = [bigint(dataset.0), text(&after), bigint(PAGE_ROWS)];
-                self.reading()?.query_opt(sql, &parameters)?
-            };
-            let ids: Option<&str> = page.as_ref().map_or(Ok(None), |page| value(page, 0))?;
-            let mut read = 0;
-            for granule_id in ids.iter().flat_map(|ids| ids.split('\n')) {
-                read += 1;
-                show(granule_id.as_bytes())?;
-            }
-            let last = ids.and_then(|ids| ids.rsplit('\n').next()).filter(|_| read >= PAGE_ROWS);
-            let Some(last) = last else { return Ok(()) };
-            if last <= after.as_str() {
-                return Err(out_of_order("granule").into());
-            }
-            (sql, after) = (AFTER, last.to_owned());
-        }
-    }
-}
-
 impl Transaction<'_> {
     pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
-        const INSERT: &str = "
+        const INTO: &str = "
             INSERT INTO accession.granule
-                (dataset_id, granule_id, ingested, deleted, producer_granule)
-            SELECT $1, added.granule_id, added.ingested, added.deleted, added.producer_granule
-            FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[])
-              AS added (granule_id, ingested, deleted, producer_granule)";
+                (dataset_id, granule_id, ingested, deleted, producer_granule)";
         if periods.is_empty() {
             return Ok(());
         }
@@ -180,21 +139,16 @@ impl Transaction<'_> {
         if periods.len() >= COPIED_ROWS {
             return self.copy_periods(dataset, periods);
         }
-        let granule_ids: Vec<&str> = periods.iter().map(|it| it.granule_id.as_str()).collect();
-        let ingested: Vec<i64> = periods.iter().map(|it| it.ingested.as_micros()).collect();
-        let deleted: Vec<Option<i64>> =
-            periods.iter().map(|it| it.deleted.map(Timestamp::as_micros)).collect();
-        let producers: Vec<Option<&str>> =
-            periods.iter().map(|it| it.producer_granule.map(GranuleId::as_str)).collect();
-        let parameters = [
-            bigint(dataset.0),
-            array(&granule_ids, Type::TEXT_ARRAY),
-            array(&ingested, Type::INT8_ARRAY),
-            array(&deleted, Type::INT8_ARRAY),
-            array(&producers, Type::TEXT_ARRAY),
-        ];
-        self.connection().defer(INSERT, &parameters)?;
-        Ok(())
+        let rows = periods.iter().map(|period| {
+            vec![
+                bigint(dataset.0),
+                text(period.granule_id.as_str()),
+                bigint(period.ingested.as_micros()),
+                bigint_or_null(period.deleted.map(Timestamp::as_micros)),
+                text_or_null(period.producer_granule.map(GranuleId::as_str)),
+            ]
+        });
+        self.connection().insert(INTO, &rows.collect::<Vec<_>>())
     }
 
     fn copy_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {

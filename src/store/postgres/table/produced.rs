@@ -22,7 +22,7 @@ impl Snapshot {
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM accession.granule
             WHERE dataset_id = $1 AND (granule_id, ingested) > ($2, $3)
-              AND (ingested > $4 OR deleted > $4)
+              AND (deleted IS NULL OR deleted > $4)
             ORDER BY granule_id, ingested
             LIMIT $5"
         );
@@ -31,6 +31,7 @@ impl Snapshot {
         loop {
             let page = PackedPage::read(
                 self,
+                dataset,
                 PAGE,
                 &[
                     bigint(dataset.0),

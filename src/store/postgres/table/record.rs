@@ -55,7 +55,7 @@ impl Snapshot {
             LIMIT $3";
         let (start, limit) = (stored(after)?, i64::from(limit));
         let parameters = [bigint(dataset.0), bigint(start), bigint(limit)];
-        let rows = self.reading()?.query(PAGE, &parameters)?;
+        let rows = self.reading_at(Some(dataset))?.query(PAGE, &parameters)?;
         let versions = rows.iter().map(|row| {
             Ok(StoredVersion {
                 version: count(row, 0)?,
@@ -73,12 +73,30 @@ impl Snapshot {
         )
     }
 
+    /// Costs a pass over the changes and the versions of the records, on every machine. It is not called
+    /// where the last change of the dataset shows that the clock is plausible.
+    pub fn last_recorded(&self, _enough: Timestamp) -> Result<Option<Timestamp>> {
+        const LAST: &str = "
+            SELECT max(newest)
+            FROM (
+                SELECT max(recorded) AS newest FROM accession.instance
+                UNION ALL
+                SELECT max(recorded) FROM accession.record_version
+                UNION ALL
+                SELECT max(cited) FROM accession.saved_selection
+                UNION ALL
+                SELECT max(read) FROM accession.mirror_source
+            ) AS times";
+        let row = self.reading()?.query_opt(LAST, &[])?;
+        row.map_or(Ok(None), |row| instant_or_null(&row, 0))
+    }
+
     pub fn last_record_version(&self, dataset: DatasetKey) -> Result<u64> {
         const LAST: &str = "
             SELECT coalesce(max(version), 0)
             FROM accession.record_version
             WHERE dataset_id = $1";
-        let row = self.reading()?.query_opt(LAST, &[bigint(dataset.0)])?;
+        let row = self.reading_at(Some(dataset))?.query_opt(LAST, &[bigint(dataset.0)])?;
         row.map_or(Ok(0), |row| count(&row, 0))
     }
 }

@@ -1,13 +1,12 @@
 //! The tables `saved_selection` and `named_granule`: the subsets of datasets that were cited.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
 use super::column::{count, damaged, dataset_name, identifier, instant, stored, value};
 use crate::model::{Criteria, GranuleId, Identifier, Subset};
 use crate::store::Result;
 use crate::store::json_column::{criteria_from, criteria_text};
-use crate::store::postgres::parameter::{Parameter, array, bigint, bytes, text};
+use crate::store::postgres::parameter::{Parameter, bigint, bytes, text};
 use crate::store::postgres::session::{Snapshot, Transaction};
 use crate::store::rows::{DatasetKey, SubsetKey};
 
@@ -40,7 +39,7 @@ impl Snapshot {
         );
         let criteria = criteria_text(criteria);
         let parameters = [bigint(dataset.0), bytes(with.as_bytes()), text(criteria.as_str())];
-        Ok(self.subsets(SAME, &parameters)?.into_iter().next())
+        Ok(self.subsets(Some(dataset), SAME, &parameters)?.into_iter().next())
     }
 
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
@@ -50,7 +49,16 @@ impl Snapshot {
             WHERE saved_selection.identifier = $1
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(WITH_IDENTIFIER, &[bytes(with.as_bytes())])
+        self.subsets(None, WITH_IDENTIFIER, &[bytes(with.as_bytes())])
+    }
+
+    pub fn last_subset(&self, dataset: DatasetKey) -> Result<u64> {
+        const LAST: &str = "
+            SELECT coalesce(max(id), 0)
+            FROM accession.saved_selection
+            WHERE dataset_id = $1";
+        let row = self.reading_at(Some(dataset))?.query_opt(LAST, &[bigint(dataset.0)])?;
+        row.map_or(Ok(0), |row| count(&row, 0))
     }
 
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
@@ -59,11 +67,16 @@ impl Snapshot {
             WHERE saved_selection.dataset_id = $1
             ORDER BY saved_selection.identifier, saved_selection.patterns"
         );
-        self.subsets(OF_DATASET, &[bigint(dataset.0)])
+        self.subsets(Some(dataset), OF_DATASET, &[bigint(dataset.0)])
     }
 
-    fn subsets(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<(SubsetKey, Subset)>> {
-        self.reading()?.query(sql, parameters)?.iter().map(from_row).collect()
+    fn subsets(
+        &self,
+        dataset: Option<DatasetKey>,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<(SubsetKey, Subset)>> {
+        self.reading_at(dataset)?.query(sql, parameters)?.iter().map(from_row).collect()
     }
 }
 
@@ -101,14 +114,12 @@ impl Transaction<'_> {
         subset: SubsetKey,
         granule_ids: &[GranuleId],
     ) -> Result<()> {
-        const INSERT: &str = "
-            INSERT INTO accession.named_granule (dataset_id, selection_id, granule_id)
-            SELECT $1, $2, named.granule_id
-            FROM unnest($3::text[]) AS named (granule_id)";
-        let named: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-        let parameters = [bigint(dataset.0), bigint(subset.0), array(&named, Type::TEXT_ARRAY)];
-        self.connection().defer(INSERT, &parameters)?;
-        Ok(())
+        const INTO: &str = "
+            INSERT INTO accession.named_granule (dataset_id, selection_id, granule_id)";
+        let rows = granule_ids
+            .iter()
+            .map(|named| vec![bigint(dataset.0), bigint(subset.0), text(named.as_str())]);
+        self.connection().insert(INTO, &rows.collect::<Vec<_>>())
     }
 }
 

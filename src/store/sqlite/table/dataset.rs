@@ -8,7 +8,7 @@ use crate::model::{Dataset, DatasetName, Doi, WebAddress};
 use crate::store::Result;
 use crate::store::json_column::{creators_from, creators_text};
 use crate::store::order::ascending;
-use crate::store::rows::{DatasetKey, ToChange, Withdrawn};
+use crate::store::rows::{DatasetKey, ListedRow, ToChange, Withdrawn};
 use crate::store::sqlite::session::{Snapshot, Transaction};
 
 impl Snapshot {
@@ -40,6 +40,47 @@ impl Snapshot {
             WHERE name = :name";
         let mut statement = self.connection().prepare_cached(DATASET)?;
         Ok(statement.query_row(named_params! { ":name": name.as_str() }, from_row).optional()?)
+    }
+
+    /// The names of the datasets that are not withdrawn, from one of them (counted from 0), by name, at
+    /// most `limit` of them.
+    pub fn names_from(&self, first: u64, limit: u32) -> Result<Vec<DatasetName>> {
+        const NAMES: &str = "
+            SELECT name
+            FROM dataset
+            WHERE withdrawn IS NULL
+            ORDER BY name
+            LIMIT :limit OFFSET :first";
+        let mut statement = self.connection().prepare_cached(NAMES)?;
+        let params = named_params! { ":first": Count(first), ":limit": limit };
+        let rows = statement.query_map(params, |row| name_from(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The same as [`Snapshot::datasets_after`], with what a list shows of each.
+    pub fn listed_after(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<ListedRow>> {
+        let found = self.datasets_after(after, withdrawn, limit)?.into_iter();
+        found.map(|found| self.listed_of(found)).collect()
+    }
+
+    /// The dataset with a name, or a former one, with what a list shows of it.
+    pub fn listed(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
+        self.dataset(name)?.map(|found| self.listed_of(found)).transpose()
+    }
+
+    fn listed_of(&self, (key, dataset): (DatasetKey, Dataset)) -> Result<ListedRow> {
+        Ok(ListedRow {
+            key,
+            dataset,
+            withdrawal: self.withdrawal(key)?,
+            former_names: self.former_names(key)?,
+            latest: self.latest_instance(key)?,
+        })
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.

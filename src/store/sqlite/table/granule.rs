@@ -251,12 +251,13 @@ impl Snapshot {
         Ok(statement.query_map(params, granule_from)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Every period in which a granule was held in any dataset, by dataset and time.
-    ///
-    /// Costs a look-up for each dataset of the registry: the table is in order of dataset.
+    /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
+    /// (`None` means from the first), by dataset and time, at most `limit` of them.
     pub fn periods_everywhere(
         &self,
         granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
     ) -> Result<Vec<(DatasetName, Granule)>> {
         const PERIODS: &str = "
             SELECT granule.granule_id, granule.ingested, granule.deleted,
@@ -264,12 +265,20 @@ impl Snapshot {
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id AND granule.granule_id = :granule_id
-            ORDER BY dataset.name, granule.ingested";
+            WHERE dataset.name >= :name
+              AND (dataset.name > :name OR granule.ingested > :ingested)
+            ORDER BY dataset.name, granule.ingested
+            LIMIT :limit";
+        let params = named_params! {
+            ":granule_id": granule_id.as_str(),
+            ":name": after.map_or("", |(name, _)| name.as_str()),
+            ":ingested": after.map(|(_, ingested)| Micros(ingested)),
+            ":limit": limit,
+        };
         let mut statement = self.connection().prepare_cached(PERIODS)?;
-        let rows = statement
-            .query_map(named_params! { ":granule_id": granule_id.as_str() }, |row| {
-                Ok((super::dataset::name_from(row, 4)?, granule_from(row)?))
-            })?;
+        let rows = statement.query_map(params, |row| {
+            Ok((super::dataset::name_from(row, 4)?, granule_from(row)?))
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

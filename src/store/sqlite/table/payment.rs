@@ -36,6 +36,20 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The ids of the old scheme after an id, ascending, at most `limit` of them.
+    pub fn payments_taken_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
+        const PAGE: &str = "
+            SELECT id
+            FROM payment_taken
+            WHERE id > :after
+            ORDER BY id
+            LIMIT :limit";
+        let mut statement = self.connection().prepare_cached(PAGE)?;
+        let params = named_params! { ":after": after, ":limit": limit };
+        let rows = statement.query_map(params, |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The ids of the old scheme between two ids (inclusive), ascending.
     pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
         const TAKEN: &str = "

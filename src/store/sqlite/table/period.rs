@@ -95,35 +95,6 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    /// Calls `show` for the ids of the granules that are held now, beginning at an id, in order.
-    pub fn each_held<E: From<Error>>(
-        &self,
-        dataset: DatasetKey,
-        begin: Begin<'_>,
-        mut show: impl FnMut(&[u8]) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        const AT: &str = "
-            SELECT granule_id
-            FROM granule
-            WHERE dataset_id = :dataset_id AND granule_id >= :granule_id AND deleted IS NULL
-            ORDER BY granule_id";
-        const AFTER: &str = "
-            SELECT granule_id
-            FROM granule
-            WHERE dataset_id = :dataset_id AND granule_id > :granule_id AND deleted IS NULL
-            ORDER BY granule_id";
-        let (sql, granule_id) = begin.choose(AT, AFTER);
-        let mut statement = self.connection().prepare_cached(sql).map_err(Error::from)?;
-        let params = named_params! { ":dataset_id": dataset.0, ":granule_id": granule_id };
-        let mut rows = statement.query(params).map_err(Error::from)?;
-        while let Some(row) = rows.next().map_err(Error::from)? {
-            show(id_from(row).map_err(Error::from)?)?;
-        }
-        Ok(())
-    }
-}
-
 impl Transaction<'_> {
     /// Adds periods, which must not overlap existing ones.
     ///

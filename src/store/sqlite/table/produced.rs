@@ -9,8 +9,8 @@ use crate::store::rows::{DatasetKey, ProducedPeriod};
 use crate::store::sqlite::session::Snapshot;
 
 impl Snapshot {
-    /// Calls `show` for every period of a dataset that begins or ends after a time (`None`: for all
-    /// of them), by id and then by time.
+    /// Calls `show` for every period of a dataset that lasts beyond a time (`None`: for all of them),
+    /// by id and then by time.
     pub fn each_change<E: From<Error>>(
         &self,
         dataset: DatasetKey,
@@ -20,7 +20,7 @@ impl Snapshot {
         const CHANGED: &str = "
             SELECT granule_id, ingested, deleted, producer_granule
             FROM granule
-            WHERE dataset_id = :dataset_id AND (ingested > :after OR deleted > :after)
+            WHERE dataset_id = :dataset_id AND (deleted IS NULL OR deleted > :after)
             ORDER BY granule_id, ingested";
         let mut statement = self.connection().prepare_cached(CHANGED).map_err(Error::from)?;
         let params = named_params! {

@@ -106,6 +106,39 @@ impl Snapshot {
         )
     }
 
+    /// The latest time at which anything was recorded. `None` means that nothing was. If there are
+    /// times at or after `enough`, any one of them may be returned.
+    ///
+    /// The first is one look-up in each of the indexes of the second copies. If these times are older
+    /// than `enough`, it costs a pass over the versions of the records, from the dataset that was
+    /// added last.
+    pub fn last_recorded(&self, enough: Timestamp) -> Result<Option<Timestamp>> {
+        const INDEXED: &str = "
+            SELECT max(newest)
+            FROM (
+                SELECT max(recorded) AS newest FROM instance
+                UNION ALL
+                SELECT max(cited) FROM saved_selection
+                UNION ALL
+                SELECT max(read) FROM mirror_source
+            )";
+        const VERSIONS: &str = "
+            SELECT recorded
+            FROM record_version
+            ORDER BY dataset_id DESC, version DESC";
+        let mut statement = self.connection().prepare_cached(INDEXED)?;
+        let newest: Option<Micros> = statement.query_row((), |row| row.get(0))?;
+        let mut newest = newest.map(|newest| newest.0);
+        let mut statement = self.connection().prepare_cached(VERSIONS)?;
+        let mut rows = statement.query(())?;
+        while newest.is_none_or(|newest| newest < enough)
+            && let Some(row) = rows.next()?
+        {
+            newest = newest.max(Some(row.get::<_, Micros>(0)?.0));
+        }
+        Ok(newest)
+    }
+
     /// The number of the last version of a dataset's record. 0 means that no version is stored.
     pub fn last_record_version(&self, dataset: DatasetKey) -> Result<u64> {
         const LAST: &str = "

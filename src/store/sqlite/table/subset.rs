@@ -62,6 +62,13 @@ impl Snapshot {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The number of the subset that was cited last, in any dataset: a look-up, where one in the
+    /// dataset would be a pass over its subsets. 0 means that none was.
+    pub fn last_subset(&self, _dataset: DatasetKey) -> Result<u64> {
+        const LAST: &str = "SELECT coalesce(max(id), 0) FROM saved_selection";
+        Ok(self.connection().prepare_cached(LAST)?.query_row([], |row| row.get::<_, Count>(0))?.0)
+    }
+
     /// Every subset of a dataset, by identifier.
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         const OF_DATASET: &str = select_saved!(
