@@ -78,8 +78,8 @@
 //! Each may use only those below it:
 //!
 //! - `server`, with the feature `serve`: landing pages and an HTTP API
-//! - `pages`, with the same feature: the pages themselves, as HTML
 //! - [`publish`]: writes the logs of datasets as files for any web server
+//! - `pages`, with the feature `serve`: the pages themselves, as HTML
 //! - [`mirror`]: manifests, and the comparison of a mirror with its primary
 //! - [`citation`]: writes citations in every format, and checks pasted ones
 //! - [`input`]: reads files of other systems as a stream of ids, each with its source location
@@ -118,9 +118,9 @@ pub use registry::{
     Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, CitedSubset, Code,
     Copied, Counts, DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Every,
     Expected, Exported, Finding, FirstIds, FoundPeriod, Granules, History, IdPages, Identified,
-    Import, Imported, Kept, Lease, Listed, Listing, ListingDifferences, MaxDelete, MirrorSource,
-    Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion, Registry,
-    Resolution, Resolved, Restored, Result, Revert, Selected, Selection, Skipped, Snapshot, Stamp,
-    StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work, limit_memory,
-    restore,
+    Import, Imported, Kept, Lacks, Lease, Listed, Listing, ListingDifferences, MaxDelete,
+    MirrorSource, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion,
+    Registry, Resolution, Resolved, Restored, Result, Revert, Selected, Selection, Skipped,
+    Snapshot, Stamp, StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work,
+    limit_memory, rehearse_restore, restore,
 };

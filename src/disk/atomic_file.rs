@@ -1,11 +1,12 @@
 //! A file that appears under its final name complete, or not at all.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, PathPersistError, TempPath};
 
+use super::directory::Directory;
 use super::leftovers::{self, Companions, Lock};
 use super::{Error, Result, reserved};
 
@@ -90,6 +91,66 @@ impl AtomicFile {
         self.file.as_file_mut()
     }
 
+    /// Gives the file the permissions of another one, and also its owner and its group, if the user
+    /// may do that. Done before anything is written, so that nobody else can read it meanwhile.
+    ///
+    /// The owner can always read and write it. If the group is another one, it gets no permission
+    /// that not everybody has. Does nothing outside Unix.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]: the permissions cannot be set.
+    #[cfg_attr(
+        not(unix),
+        expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
+    )]
+    pub fn take_permissions(&self, of: &Metadata) -> Result<()> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+            let file = self.as_file();
+            // Only root may change the owner, and others the group only to one of their own.
+            let _ = fchown(file, Some(of.uid()), None);
+            let _ = fchown(file, None, Some(of.gid()));
+            let set = || {
+                let mut mode = of.mode() & 0o777 | 0o600;
+                if file.metadata()?.gid() != of.gid() {
+                    mode &= !0o070 | (mode & 0o007) << 3;
+                }
+                file.set_permissions(std::fs::Permissions::from_mode(mode))
+            };
+            set().map_err(|source| Error::Io {
+                verb: "set the permissions of",
+                path: self.target.clone(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Syncs the content of the file. [`AtomicFile::rename`] then only has to rename it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn sync(&self) -> Result<()> {
+        self.file.as_file().sync_all().map_err(|source| Error::Io {
+            verb: "write",
+            path: self.target.clone(),
+            source,
+        })
+    }
+
+    /// Renames the file to its target, where no file exists yet. Neither its content nor its name is
+    /// synced.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AtomicFile::put_in_place`].
+    pub fn rename(self) -> Result<()> {
+        self.persist(|path, target| path.persist_noclobber(target))
+    }
+
     /// Syncs the file and renames it to its target, where no file exists yet. It is durable when
     /// this returns.
     ///
@@ -115,35 +176,29 @@ impl AtomicFile {
         self,
         rename: impl FnOnce(TempPath, &Path) -> std::result::Result<(), PathPersistError>,
     ) -> Result<()> {
+        self.sync()?;
+        // Opened before the file is renamed: a directory that cannot be synced is an error before
+        // anything is changed.
+        let directory = Directory::open(directory_of(&self.target))?;
+        self.persist(rename)?;
+        directory.sync()
+    }
+
+    fn persist(
+        self,
+        rename: impl FnOnce(TempPath, &Path) -> std::result::Result<(), PathPersistError>,
+    ) -> Result<()> {
         let AtomicFile { companions, file, target, lock } = self;
-        let failed = |verb, path: &Path, source| Error::Io { verb, path: path.to_owned(), source };
-        file.as_file().sync_all().map_err(|source| failed("write", &target, source))?;
         // Closed before others can open it: on Unix, closing a file drops every lock that SQLite
         // holds on it in this process.
         let path = file.into_temp_path();
         rename(path, &target).map_err(|persist| match persist.error.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists { path: target.clone() },
-            _ => failed("create", &target, persist.error),
+            _ => Error::Io { verb: "create", path: target.clone(), source: persist.error },
         })?;
         drop((companions, lock));
-        sync_directory(directory_of(&target))
+        Ok(())
     }
-}
-
-/// Syncs a directory, so that the names in it are durable. Does nothing outside Unix, where a
-/// directory cannot be opened.
-#[cfg_attr(
-    not(unix),
-    expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
-)]
-pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
-    #[cfg(unix)]
-    File::open(directory).and_then(|handle| handle.sync_all()).map_err(|source| Error::Io {
-        verb: "sync",
-        path: directory.to_owned(),
-        source,
-    })?;
-    Ok(())
 }
 
 /// The directory of a path: for a bare file name, the current directory.

@@ -2,7 +2,7 @@
 //!
 //! # The protocol
 //!
-//! A temporary file `.accession-STEM.new` belongs to the process that holds the exclusive lock on
+//! A temporary file or directory `.accession-STEM.new` belongs to the process that holds the exclusive lock on
 //! `.accession-STEM.lock`. The operating system drops that lock when the process ends, however it
 //! ends. The lock is on a file of its own because a lock on a database file would
 //! exclude SQLite itself on Windows and on NFS.
@@ -66,6 +66,15 @@ impl Lock {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         Ok(NamedTempFile::from_parts(file, TempPath::try_from_path(path)?))
     }
+
+    /// Creates the temporary directory that this lock protects, for its owner alone.
+    pub(super) fn new_directory(&self) -> io::Result<PathBuf> {
+        let path = new_of(self.file.path());
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map(|()| path)
+    }
 }
 
 impl Companions {
@@ -82,7 +91,7 @@ impl Drop for Companions {
     }
 }
 
-/// Removes the temporary files in a directory that no process owns.
+/// Removes the temporary files and directories in a directory that no process owns.
 ///
 /// A file that cannot be listed, locked or removed belongs to another user and is not touched.
 pub(super) fn remove(directory: &Path) {
@@ -106,7 +115,10 @@ fn remove_stem(lock_path: &Path) {
     };
     let path = new_of(lock_path);
     drop(Companions::of(&path));
-    let _ = std::fs::remove_file(path);
+    // Of a link, the link itself is removed.
+    if std::fs::remove_file(&path).is_err() {
+        let _ = std::fs::remove_dir_all(&path);
+    }
     if lock.is_some() {
         let _ = std::fs::remove_file(lock_path);
     }

@@ -3,13 +3,19 @@
 //! This layer does not know what the files contain. The store and `export` write through it.
 
 mod atomic_file;
+mod directory;
 mod error;
 mod leftovers;
 pub mod reserved;
 pub mod scratch;
+mod section;
+mod spool;
 
 pub use atomic_file::AtomicFile;
-pub(crate) use atomic_file::{directory_of, sync_directory};
+pub(crate) use atomic_file::directory_of;
+pub(crate) use directory::Directory;
 pub use error::Error;
+pub(crate) use section::Section;
+pub use spool::{Records, Spool};
 
 type Result<T> = std::result::Result<T, Error>;

@@ -1,13 +1,17 @@
-//! Unnamed temporary files, for data that does not fit into memory.
+//! Unnamed temporary files, for data that does not fit into memory, and temporary directories.
 //!
 //! They are created in the directory that the environment variable `TMPDIR` names, or else in the
 //! system's directory for temporary files. Where the operating system allows it they have no name,
-//! so nothing is left when the process ends, however it ends.
+//! so nothing is left when the process ends, however it ends. A directory that a killed process left is
+//! removed by [`remove_leftovers`].
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use tempfile::SpooledTempFile;
+
+use super::leftovers::{self, Lock};
 use super::{Error, Result};
 
 /// Returns the directory in which temporary files are created.
@@ -32,6 +36,53 @@ pub fn file() -> Result<File> {
     file_in(directory())
 }
 
+/// The data that a spool keeps in memory.
+const SPOOL_BYTES: usize = 256 * 1_024;
+
+/// A temporary file that is created when more than a little is written to it.
+pub fn spool() -> SpooledTempFile {
+    SpooledTempFile::new_in(SPOOL_BYTES, directory())
+}
+
+/// A temporary directory, which is removed when it is dropped.
+pub struct Directory {
+    path: PathBuf,
+    // Dropped last, so that what could not be removed has an owner until then.
+    _lock: Lock,
+}
+
+impl Directory {
+    /// Creates an empty directory that only the owner of the process can read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Scratch`]: the directory for temporary files does not exist, cannot be written, or is
+    /// full.
+    pub fn new() -> Result<Self> {
+        let create = || {
+            let lock = Lock::new(&directory())?;
+            Ok(Directory { path: lock.new_directory()?, _lock: lock })
+        };
+        create().map_err(|source: io::Error| created(directory(), source))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes the temporary directories of processes that do not exist any more.
+pub fn remove_leftovers() {
+    leftovers::remove(&directory());
+}
+
 /// Returns the error for a temporary file that cannot be read or written; `verb` is `"read"` or
 /// `"write"`.
 pub fn unusable(verb: &'static str, source: io::Error) -> Error {
@@ -39,12 +90,12 @@ pub fn unusable(verb: &'static str, source: io::Error) -> Error {
 }
 
 fn file_in(directory: PathBuf) -> Result<File> {
-    tempfile::tempfile_in(&directory).map_err(|source| Error::Scratch {
-        verb: "create",
-        directory,
-        // The name of the temporary file is left out: the user did not choose it.
-        source: source.kind().into(),
-    })
+    tempfile::tempfile_in(&directory).map_err(|source| created(directory, source))
+}
+
+fn created(directory: PathBuf, source: io::Error) -> Error {
+    // The name of the temporary file is left out: the user did not choose it.
+    Error::Scratch { verb: "create", directory, source: source.kind().into() }
 }
 
 #[cfg(test)]

@@ -30,10 +30,11 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::Store`] of kind `registry-exists`: a file already exists; of another kind: the
-    /// registry cannot be read, or the copy cannot be written. [`Error::Inconsistent`]: the copy
-    /// does not verify, and has been removed.
+    /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
+    /// kind `damaged`: the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
         let in_target = |error: store::Error| Error::from(error).in_file(target);
+        Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
         let mut progress = self.begin("copying", "pages", None);
         let mut copied = 0;
@@ -71,7 +72,6 @@ impl Registry {
     /// Copies a registry that is not in a file, row by row, into a file.
     fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
         let in_target = |error: store::Error| Error::from(error).in_file(target);
-        store::check_is_file(target, "a backup").map_err(in_target)?;
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
         let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };

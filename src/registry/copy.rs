@@ -1,19 +1,26 @@
 //! A copy of a whole registry into another store, verified before it can be used.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::{Error, Result};
 use super::handle::{End, Registry};
+use super::row;
 use super::verify::refuse_mismatch;
-use crate::model::{Dataset, DatasetName, Granule};
+use crate::chain::{Hashing, Sweep};
+use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Identifier, Timestamp};
 use crate::store::{
-    self, BUSY_WAIT, DatasetKey, NewPeriod, Store, StoredVersion, Transaction, Withdrawn,
+    self, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction, Withdrawn,
+    WorkerRow,
 };
 
 /// Rows that are read, and written, at once.
 const PAGE_ROWS: u32 = 4_096;
+
+/// Granules that are read, and written, at once.
+const PAGE_GRANULES: u32 = 16_384;
 
 /// Whether the state of the workers that issue payment ids is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +43,8 @@ pub struct Copied {
 impl Registry {
     /// Copies the registry in its present state to the path or the address `target`, where there is
     /// no registry yet: the datasets with all versions of their records, their histories, granules,
-    /// and cited subsets. Others may read and write the registry meanwhile.
+    /// and cited subsets. Others may read and write the registry meanwhile: what they change is not in
+    /// the copy.
     ///
     /// The copy can be used only when every identifier in it was recomputed. If a copy to a server is
     /// interrupted, the datasets that are complete are kept there, and the next attempt continues
@@ -46,8 +54,8 @@ impl Registry {
     ///
     /// [`Error::Store`] of kind `registry-exists`: there is a registry at the target; of kind
     /// `unfinished-copy`: there is an unfinished copy of another one. [`Error::CopiedBefore`]: a
-    /// dataset was copied by an earlier attempt, and has changed since. [`Error::Inconsistent`]: the
-    /// copy does not verify.
+    /// dataset was copied by an earlier attempt, and has changed since. [`Error::Store`] of kind
+    /// `damaged`: the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
         let in_target = |error: store::Error| Error::from(error).in_file(target);
         let name = self.path().map(store::full_name).unwrap_or_default();
@@ -58,60 +66,94 @@ impl Registry {
         })?;
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
         let registry = Registry::of(store.clone()).reporting_as(self);
-        let verified = registry.verify_all(&[], refuse_mismatch)?;
+        // An error in the copy is an error in the registry.
+        let verified = registry.verify_all(&[], refuse_mismatch).map_err(|it| self.named(it))?;
         drop(registry);
         copy.finish(store).map_err(in_target)?;
         Ok(Copied { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 
     /// Copies every row into an empty store, or into one that has some of the datasets completely.
+    ///
+    /// The copy is of one moment, but no state of the source is held while it is written: history only
+    /// grows, so what the source had at that moment can be read later.
     pub(super) fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
         let target = Registry::of(store).reporting_as(self);
-        let read = self.read()?;
+        let (moments, workers) = self.now(payment_ids).map_err(|error| self.named(error))?;
         let mut progress = self.begin("copying", "granules", None);
-        let mut after: Option<DatasetName> = None;
-        loop {
-            let page = read.datasets_after(after.as_ref(), Withdrawn::Listed, PAGE_ROWS);
-            let page = page.map_err(|error| self.named(error.into()))?;
-            for (key, dataset) in &page {
-                if is_copied(&read, *key, &target, dataset)? {
-                    continue;
-                }
-                target.write(|transaction| {
-                    let source = Source { registry: self, read: &read, key: *key };
-                    source.copy_into(transaction, dataset, &mut |granules| {
-                        progress.advance_by(granules)
-                    })?;
-                    Ok(((), End::Commit))
-                })?;
+        for moment in &moments {
+            if is_copied(&target, moment)? {
+                continue;
             }
-            match page.into_iter().next_back() {
-                Some((_, last)) => after = Some(last.name),
-                None => break,
-            }
+            target.write(|transaction| {
+                let source = Source { registry: self, moment, transaction };
+                source.copy(&mut |granules| progress.advance_by(granules))?;
+                Ok(((), End::Commit))
+            })?;
         }
         drop(progress);
         if payment_ids == PaymentIds::Copied {
-            self.copy_payment_ids(&read, &target)?;
+            self.copy_payment_ids(&workers, &target)?;
         }
         Ok(target.into_store())
     }
 
-    fn copy_payment_ids(&self, read: &store::Snapshot, target: &Registry) -> Result<()> {
-        let workers = read.payment_workers().map_err(|error| self.named(error.into()))?;
-        // Every id is between these: they have nine upper-case letters and digits.
-        let taken = read.payments_taken("", "~").map_err(|error| self.named(error.into()))?;
+    /// What there is at this moment.
+    fn now(&self, payment_ids: PaymentIds) -> Result<(Vec<Moment>, Vec<WorkerRow>)> {
+        let read = self.read()?;
+        let mut moments: Vec<Moment> = Vec::new();
+        loop {
+            let after = moments.last().map(|last| &last.listed.dataset.name);
+            let page = read.listed_after(after, Withdrawn::Listed, PAGE_ROWS)?;
+            if page.is_empty() {
+                break;
+            }
+            for listed in page {
+                let mut subsets: Vec<SubsetKey> =
+                    read.subsets_of(listed.key)?.into_iter().map(|(key, _)| key).collect();
+                subsets.sort_unstable();
+                moments.push(Moment {
+                    names: read.names_given_up(listed.key)?,
+                    version: read.last_record_version(listed.key)?,
+                    subsets,
+                    listed,
+                });
+            }
+        }
+        let workers = match payment_ids {
+            PaymentIds::Copied => read.payment_workers()?,
+            PaymentIds::LeftOut => Vec::new(),
+        };
+        Ok((moments, workers))
+    }
+
+    fn copy_payment_ids(&self, workers: &[WorkerRow], target: &Registry) -> Result<()> {
         target.write(|transaction| {
-            for worker in &workers {
+            for worker in workers {
                 transaction.save_payment_worker(worker)?;
             }
-            for batch in taken.chunks(PAGE_ROWS as usize) {
-                let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-                transaction.insert_payments_taken(&batch)?;
+            let mut after = String::new();
+            loop {
+                let page = self.read()?.payments_taken_after(&after, PAGE_ROWS);
+                let page = page.map_err(|error| self.named(error.into()))?;
+                let Some(last) = page.last() else { return Ok(((), End::Commit)) };
+                after.clone_from(last);
+                let page: Vec<&str> = page.iter().map(String::as_str).collect();
+                transaction.insert_payments_taken(&page)?;
             }
-            Ok(((), End::Commit))
         })
     }
+}
+
+/// What a dataset had at one moment, as far as it may change later.
+struct Moment {
+    listed: ListedRow,
+    /// The names that it gave up.
+    names: Vec<(DatasetName, Timestamp)>,
+    /// The last version of its record.
+    version: u64,
+    /// The subsets that were cited, in order.
+    subsets: Vec<SubsetKey>,
 }
 
 /// Whether an earlier attempt has copied a dataset: it did so completely, in one transaction.
@@ -119,111 +161,121 @@ impl Registry {
 /// # Errors
 ///
 /// [`Error::CopiedBefore`]: the dataset was changed since.
-fn is_copied(
-    read: &store::Snapshot,
-    key: DatasetKey,
-    target: &Registry,
-    dataset: &Dataset,
-) -> Result<bool> {
+fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
+    let Moment { listed: ListedRow { dataset, latest, .. }, .. } = moment;
     let copy = target.read()?;
     let Some((copied, record)) = copy.dataset(&dataset.name)? else { return Ok(false) };
     let is_same = record == *dataset
-        && copy.latest_instance(copied)? == read.latest_instance(key)?
-        && copy.last_record_version(copied)? == read.last_record_version(key)?
-        && copy.subsets_of(copied)?.len() == read.subsets_of(key)?.len();
+        && copy.latest_instance(copied)? == *latest
+        && copy.last_record_version(copied)? == moment.version
+        && copy.subsets_of(copied)?.len() == moment.subsets.len();
     match is_same {
         true => Ok(true),
         false => Err(Error::CopiedBefore { name: dataset.name.clone() }),
     }
 }
 
+/// What the store answers.
+type Asked<T> = std::result::Result<T, store::Error>;
+
 /// A dataset that is copied.
 struct Source<'copy> {
     registry: &'copy Registry,
-    read: &'copy store::Snapshot,
-    key: DatasetKey,
+    moment: &'copy Moment,
+    transaction: &'copy Transaction,
 }
 
 impl Source<'_> {
-    /// Reads from the source, whose errors get its path.
-    fn ask<T>(&self, result: Result<T, store::Error>) -> Result<T> {
-        result.map_err(|error| self.registry.named(error.into()))
+    /// Reads from the source, whose errors get its path. Nothing is held afterwards.
+    fn read<T>(&self, ask: impl FnOnce(&store::Snapshot) -> Asked<T>) -> Result<T> {
+        ask(&self.registry.read()?).map_err(|error| self.registry.named(error.into()))
     }
 
-    fn copy_into(
-        &self,
-        transaction: &Transaction,
-        dataset: &Dataset,
-        copied: &mut impl FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        let Source { read, key, .. } = *self;
-        let target = transaction.insert_dataset(dataset)?;
-        let withdrawal = self.ask(read.withdrawal(key))?;
-        if withdrawal.is_some() {
-            transaction.set_withdrawal(target, withdrawal.as_ref())?;
-        }
-        for (name, renamed) in self.ask(read.names_given_up(key))? {
-            transaction.keep_name(target, &name, renamed)?;
-        }
-        self.copy_versions(transaction, target)?;
-        self.copy_granules(transaction, target, copied)?;
-        self.copy_checkpoints(transaction, target)?;
-        self.copy_history(transaction, target)?;
-        self.copy_subsets(transaction, target)?;
-        self.copy_mirror_memory(transaction, target)
+    fn key(&self) -> DatasetKey {
+        self.moment.listed.key
     }
 
-    fn copy_versions(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
+    fn copy(&self, copied: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
+        let Moment { listed, names, .. } = self.moment;
+        let target = self.transaction.insert_dataset(&listed.dataset)?;
+        if listed.withdrawal.is_some() {
+            self.transaction.set_withdrawal(target, listed.withdrawal.as_ref())?;
+        }
+        for (name, renamed) in names {
+            self.transaction.keep_name(target, name, *renamed)?;
+        }
+        self.copy_versions(target)?;
+        if let Some(latest) = &listed.latest {
+            self.copy_granules(target, latest.timestamp, copied)?;
+            self.copy_history(target, latest.timestamp)?;
+        }
+        self.copy_subsets(target)?;
+        self.copy_mirror_memory(target)
+    }
+
+    fn copy_versions(&self, target: DatasetKey) -> Result<()> {
         let mut after = 0;
-        loop {
-            let page = self.ask(self.read.record_versions(self.key, after, PAGE_ROWS))?;
-            let Some(StoredVersion { version, .. }) = page.last() else { return Ok(()) };
-            after = *version;
-            for version in &page {
-                transaction.insert_record_version(target, version)?;
+        while after < self.moment.version {
+            let page = self.read(|read| read.record_versions(self.key(), after, PAGE_ROWS))?;
+            let Some(last) = page.last() else { break };
+            after = last.version;
+            for version in page.iter().filter(|it| it.version <= self.moment.version) {
+                self.transaction.insert_record_version(target, version)?;
             }
         }
+        Ok(())
     }
 
+    /// Copies the granules as they were at `last`, and sets the checkpoints of that state: those of
+    /// the source may be of a later one.
     fn copy_granules(
         &self,
-        transaction: &Transaction,
         target: DatasetKey,
+        last: Timestamp,
         copied: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        let mut last: Option<Granule> = None;
+        let reached = RefCell::new(Vec::new());
+        let set = |reached: Vec<Checkpoint>| self.transaction.insert_checkpoints(target, &reached);
+        let note = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
+            let name = &self.moment.listed.dataset.name;
+            let granule_id = GranuleId::new(granule_id).map_err(|_| row::not_an_id(name))?;
+            let granules = Some(granules);
+            reached.borrow_mut().push(Checkpoint { granule_id, chain, granules });
+            Ok(())
+        };
+        let mut hashing = Hashing::new(Sweep::over(1), note);
+        let mut read: Option<Granule> = None;
+        let mut held = String::new();
         loop {
-            let after = last.as_ref().map(|last| (&last.granule_id, last.ingested));
-            let page = self.ask(self.read.periods_after(self.key, after, PAGE_ROWS))?;
-            let periods: Vec<NewPeriod<'_>> = page.iter().map(NewPeriod::from).collect();
-            transaction.insert_periods(target, &periods)?;
+            let after = read.as_ref().map(|it| (&it.granule_id, it.ingested));
+            let page = self.read(|read| read.periods_after(self.key(), after, PAGE_GRANULES))?;
+            let periods: Vec<NewPeriod<'_>> =
+                page.iter().filter_map(|period| as_of(last, period)).collect();
+            for period in periods.iter().filter(|period| period.deleted.is_none()) {
+                // Twice only if the source is damaged, which the verification finds.
+                if period.granule_id.as_str() > held.as_str() {
+                    period.granule_id.as_str().clone_into(&mut held);
+                    hashing.hold(&held, 0..1)?;
+                }
+            }
+            self.transaction.insert_periods(target, &periods)?;
+            set(reached.take())?;
             copied(page.len() as u64)?;
             match page.into_iter().next_back() {
-                Some(period) => last = Some(period),
-                None => return Ok(()),
+                Some(last) => read = Some(last),
+                None => break,
             }
         }
+        hashing.finish()?;
+        Ok(set(reached.take())?)
     }
 
-    fn copy_checkpoints(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
-        let mut after = String::new();
-        loop {
-            let page = self.ask(self.read.checkpoints_after(self.key, &after, PAGE_ROWS))?;
-            transaction.insert_checkpoints(target, &page)?;
-            match page.last() {
-                Some(last) => after = last.granule_id.as_str().to_owned(),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn copy_history(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
-        let Some(latest) = self.ask(self.read.latest_instance(self.key))? else { return Ok(()) };
+    fn copy_history(&self, target: DatasetKey, last: Timestamp) -> Result<()> {
         let mut after = None;
         loop {
-            let page = self.read.instances_after(self.key, after, latest.timestamp, PAGE_ROWS);
-            let page = self.ask(page)?;
-            transaction.insert_instances(target, &page)?;
+            let page =
+                self.read(|read| read.instances_after(self.key(), after, last, PAGE_ROWS))?;
+            self.transaction.insert_instances(target, &page)?;
             match page.last() {
                 Some(last) => after = Some(last.timestamp),
                 None => return Ok(()),
@@ -231,10 +283,13 @@ impl Source<'_> {
         }
     }
 
-    /// What the dataset has read of the logs of its primaries.
-    fn copy_mirror_memory(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
-        for source in self.ask(self.read.mirror_sources(self.key))? {
-            let copy = transaction.save_mirror_source(
+    /// What the dataset has read of the logs of its primaries. It is what it is now, since it is
+    /// replaced as it grows, and read at once: it must agree with itself.
+    fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
+        let read = self.registry.read()?;
+        let named = |error: store::Error| self.registry.named(error.into());
+        for source in read.mirror_sources(self.key()).map_err(named)? {
+            let copy = self.transaction.save_mirror_source(
                 target,
                 &source.source,
                 source.read,
@@ -243,32 +298,43 @@ impl Source<'_> {
             )?;
             let mut after = 0;
             loop {
-                let page = self.read.changes_read_after(self.key, source.key, after, PAGE_ROWS);
-                let page = self.ask(page)?;
+                let page = read.changes_read_after(self.key(), source.key, after, PAGE_ROWS);
+                let page = page.map_err(named)?;
                 let Some(last) = page.last() else { break };
                 after = last.number;
-                transaction.insert_changes_read(target, copy, &page)?;
+                self.transaction.insert_changes_read(target, copy, &page)?;
             }
         }
         Ok(())
     }
 
     /// In the order in which they were cited, which is that of their keys.
-    fn copy_subsets(&self, transaction: &Transaction, target: DatasetKey) -> Result<()> {
-        let mut subsets = self.ask(self.read.subsets_of(self.key))?;
+    fn copy_subsets(&self, target: DatasetKey) -> Result<()> {
+        if self.moment.subsets.is_empty() {
+            return Ok(());
+        }
+        let mut subsets = self.read(|read| read.subsets_of(self.key()))?;
+        subsets.retain(|(key, _)| self.moment.subsets.binary_search(key).is_ok());
         subsets.sort_by_key(|(_, subset)| subset.cited);
         for (key, subset) in &subsets {
-            let copy = transaction.insert_subset(target, subset)?;
+            let copy = self.transaction.insert_subset(target, subset)?;
             let mut after = String::new();
             loop {
                 let at = subset.timestamp;
-                let page = self.read.named_after(self.key, *key, at, &after, PAGE_ROWS);
-                let named: Vec<_> = self.ask(page)?.into_iter().map(|(named, _)| named).collect();
+                let page =
+                    self.read(|read| read.named_after(self.key(), *key, at, &after, PAGE_ROWS))?;
+                let named: Vec<_> = page.into_iter().map(|(named, _)| named).collect();
                 let Some(last) = named.last() else { break };
                 last.as_str().clone_into(&mut after);
-                transaction.insert_named(target, copy, &named)?;
+                self.transaction.insert_named(target, copy, &named)?;
             }
         }
         Ok(())
     }
+}
+
+/// A holding period as it was at a time. `None` means that it had not begun.
+fn as_of(at: Timestamp, period: &Granule) -> Option<NewPeriod<'_>> {
+    let deleted = period.deleted.filter(|deleted| *deleted <= at);
+    (period.ingested <= at).then(|| NewPeriod { deleted, ..NewPeriod::from(period) })
 }

@@ -115,6 +115,16 @@ pub enum Error {
         /// The time for which it is cited.
         at: Timestamp,
     },
+    /// A value is longer than any log may have it.
+    #[error("{what} has {bytes} bytes, but at most {most} are allowed")]
+    TooLong {
+        /// The value.
+        what: &'static str,
+        /// Its length in bytes.
+        bytes: usize,
+        /// The greatest length that is allowed, in bytes.
+        most: usize,
+    },
     /// A dataset that is named as a mirror never held the set.
     #[error("{name} never held the granules of {identifier}")]
     NotIdentical {
@@ -129,6 +139,16 @@ pub enum Error {
         /// The dataset.
         name: DatasetName,
     },
+    /// The clock is more than two years ahead of every time that the registry has recorded.
+    #[error(
+        "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
+    )]
+    ClockAhead {
+        /// The time of the clock.
+        now: Timestamp,
+        /// The latest time that was recorded.
+        newest: Timestamp,
+    },
     /// A payment id is not valid, or cannot be issued.
     #[error(transparent)]
     Payment(#[from] PaymentError),
@@ -142,11 +162,11 @@ pub enum Error {
         /// Its epoch.
         epoch: Timestamp,
     },
-    /// Parts of the registry contradict each other.
-    #[error("the registry is inconsistent: {what}")]
-    Inconsistent {
-        /// The contradiction.
-        what: String,
+    /// Machines of a cluster could not be reached, so the answer lacks what is on them.
+    #[error("a machine cannot be reached, and the answer lacks its datasets: {datasets}")]
+    Incomplete {
+        /// How many datasets are missing.
+        datasets: u64,
     },
     /// A temporary file that the operation needs cannot be used.
     #[error(transparent)]
@@ -171,14 +191,27 @@ impl Error {
             Error::UnknownIdentifier { .. } => "identifier-unknown",
             Error::SelectsNothing { .. } => "selects-nothing",
             Error::NotHeldThen { .. } => "not-held",
+            Error::TooLong { .. } => "too-long",
             Error::NotIdentical { .. } => "not-identical",
             Error::CopiedBefore { .. } => "copied-before",
+            Error::ClockAhead { .. } => "clock-ahead",
             Error::Payment(_) => "payment-id",
             Error::PaymentScheme { .. } => "payment-scheme",
-            Error::Inconsistent { .. } => "inconsistent",
+            Error::Incomplete { .. } => "incomplete",
             Error::Temporary(_) => "temporary",
             Error::Interrupted => "interrupted",
         }
+    }
+
+    /// Whether the store lost a connection: where it is on several machines, the others may still
+    /// answer.
+    pub(super) fn is_of_lost_connection(&self) -> bool {
+        matches!(self, Error::Store { source: store::Error::ConnectionLost { .. }, .. })
+    }
+
+    /// The error for content of the registry that contradicts itself. It has no path yet.
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        store::Error::Damaged { what: what.into() }.into()
     }
 
     /// Adds the path of the registry file to an error of the store that does not have one yet.

@@ -160,7 +160,8 @@ impl Registry {
 
     /// Returns the same registry as others may see it: its snapshots show only datasets whose names
     /// can be published ([`DatasetName::is_publishable`]) and, if `names` is not empty, only those
-    /// that have one of these names, or once had it. The others are as if they did not exist.
+    /// that have one of these names, or once had it. The others are as if they did not exist. Who
+    /// recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
         let visibility = match names {
@@ -217,6 +218,16 @@ impl Registry {
         store::exists(name).map_err(|error| Error::from(error).in_file(name))
     }
 
+    /// Refuses the address of a server for what only a file can be used for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `not-a-file`; of kind `registry-address`: it is neither the path of a
+    /// file nor the address of a registry, and is not repeated, since it can contain a password.
+    pub fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
+        store::check_is_file(name, what).map_err(|error| Error::from(error).in_file(name))
+    }
+
     /// The path or the address of a registry in full, as messages show it: a path is absolute, with
     /// links resolved where it exists; an address is without its password.
     pub fn full_name(name: &Path) -> PathBuf {
@@ -234,7 +245,9 @@ impl Registry {
         if self.watch().is_some_and(|is_stopped| is_stopped()) {
             return Err(Error::Interrupted);
         }
-        self.store.snapshot(self.watch().as_ref()).map_err(|error| self.named(error.into()))
+        let read = self.store.snapshot(self.watch().as_ref());
+        let read = read.map_err(|error| self.named(error.into()))?;
+        Ok(read.for_public(self.visibility.is_public()))
     }
 
     /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.

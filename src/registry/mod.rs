@@ -16,8 +16,11 @@ mod copy;
 mod distribute;
 mod error;
 mod handle;
+mod lacks;
 mod listing;
+mod log_changes;
 mod monitor;
+mod proof;
 mod refusal;
 mod replay;
 mod restore;
@@ -33,18 +36,23 @@ pub use backup::BackedUp;
 pub use copy::{Copied, PaymentIds};
 pub use error::{Error, Result};
 pub use handle::{NewRegistry, OpenOptions, Registry};
+pub use lacks::Lacks;
 pub use listing::{Identified, Listing};
+pub(crate) use log_changes::LogChanges;
 pub use monitor::Monitor;
+pub(crate) use proof::Claim;
 pub use refusal::ChangeError;
 pub(crate) use replay::{Outcome, Outcomes, Replay};
-pub use restore::{Restored, restore};
+pub use restore::{Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Exported, FoundPeriod,
     Granules, History, IdPages, Listed, ListingDifferences, MirrorSource, NotedPeriod,
     RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{Ahead, Merge, Side};
+pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
+#[cfg(feature = "http")]
+pub(crate) use write::CitedSubsets;
 pub(crate) use write::Remembered;
 pub use write::{
     Applied, Change, CitedSubset, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported,

@@ -1,6 +1,8 @@
 //! The reasons for which a change is refused.
 
-use crate::model::{DatasetName, GranuleId, Identifier, SourceLocation, Timestamp, quoted};
+use crate::model::{
+    DatasetName, GranuleId, GranuleIdError, Identifier, SourceLocation, Timestamp, quoted,
+};
 
 /// The reason for which a change is refused. The registry is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,6 +102,16 @@ pub enum ChangeError {
         /// The identifier that results; that of the empty set if there is no such change.
         identifier: Identifier,
     },
+    /// A granule is new, and its id is not one that may be ingested.
+    #[error("{}{} is refused: {cause}", before(location), quoted(granule_id.as_str()))]
+    GranuleId {
+        /// The granule.
+        granule_id: GranuleId,
+        /// Where it was read.
+        location: Option<SourceLocation>,
+        /// Why it is refused.
+        cause: GranuleIdError,
+    },
     /// The change neither ingests nor deletes a granule.
     #[error("the change is empty: no granule to ingest and none to delete")]
     Empty,
@@ -168,6 +180,8 @@ impl ChangeError {
             ChangeError::NotAsExpected { .. } | ChangeError::SubsetNotAsExpected { .. } => {
                 "not-as-expected"
             }
+            // The kind of every other id that is refused where it is read.
+            ChangeError::GranuleId { .. } => "input",
             ChangeError::Empty => "empty",
             ChangeError::EmptyListing { .. } => "empty-listing",
             ChangeError::TooManyDeletions { .. } => "too-many-deletions",

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use super::error::{Error, Result};
 use super::handle::{End, Registry};
+use super::lacks::{Lacks, Unknown};
 use super::monitor::Monitor;
-use super::verify::refuse_mismatch;
+use super::verify::{Verified, refuse_mismatch};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::Timestamp;
 use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Restored {
-    /// The new path of the registry that was replaced. `None` means that there was none.
+    /// The new path of the registry that was replaced. `None` means that there was none, or that
+    /// this was a rehearsal.
     pub moved: Option<PathBuf>,
     /// The size of the copy in bytes.
     pub bytes: u64,
@@ -23,13 +25,16 @@ pub struct Restored {
     pub datasets: u64,
     /// The number of identifiers that were recomputed in it: all that were ever issued.
     pub identifiers: u64,
+    /// What the replaced registry has that the copy lacks; the error with which it cannot be read.
+    pub lacks: Result<Lacks>,
 }
 
 /// Replaces the registry at `target` by a copy of the backup at `copy`.
 ///
 /// Everything in the copy is verified before anything is moved. A registry at `target` is then
 /// renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files; processes that have it open
-/// find that it was replaced. The backup is not changed.
+/// find that it was replaced. It need not be readable. The backup is not changed. The new file has
+/// the permissions of the one that it replaces or, if there is none, of the backup.
 ///
 /// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
 /// Therefore no id is issued for any second up to `now` plus the clock error that
@@ -39,8 +44,9 @@ pub struct Restored {
 /// # Errors
 ///
 /// [`Error::Store`]: the backup is not a readable registry, the target is being written (`busy`),
-/// or the target cannot be written. [`Error::Inconsistent`]: the backup does not verify.
-/// [`Error::Interrupted`]: the monitor stopped the work. In each case the target is unchanged.
+/// or the target cannot be written. [`Error::Store`] of kind `damaged`: the backup does not verify.
+/// [`Error::Interrupted`]: the monitor stopped the work. In each case the target is unchanged, but if
+/// it is `moved-away`: then renaming failed, and failed again when the names were to be restored.
 pub fn restore(
     copy: &Path,
     target: &Path,
@@ -56,32 +62,81 @@ pub fn restore(
         },
         other => other,
     };
-    store::check_is_file(target, "the replacement of a registry by a copy").map_err(in_target)?;
+    for name in [target, copy] {
+        Registry::check_is_file(name, "the replacement of a registry by a copy")?;
+    }
     let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
-    let open = || {
-        let registry = Registry::open(file.path(), Access::Write)?;
-        Ok(match &monitor {
-            Some(monitor) => registry.with_monitor(Arc::clone(monitor)),
-            None => registry,
-        })
-    };
-    let registry: Registry = open().map_err(of_copy)?;
+    let registry = open(file.path(), Access::Write, monitor.as_ref()).map_err(of_copy)?;
     let verify = || {
         let verified = registry.verify_all(&[], refuse_mismatch)?;
         registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
         Ok(verified)
     };
     let verified = verify().map_err(of_copy)?;
+    // Nothing is added to the registry between the comparison and the replacement.
+    let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
+    let lacks = lacks(target, &registry, monitor.as_ref()).map_err(of_copy)?;
     let store = registry.into_store().into_file().map_err(in_target)?;
-    let moved = file.replace(store, &suffix(now)).map_err(in_target)?;
-    let bytes = std::fs::metadata(target).map(|metadata| metadata.len());
-    let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
-    Ok(Restored {
-        moved,
-        bytes: bytes.map_err(|source| in_target(unseen(source)))?,
-        datasets: verified.datasets,
-        identifiers: verified.identifiers,
+    file.close(store).map_err(in_target)?;
+    let bytes = size(file.path()).map_err(in_target)?;
+    let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
+    let Verified { datasets, identifiers, .. } = verified;
+    Ok(Restored { moved, bytes, datasets, identifiers, lacks })
+}
+
+/// Verifies a backup and finds what it lacks, as [`restore`] does, and replaces nothing.
+///
+/// # Errors
+///
+/// Those of [`restore`].
+pub fn rehearse_restore(
+    copy: &Path,
+    target: &Path,
+    monitor: Option<Arc<dyn Monitor>>,
+) -> Result<Restored> {
+    for name in [target, copy] {
+        Registry::check_is_file(name, "the replacement of a registry by a copy")?;
+    }
+    let registry = open(copy, Access::Read, monitor.as_ref())?;
+    let Verified { datasets, identifiers, .. } = registry.verify_all(&[], refuse_mismatch)?;
+    let lacks = lacks(target, &registry, monitor.as_ref())?;
+    let bytes = size(copy).map_err(|error| Error::from(error).in_file(copy))?;
+    Ok(Restored { moved: None, bytes, datasets, identifiers, lacks })
+}
+
+fn open(path: &Path, access: Access, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {
+    let registry = Registry::open(path, access)?;
+    Ok(match monitor {
+        Some(monitor) => registry.with_monitor(Arc::clone(monitor)),
+        None => registry,
     })
+}
+
+/// What the registry at `target` has that a copy of it lacks: nothing, if there is none. The inner
+/// error is why it cannot be read.
+fn lacks(
+    target: &Path,
+    copy: &Registry,
+    monitor: Option<&Arc<dyn Monitor>>,
+) -> Result<Result<Lacks>> {
+    if target.symlink_metadata().is_err() {
+        return Ok(Ok(Lacks::default()));
+    }
+    let present = match open(target, Access::Read, monitor) {
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => return Ok(Err(error)),
+        Ok(present) => present,
+    };
+    match Lacks::of(&present, copy) {
+        Ok(lacks) => Ok(Ok(lacks)),
+        Err(Unknown::Unreadable(error)) => Ok(Err(error)),
+        Err(Unknown::Failed(error)) => Err(error),
+    }
+}
+
+fn size(path: &Path) -> Result<u64, store::Error> {
+    let unseen = |source| store::Error::Io { verb: "look at", path: path.into(), source };
+    Ok(std::fs::metadata(path).map_err(unseen)?.len())
 }
 
 fn copy_beside(copy: &Path, target: &Path, monitor: Option<&dyn Monitor>) -> Result<NewFile> {

@@ -7,7 +7,7 @@ use crate::model::{DatasetName, GranuleId};
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]: it is not valid.
+/// [`Error::Store`] of kind `damaged`: it is not valid.
 pub(super) fn granule_id<'row>(bytes: &'row [u8], dataset: &DatasetName) -> Result<&'row str> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| GranuleId::check(text).is_ok());
     text.ok_or_else(|| not_an_id(dataset))
@@ -15,5 +15,5 @@ pub(super) fn granule_id<'row>(bytes: &'row [u8], dataset: &DatasetName) -> Resu
 
 /// The error for a row whose granule id is not valid.
 pub(super) fn not_an_id(dataset: &DatasetName) -> Error {
-    Error::Inconsistent { what: format!("{dataset} has a row whose granule id is not valid") }
+    Error::damaged(format!("{dataset} has a row whose granule id is not valid"))
 }

@@ -29,6 +29,11 @@ pub(super) enum Shown {
 }
 
 impl Visibility {
+    /// Whether others see the registry.
+    pub fn is_public(&self) -> bool {
+        !matches!(self, Visibility::All)
+    }
+
     /// Which datasets a snapshot shows.
     pub fn of(&self, read: &store::Snapshot) -> Result<Shown> {
         Ok(match self {

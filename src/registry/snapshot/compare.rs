@@ -5,8 +5,9 @@ use super::paged_ids::PagedIds;
 use super::select::Selection;
 use super::view::Snapshot;
 use super::walk::{Only, Walk};
-use crate::model::{GranuleId, Identifier, Set};
+use crate::model::{GranuleId, Set};
 use crate::registry::error::Result;
+use crate::registry::proof::Claim;
 
 /// A granule that only one side has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +27,7 @@ impl Snapshot {
     /// Those of [`Snapshot::select`].
     pub fn compare(&self, left: &Selection, right: &Selection) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
-        let walk = Walk::of(
-            &self.registry,
-            (self.ids(&left)?, left.identifier()),
-            (self.ids(&right)?, right.identifier()),
-        );
+        let walk = Walk::of(&self.registry, self.ids(&left)?, self.ids(&right)?);
         Ok(Differences { left, right, walk })
     }
 
@@ -47,33 +44,29 @@ impl Snapshot {
         after: &GranuleId,
     ) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
-        let walk = Walk::of(
-            &self.registry,
-            (self.ids_after(&left, after)?, left.identifier()),
-            (self.ids_after(&right, after)?, right.identifier()),
-        );
+        let ids_after = |set| -> Result<PagedIds> {
+            Ok(PagedIds::of(self.granules(set)?.after(after).into_id_pages()))
+        };
+        let walk = Walk::of(&self.registry, (ids_after(&left)?, None), (ids_after(&right)?, None));
         Ok(Differences { left, right, walk: walk.of_a_part() })
     }
 
-    /// The ids of a set, in canonical order.
-    pub(super) fn ids(&self, set: &Set) -> Result<PagedIds> {
-        Ok(PagedIds::of(self.granules(set)?.into_id_pages()))
-    }
-
-    fn ids_after(&self, set: &Set, after: &GranuleId) -> Result<PagedIds> {
-        Ok(PagedIds::of(self.granules(set)?.after(after).into_id_pages()))
+    /// The ids of a set, in canonical order, for a walk, which proves the set.
+    pub(super) fn ids(&self, set: &Set) -> Result<(PagedIds, Option<Claim>)> {
+        let ids = PagedIds::of(self.granules(set)?.unproved().into_id_pages());
+        Ok((ids, Some(Claim::of(&self.registry, set))))
     }
 }
 
 /// The granules that only one of two sets has, in canonical order.
 ///
-/// The rows themselves are compared, in one pass over both sets with a page of each in memory. If
-/// the result contradicts the two identifiers, the last item is
-/// [`Error::Inconsistent`](crate::Error::Inconsistent).
+/// The rows themselves are compared, in one pass over both sets with a page of each in memory, and
+/// hashed on the way. If they are not those of the two identifiers, the last item is an error of kind
+/// `damaged`.
 pub struct Differences {
     left: Set,
     right: Set,
-    walk: Walk<PagedIds, PagedIds, Identifier>,
+    walk: Walk<PagedIds, PagedIds>,
 }
 
 impl Differences {

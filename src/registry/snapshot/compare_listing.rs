@@ -6,7 +6,6 @@ use super::paged_ids::PagedIds;
 use super::select::Selection;
 use super::view::Snapshot;
 use super::walk::{Only, Walk};
-use crate::chain::Chain;
 use crate::model::{GranuleId, Set};
 use crate::registry::error::Result;
 use crate::registry::listing::{Identified, Listing};
@@ -26,8 +25,7 @@ impl Snapshot {
         let set = self.select(selection)?.set;
         let listed: Listed<'listing> =
             Box::new(listing.distinct()?.map(|staged| Ok(staged?.granule_id)));
-        let left = (self.ids(&set)?, set.identifier());
-        let walk = Walk::of(&self.registry, left, (listed, Chain::start()));
+        let walk = Walk::of(&self.registry, self.ids(&set)?, (listed, None));
         Ok(ListingDifferences { set, listed: listing.count(), walk })
     }
 }
@@ -36,14 +34,14 @@ type Listed<'listing> = Box<dyn Iterator<Item = Result<GranuleId>> + 'listing>;
 
 /// The granules that only a set or only a listing has, in canonical order.
 ///
-/// Costs one pass over both, with a page of each in memory, which also computes the identifier of
-/// the listing. If the result contradicts the two identifiers, the last item is
-/// [`Error::Inconsistent`](crate::Error::Inconsistent).
+/// Costs one pass over both, with a page of each in memory, which also computes the identifiers of
+/// both. If the granules of the set are not those of its identifier, the last item is an error of kind
+/// `damaged`.
 pub struct ListingDifferences<'listing> {
     set: Set,
     /// The number of ids that are listed, repeated ones included.
     listed: u64,
-    walk: Walk<PagedIds, Listed<'listing>, Chain>,
+    walk: Walk<PagedIds, Listed<'listing>>,
 }
 
 impl ListingDifferences<'_> {
@@ -52,8 +50,7 @@ impl ListingDifferences<'_> {
         &self.set
     }
 
-    /// The identifier of the part of the listing that was read so far; that of the whole listing
-    /// once the iterator has ended.
+    /// The identifier of the listing, once the iterator has ended.
     pub fn right(&self) -> Identified {
         let counts = self.counts();
         let granules = counts.matched + counts.only_right;

@@ -1,8 +1,6 @@
 //! How many granules two sets have in common.
 
 use super::merge::Side;
-use crate::model::Identifier;
-use crate::registry::error::{Error, Result};
 
 /// The numbers of granules that both sides, or only one side, of a comparison have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,27 +17,6 @@ impl Counts {
     /// Whether both sides have the same granules.
     pub fn is_identical(&self) -> bool {
         self.only_left == 0 && self.only_right == 0
-    }
-
-    /// Checks that the counts agree with the identifiers: the identifiers are equal if and only if
-    /// the sets are.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Inconsistent`]: the counts contradict the identifiers.
-    pub(crate) fn check(&self, left: Identifier, right: Identifier) -> Result<()> {
-        if self.is_identical() == (left == right) {
-            return Ok(());
-        }
-        let what = if left == right {
-            format!(
-                "{left} is the identifier of both sides, but {} granules are on one side only",
-                self.only_left + self.only_right
-            )
-        } else {
-            format!("both sides have the same granules, but the identifiers {left} and {right}")
-        };
-        Err(Error::Inconsistent { what })
     }
 
     pub(crate) fn count<L, R>(&mut self, side: &Side<L, R>) {

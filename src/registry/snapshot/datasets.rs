@@ -2,8 +2,8 @@
 
 use super::view::Snapshot;
 use crate::model::{Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
-use crate::registry::error::Result;
-use crate::store::{self, DatasetKey, Withdrawn};
+use crate::registry::error::{Error, Result};
+use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
 
 /// A dataset with its latest instance.
 ///
@@ -17,9 +17,16 @@ pub struct Listed {
     pub withdrawn: Option<Withdrawal>,
     /// Its former names, latest first. The dataset is still found by them.
     pub former_names: Vec<DatasetName>,
-    /// The latest instance. `None` means that there was no change yet.
+    /// The latest instance. `None` means that there was no change yet, or that there is a problem.
     pub latest: Option<Instance>,
+    /// Why the latest instance is not known: from [`Snapshot::reachable_datasets`] and
+    /// [`Snapshot::reachable_dataset`]. `None` means that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
+
+/// The problem of a dataset on a machine that cannot be reached.
+const UNREACHABLE: &str = "the machine that has it cannot be reached";
 
 /// A version of a dataset's record.
 ///
@@ -47,6 +54,9 @@ pub struct DatasetPage {
     pub next: Option<DatasetName>,
 }
 
+/// Lists the datasets after one, at most as many.
+type ListAfter = fn(&store::Snapshot, Option<&DatasetName>, Withdrawn, u32) -> Result<Vec<Listed>>;
+
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
     ///
@@ -55,8 +65,46 @@ impl Snapshot {
     /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         self.ask(|read| {
+            let row = read.listed(name)?.filter(|row| self.shown.shows(&row.dataset.name));
+            row.map(Listed::from).ok_or_else(|| Error::NoDataset { name: name.clone() })
+        })
+    }
+
+    /// The same as [`Snapshot::dataset`], but a dataset on a machine of a cluster that cannot be reached
+    /// is returned with that as its problem.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    pub fn reachable_dataset(&self, name: &DatasetName) -> Result<Listed> {
+        self.ask(|read| {
             let (key, dataset) = self.dataset_of(read, name)?;
-            listed(read, key, dataset)
+            listed_with_problem(read, key, dataset)
+        })
+    }
+
+    /// The present name of a dataset, by that or a former one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
+        self.ask(|read| Ok(self.dataset_of(read, name)?.1.name))
+    }
+
+    /// The names of the datasets that are shown and not withdrawn, by name, from one of them (counted
+    /// from 0 among those that are not withdrawn). At most `limit` are read; fewer mean that there are
+    /// no more, and `None` that there is not even one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    pub fn names_from(&self, first: u64, limit: u32) -> Result<Option<Vec<DatasetName>>> {
+        self.ask(|read| {
+            let mut names = read.names_from(first, limit)?;
+            let are_there = !names.is_empty();
+            names.retain(|name| self.shown.shows(name));
+            Ok(are_there.then_some(names))
         })
     }
 
@@ -92,20 +140,42 @@ impl Snapshot {
         withdrawn: Withdrawn,
         limit: u32,
     ) -> Result<DatasetPage> {
+        self.page(after, withdrawn, limit, listed_after)
+    }
+
+    /// The same as [`Snapshot::datasets`], but a dataset on a machine of a cluster that cannot be
+    /// reached is listed with that as its problem.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    pub fn reachable_datasets(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<DatasetPage> {
+        self.page(after, withdrawn, limit, reachable_after)
+    }
+
+    fn page(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+        listed: ListAfter,
+    ) -> Result<DatasetPage> {
         self.ask(|read| {
             let mut page = DatasetPage::default();
             let mut after = after.cloned();
             // Datasets that are not shown do not count.
             loop {
                 let missing = limit - page.datasets.len() as u32;
-                let found = read.datasets_after(after.as_ref(), withdrawn, missing)?;
+                let mut found = listed(read, after.as_ref(), withdrawn, missing)?;
                 let is_last = found.len() < missing as usize;
-                after = found.last().map(|(_, dataset)| dataset.name.clone());
-                for (key, dataset) in found {
-                    if self.shown.shows(&dataset.name) {
-                        page.datasets.push(listed(read, key, dataset)?);
-                    }
-                }
+                after = found.last().map(|listed| listed.dataset.name.clone());
+                found.retain(|listed| self.shown.shows(&listed.dataset.name));
+                page.datasets.append(&mut found);
                 if is_last {
                     return Ok(page);
                 }
@@ -175,11 +245,50 @@ impl Snapshot {
     }
 }
 
-fn listed(read: &store::Snapshot, key: DatasetKey, dataset: Dataset) -> Result<Listed> {
-    Ok(Listed {
-        dataset,
-        withdrawn: read.withdrawal(key)?,
-        former_names: read.former_names(key)?,
-        latest: read.latest_instance(key)?,
-    })
+impl From<ListedRow> for Listed {
+    fn from(row: ListedRow) -> Self {
+        let ListedRow { key: _, dataset, withdrawal: withdrawn, former_names, latest } = row;
+        Listed { dataset, withdrawn, former_names, latest, problem: None }
+    }
+}
+
+fn listed_after(
+    read: &store::Snapshot,
+    after: Option<&DatasetName>,
+    withdrawn: Withdrawn,
+    limit: u32,
+) -> Result<Vec<Listed>> {
+    Ok(read.listed_after(after, withdrawn, limit)?.into_iter().map(Listed::from).collect())
+}
+
+/// The same, where some machines may be lost: each dataset is then asked about by itself.
+fn reachable_after(
+    read: &store::Snapshot,
+    after: Option<&DatasetName>,
+    withdrawn: Withdrawn,
+    limit: u32,
+) -> Result<Vec<Listed>> {
+    match listed_after(read, after, withdrawn, limit) {
+        Err(error) if error.is_of_lost_connection() => {
+            let found = read.datasets_after(after, withdrawn, limit)?.into_iter();
+            found.map(|(key, dataset)| listed_with_problem(read, key, dataset)).collect()
+        }
+        listed => listed,
+    }
+}
+
+/// A dataset whose history may be on a machine that is lost.
+fn listed_with_problem(
+    read: &store::Snapshot,
+    key: DatasetKey,
+    dataset: Dataset,
+) -> Result<Listed> {
+    let (latest, problem) = match read.latest_instance(key) {
+        Ok(latest) => (latest, None),
+        // Which machine that is concerns the operator alone: this is shown to everybody.
+        Err(store::Error::ConnectionLost { .. }) => (None, Some(UNREACHABLE.to_owned())),
+        Err(error) => return Err(error.into()),
+    };
+    let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);
+    Ok(Listed { dataset, withdrawn, former_names, latest, problem })
 }

@@ -39,24 +39,40 @@ pub struct NotedPeriod {
 }
 
 impl Snapshot {
-    /// Every dataset and period in which a granule was held, by dataset and time. Costs a look-up
-    /// for each dataset of the registry.
+    /// The datasets and periods in which a granule was held, after a dataset and a time of ingest
+    /// (`None` means from the first), by dataset and time, at most `limit` of them. Costs a look-up for
+    /// each dataset that is passed.
     ///
     /// # Errors
     ///
     /// [`Error::Store`](crate::Error::Store): the registry cannot be read. A granule that was never
     /// held is not an error.
-    pub fn find(&self, granule_id: &GranuleId) -> Result<Vec<FoundPeriod>> {
+    pub fn find(
+        &self,
+        granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
-            let mut found = read.periods_everywhere(granule_id)?;
-            found.retain(|(dataset, _)| self.shown.shows(dataset));
-            let periods = found.into_iter().map(|(dataset, period)| FoundPeriod {
-                dataset,
-                granule: period.granule_id,
-                ingested: period.ingested,
-                deleted: period.deleted,
-            });
-            Ok(periods.collect())
+            let (mut periods, mut after) = (Vec::new(), after.map(|(name, at)| (name.clone(), at)));
+            // Periods in datasets that are not shown do not count.
+            loop {
+                let missing = limit - periods.len() as u32;
+                let position = after.as_ref().map(|(name, at)| (name, *at));
+                let found = read.periods_everywhere(granule_id, position, missing)?;
+                let is_last = found.len() < missing as usize;
+                after = found.last().map(|(name, period)| (name.clone(), period.ingested));
+                let shown = found.into_iter().filter(|(dataset, _)| self.shown.shows(dataset));
+                periods.extend(shown.map(|(dataset, period)| FoundPeriod {
+                    dataset,
+                    granule: period.granule_id,
+                    ingested: period.ingested,
+                    deleted: period.deleted,
+                }));
+                if is_last || periods.len() == limit as usize {
+                    return Ok(periods);
+                }
+            }
         })
     }
 

@@ -3,13 +3,12 @@
 use std::vec;
 
 use super::view::{Snapshot, dataset_of};
-use crate::chain::Chain;
 use crate::model::{
-    Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
-    Timestamp,
+    Criteria, DatasetName, Granule, GranuleId, IdPage, Instance, Pattern, Set, Subset, Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
+use crate::registry::proof::Proof;
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The number of granules in a page.
@@ -69,16 +68,16 @@ impl Snapshot {
 /// Granules in canonical order, with a page in memory at a time.
 ///
 /// Each page is read in a short transaction of its own: a slow reader holds no transaction open,
-/// and the iterator can be dropped at any time. After the last granule of a whole set, their number
-/// is compared with that in the history; a difference is the error [`Error::Inconsistent`].
+/// and the iterator can be dropped at any time.
+///
+/// The granules of a whole set are hashed on the way, on another thread if there are many. If they do
+/// not have the identifier of the set, the last item is an error of kind `damaged`.
 pub struct Granules {
     registry: Registry,
     pages: GranulePages,
     page: vec::IntoIter<Granule>,
-    /// The number of granules in the set, and its dataset. `None` means that only some of the set
-    /// are read.
-    expected: Option<(u64, DatasetName)>,
-    read: u64,
+    /// `None` means that only some of the set are read.
+    proof: Option<Proof>,
     is_over: bool,
 }
 
@@ -88,8 +87,7 @@ impl Granules {
             registry: registry.clone(),
             pages,
             page: Vec::new().into_iter(),
-            expected: set.map(|set| (set.granules(), set.dataset().clone())),
-            read: 0,
+            proof: set.map(|set| Proof::of(registry, set)),
             is_over: false,
         }
     }
@@ -98,8 +96,21 @@ impl Granules {
     #[must_use]
     pub fn after(mut self, granule_id: &GranuleId) -> Self {
         self.pages.after = Some(granule_id.clone());
-        self.expected = None;
-        self
+        self.unproved()
+    }
+
+    /// Leaves out the proof, for a list of which only a part is used. Must be called before the first
+    /// granule is read.
+    #[must_use]
+    pub fn unproved(self) -> Self {
+        Granules { proof: None, ..self }
+    }
+
+    /// Hashes the granules on the thread that reads them. Must be called before the first granule is
+    /// read.
+    #[cfg(feature = "serve")]
+    pub(crate) fn hashed_here(self) -> Self {
+        Granules { proof: self.proof.map(Proof::hashed_here), ..self }
     }
 
     /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
@@ -135,7 +146,7 @@ impl Granules {
         self.page = page.unwrap_or_default().into_iter();
         match self.page.next() {
             Some(granule) => Ok(Some(granule)),
-            None => self.check_count().map(|()| None),
+            None => self.prove().map(|()| None),
         }
     }
 
@@ -153,20 +164,8 @@ impl Granules {
         load().map_err(|error: Error| self.registry.named(error))
     }
 
-    fn check_count(&self) -> Result<()> {
-        match &self.expected {
-            Some((expected, dataset)) if *expected != self.read => {
-                let read = self.read;
-                let path = self.registry.path().map_or(String::new(), |path| {
-                    format!(" of registry {}", crate::model::quoted(&path.to_string_lossy()))
-                });
-                let what = format!(
-                    "{dataset}{path} has rows of {read} granules where its history counts {expected}"
-                );
-                Err(Error::Inconsistent { what })
-            }
-            _ => Ok(()),
-        }
+    fn prove(&mut self) -> Result<()> {
+        self.proof.take().map_or(Ok(()), Proof::finish)
     }
 }
 
@@ -182,14 +181,16 @@ impl Iterator for Granules {
             None => self.next_page(),
         };
         self.is_over = !matches!(next, Ok(Some(_)));
-        self.read += u64::from(!self.is_over);
+        if let (Ok(Some(granule)), Some(proof)) = (&next, &mut self.proof) {
+            proof.add(granule.granule_id.as_str());
+        }
         next.transpose()
     }
 }
 
 /// The ids of granules in canonical order, in pages: [`Granules::into_id_pages`].
 ///
-/// It reads pages, checks their number at the end, and fails as [`Granules`] does.
+/// It reads pages, proves them at the end, and fails as [`Granules`] does.
 pub struct IdPages {
     granules: Granules,
 }
@@ -212,12 +213,12 @@ impl Iterator for IdPages {
             }
         };
         let page = match page {
-            Ok(None) => granules.check_count().map(|()| None),
+            Ok(None) => granules.prove().map(|()| None),
             page => page,
         };
         granules.is_over = !matches!(page, Ok(Some(_)));
-        if let Ok(Some(page)) = &page {
-            granules.read += page.len() as u64;
+        if let (Ok(Some(page)), Some(proof)) = (&page, &mut granules.proof) {
+            page.iter().for_each(|granule_id| proof.add(granule_id));
         }
         page.transpose()
     }
@@ -240,7 +241,7 @@ pub(in crate::registry) struct GranulePages {
 enum Kind {
     Held,
     Selected(Vec<Pattern>),
-    Named(SubsetKey),
+    Named(SubsetKey, Box<Subset>),
     OfProducer { producer_granule: GranuleId, ingested: Option<Timestamp> },
 }
 
@@ -258,21 +259,16 @@ impl GranulePages {
                         identifier: subset.identifier,
                         dataset: Some(subset.dataset.clone()),
                     };
-                    Kind::Named(found.ok_or_else(unknown)?.0)
+                    Kind::Named(found.ok_or_else(unknown)?.0, Box::new(subset.clone()))
                 }
             },
         };
         Ok(GranulePages::from_start(dataset, set.instance().timestamp, kind))
     }
 
-    /// The granules held at an instant that one of the patterns matches.
-    pub fn selected(dataset: DatasetKey, at: Timestamp, patterns: Vec<Pattern>) -> Self {
-        GranulePages::from_start(dataset, at, Kind::Selected(patterns))
-    }
-
-    /// The granules that a subset names, as they were held at an instant.
-    pub fn named(dataset: DatasetKey, at: Timestamp, subset: SubsetKey) -> Self {
-        GranulePages::from_start(dataset, at, Kind::Named(subset))
+    /// The granules held at an instant.
+    pub fn held(dataset: DatasetKey, at: Timestamp) -> Self {
+        GranulePages::from_start(dataset, at, Kind::Held)
     }
 
     fn from_start(dataset: DatasetKey, at: Timestamp, kind: Kind) -> Self {
@@ -283,7 +279,7 @@ impl GranulePages {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHeldThen`]: a granule that a subset names was not held.
+    /// [`Error::Store`] of kind `damaged`: a granule that a subset names was not held.
     pub fn next(&mut self, read: &store::Snapshot) -> Result<Option<Vec<Granule>>> {
         while !self.is_over {
             let page = self.load(read)?;
@@ -321,11 +317,11 @@ impl GranulePages {
             Kind::Held | Kind::Selected(_) => {
                 read.held_after(self.dataset, self.at, after, PAGE_ROWS)?
             }
-            Kind::Named(subset) => {
-                let named = read.named_after(self.dataset, *subset, self.at, after, PAGE_ROWS)?;
+            Kind::Named(key, subset) => {
+                let named = read.named_after(self.dataset, *key, self.at, after, PAGE_ROWS)?;
                 let held = named
                     .into_iter()
-                    .map(|(granule_id, held)| held.ok_or_else(|| not_held(&granule_id, self.at)));
+                    .map(|(granule_id, held)| held.ok_or_else(|| not_held(&granule_id, subset)));
                 held.collect::<Result<_>>()?
             }
             Kind::OfProducer { producer_granule, ingested } => {
@@ -344,17 +340,6 @@ impl GranulePages {
             page.retain(|held| patterns.iter().any(|it| it.matches(held.granule_id.as_str())));
         }
         Ok(page)
-    }
-
-    /// Computes the identifier of the remaining granules, and their number, by hashing them one by
-    /// one.
-    pub fn identify(mut self, read: &store::Snapshot) -> Result<(Identifier, u64)> {
-        let (mut chain, mut count) = (Chain::start(), 0);
-        while let Some(page) = self.next(read)? {
-            page.iter().for_each(|granule| chain.push(granule.granule_id.as_str()));
-            count += page.len() as u64;
-        }
-        Ok((chain.identifier(), count))
     }
 }
 
@@ -385,20 +370,9 @@ impl Iterator for GranulesWithin<'_> {
     }
 }
 
-fn not_held(granule_id: &GranuleId, at: Timestamp) -> Error {
-    Error::Inconsistent {
-        what: format!("{granule_id} was cited as held at {at}, but was not held then"),
-    }
-}
-
-/// Computes the identifier of some ids, which are in canonical order, and their number.
-pub(in crate::registry) fn identify(
-    granule_ids: impl Iterator<Item = Result<GranuleId>>,
-) -> Result<(Identifier, u64)> {
-    let (mut chain, mut count) = (Chain::start(), 0);
-    for granule_id in granule_ids {
-        chain.push(granule_id?.as_str());
-        count += 1;
-    }
-    Ok((chain.identifier(), count))
+fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
+    let Subset { dataset, timestamp, identifier, .. } = subset;
+    Error::damaged(format!(
+        "the subset {identifier} of {dataset} at {timestamp} names {granule_id}, which was not held then"
+    ))
 }

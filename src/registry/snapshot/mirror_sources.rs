@@ -22,8 +22,8 @@ pub struct MirrorSource {
     pub etag: Option<String>,
 }
 
-/// The number of changes in a page.
-const PAGE_ROWS: u32 = 1_024;
+/// The number of changes in a page, each with a note of at most 64 KiB.
+const PAGE_ROWS: u32 = 128;
 
 impl Snapshot {
     /// The logs that were read for a dataset, by source.

@@ -5,7 +5,8 @@
 //! the granules of an instance and the history up to a known change, never change once they are
 //! committed. They are iterators over pages ([`Granules`], [`History`], [`Differences`]). Each page
 //! is read in a short transaction of its own, so an iterator needs no snapshot and can be stopped
-//! at any time; it fails with `replaced` if another file has replaced the registry.
+//! at any time; it fails with `replaced` if another file has replaced the registry. An iterator over a
+//! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
 
 mod ahead;
 mod cite;
@@ -17,6 +18,7 @@ mod export;
 mod find;
 mod granules;
 mod history;
+mod identify;
 mod merge;
 mod mirror_sources;
 mod paged_ids;
@@ -35,9 +37,10 @@ pub use counts::Counts;
 pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use export::Exported;
 pub use find::{FoundPeriod, NotedPeriod};
-pub(super) use granules::{GranulePages, GranulesWithin, identify};
+pub(super) use granules::{GranulePages, GranulesWithin};
 pub use granules::{Granules, IdPages};
 pub use history::History;
+pub(super) use identify::{identify, identify_selected};
 pub(crate) use merge::{HasGranuleId, Merge, Side};
 pub use mirror_sources::MirrorSource;
 pub use resolve::{Agreement, Resolution, Resolved};
@@ -45,3 +48,4 @@ pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use view::Snapshot;
 pub(super) use view::dataset_of;
+pub(crate) use walk::{Only, Walk};

@@ -53,7 +53,7 @@ impl TryFrom<PagedId> for GranuleId {
     type Error = Error;
 
     fn try_from(id: PagedId) -> Result<GranuleId> {
-        let unreadable = |_| Error::Inconsistent { what: "an id is not valid".to_owned() };
+        let unreadable = |_| Error::damaged("an id is not valid");
         GranuleId::new(id.granule_id()).map_err(unreadable)
     }
 }

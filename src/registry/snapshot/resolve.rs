@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::granules::GranulePages;
+use super::identify::{identify_named, identify_selected};
 use super::select::{select_at, with_instance};
 use super::view::{Snapshot, dataset_of};
 use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
@@ -88,7 +88,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Inconsistent`]: a subset was cited as of a time at which its
+    /// [`Error::NoDataset`]; [`Error::Store`] of kind `damaged`: a subset was cited as of a time at which its
     /// dataset had no change. An unknown identifier is not an error: it has no rows.
     pub fn resolve(
         &self,
@@ -98,10 +98,9 @@ impl Snapshot {
     ) -> Result<Resolution> {
         self.ask(|read| {
             let mut resolution = Resolution::default();
-            if let Some(dataset) = dataset {
-                self.dataset_of(read, dataset)?;
-            }
-            for instance in instances(read, identifier, dataset)? {
+            let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
+            let key = dataset.as_ref().map(|(key, _)| *key);
+            for instance in instances(read, identifier, key)? {
                 if !self.shown.shows(&instance.dataset) {
                     continue;
                 }
@@ -112,7 +111,7 @@ impl Snapshot {
                 resolution.add(Set::Instance(instance), agreement);
             }
             for (key, subset) in read.subsets_with(identifier)? {
-                if dataset.is_some_and(|dataset| *dataset != subset.dataset)
+                if dataset.as_ref().is_some_and(|(_, named)| named.name != subset.dataset)
                     || !self.shown.shows(&subset.dataset)
                 {
                     continue;
@@ -167,7 +166,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Inconsistent`]: a subset was cited as of a time at which its dataset had no change.
+    /// [`Error::Store`] of kind `damaged`: a subset was cited as of a time at which its dataset had no change.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<Set>> {
         self.ask(|read| {
             let mut subsets = read.subsets_with(identifier)?;
@@ -189,10 +188,9 @@ impl Snapshot {
 fn instances(
     read: &store::Snapshot,
     identifier: Identifier,
-    dataset: Option<&DatasetName>,
+    dataset: Option<DatasetKey>,
 ) -> Result<Vec<Instance>> {
-    if let Some(name) = dataset {
-        let (key, _) = dataset_of(read, name)?;
+    if let Some(key) = dataset {
         return Ok(read.instances_of_with(key, identifier)?);
     }
     let mut instances: Vec<Instance> = Vec::new();
@@ -243,16 +241,14 @@ fn selects_it_during(
     let Set::Subset { subset, .. } = set else { return Ok(None) };
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
     for (instance, agreement) in instances_during(read, dataset, at)? {
-        let at = instance.timestamp;
-        let pages = match &subset.criteria {
-            Criteria::Patterns(patterns) => GranulePages::selected(dataset, at, patterns.clone()),
-            Criteria::Named => GranulePages::named(dataset, at, key),
+        let identifier = match &subset.criteria {
+            Criteria::Patterns(patterns) => {
+                Some(identify_selected(read, dataset, &instance, patterns)?.0)
+            }
+            Criteria::Named => identify_named(read, dataset, key, &instance)?,
         };
-        match pages.identify(read) {
-            Ok((identifier, _)) if identifier == subset.identifier => return Ok(Some(agreement)),
-            // A granule that the subset names was not held then.
-            Ok(_) | Err(Error::Inconsistent { .. }) => {}
-            Err(error) => return Err(error),
+        if identifier == Some(subset.identifier) {
+            return Ok(Some(agreement));
         }
     }
     Ok(None)

@@ -72,18 +72,13 @@ fn select_known(
     known: Known,
     shown: &Shown,
 ) -> Result<Selected> {
-    let named = match selection {
-        Selection::Dataset { name, .. } => Some(name),
-        Selection::Identifier { dataset, .. } => dataset.as_ref(),
+    let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
+        (key, dataset) if shown.shows(&dataset.name) => Ok(key),
+        _ => Err(Error::NoDataset { name: name.clone() }),
     };
-    if let Some(name) = named
-        && !shown.shows(&dataset_of(read, name)?.1.name)
-    {
-        return Err(Error::NoDataset { name: name.clone() });
-    }
     match selection {
         Selection::Dataset { name, at } => {
-            let (dataset, _) = dataset_of(read, name)?;
+            let dataset = shown_key(name)?;
             let Some(latest) = latest_known(read, dataset, known)? else {
                 return Err(nothing_known(read, dataset, name, known)?);
             };
@@ -93,6 +88,7 @@ fn select_known(
             }
         }
         Selection::Identifier { identifier, dataset } => {
+            dataset.as_ref().map(shown_key).transpose()?;
             let set = match dataset {
                 Some(name) => of_dataset(read, *identifier, name)?,
                 None => of_any(read, *identifier, shown)?,
@@ -154,12 +150,13 @@ fn of_dataset(
     identifier: Identifier,
     name: &DatasetName,
 ) -> Result<Option<Set>> {
-    let (key, _) = dataset_of(read, name)?;
+    // The dataset may have another name now, which is the one that its subsets are read with.
+    let (key, record) = dataset_of(read, name)?;
     if let Some(instance) = read.instances_of_with(key, identifier)?.pop() {
         return Ok(Some(Set::Instance(instance)));
     }
     let subsets = read.subsets_with(identifier)?;
-    let subset = subsets.into_iter().find(|(_, subset)| subset.dataset == *name);
+    let subset = subsets.into_iter().find(|(_, subset)| subset.dataset == record.name);
     subset.map(|(_, subset)| with_instance(read, subset)).transpose()
 }
 
@@ -167,16 +164,16 @@ fn of_dataset(
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]: the instance is missing.
+/// [`Error::Store`] of kind `damaged`: the instance is missing.
 pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
     let instance = read.instance_at(dataset, subset.timestamp)?;
     let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);
-    let missing = || Error::Inconsistent {
-        what: format!(
+    let missing = || {
+        Error::damaged(format!(
             "a subset of {} was cited as of {}, when the dataset had no change",
             subset.dataset, subset.timestamp
-        ),
+        ))
     };
     let instance = instance.ok_or_else(missing)?;
     Ok(Set::Subset { subset, instance })
@@ -192,11 +189,11 @@ pub(super) fn select_at(
 ) -> Result<Selected> {
     let first = at.first_instant();
     let last = at.last_instant().min(latest.timestamp);
-    let ended = |instance: Instance| match instance.timestamp == latest.timestamp {
-        true => latest.clone(),
-        false => instance,
+    let in_force = match last == latest.timestamp {
+        true => Some(latest.clone()),
+        false => read.instance_at(dataset, last)?,
     };
-    let Some(instance) = read.instance_at(dataset, last)?.map(ended) else {
+    let Some(instance) = in_force else {
         let name = latest.dataset.clone();
         let begins = read.first_instance(dataset)?.map(|first| first.timestamp);
         return Err(match begins {

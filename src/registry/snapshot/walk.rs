@@ -1,85 +1,58 @@
-//! What only one of two lists has: one walk over both, which also proves the result.
+//! What only one of two lists has: one walk over both, which also proves them.
 
 use super::counts::Counts;
 use super::merge::{HasGranuleId, Merge, Side};
-use crate::chain::Chain;
+use crate::chain::{Hashing, Sweep};
 use crate::model::Identifier;
 use crate::registry::error::Result;
 use crate::registry::handle::{Registry, Work};
+use crate::registry::proof::Claim;
 
 /// An item that only one of two lists has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Only<L, R> {
+pub(crate) enum Only<L, R> {
     /// Only the left list has it.
     Left(L),
     /// Only the right list has it.
     Right(R),
 }
 
-/// The identifier of the list on the right.
-pub(super) trait RightIdentifier {
-    /// Takes note of the next id of the list.
-    fn see(&mut self, granule_id: &str);
-
-    /// The identifier, once the whole list was seen.
-    fn identifier(&self) -> Identifier;
-}
-
-/// An identifier that is known already.
-impl RightIdentifier for Identifier {
-    fn see(&mut self, _: &str) {}
-
-    fn identifier(&self) -> Identifier {
-        *self
-    }
-}
-
-/// An identifier that is computed on the way.
-impl RightIdentifier for Chain {
-    fn see(&mut self, granule_id: &str) {
-        self.push(granule_id);
-    }
-
-    fn identifier(&self) -> Identifier {
-        Chain::identifier(self)
-    }
-}
-
 /// One walk over two lists in canonical order, side by side: what only one of them has.
 ///
-/// The items must agree with the two identifiers: else the last item is
-/// [`Error::Inconsistent`](crate::Error::Inconsistent).
-pub(super) struct Walk<L: Iterator, R: Iterator, I> {
+/// Both are hashed on the way, what they have in common once. The items must be those of the sets
+/// that are claimed: else the last item is an error of kind `damaged`.
+pub(crate) struct Walk<L: Iterator, R: Iterator> {
     registry: Registry,
     /// `None` before the first item and after the last.
     progress: Option<Work>,
     sides: Merge<L, R>,
-    left: Identifier,
-    right: I,
+    /// What the lists are said to be. `None` means that it is not known.
+    claims: [Option<Claim>; 2],
+    /// `None` means that only a part of both lists is read, or that they are over.
+    hashing: Option<Hashing>,
     counts: Counts,
-    /// Whether only a part of both lists is read, which has another identifier.
-    is_partial: bool,
+    right: Identifier,
     is_over: bool,
 }
 
-impl<L: Iterator, R: Iterator, I: RightIdentifier> Walk<L, R, I> {
+impl<L: Iterator, R: Iterator> Walk<L, R> {
     /// Begins a walk, which reports to the monitor of `registry`.
-    pub fn of(registry: &Registry, left: (L, Identifier), right: (R, I)) -> Self {
+    pub fn of(registry: &Registry, left: (L, Option<Claim>), right: (R, Option<Claim>)) -> Self {
         Walk {
             registry: registry.clone(),
             progress: None,
             sides: Merge::of(left.0, right.0),
-            left: left.1,
-            right: right.1,
+            claims: [left.1, right.1],
+            hashing: Some(Hashing::of(Sweep::over(2))),
             counts: Counts::default(),
-            is_partial: false,
+            right: Identifier::EMPTY,
             is_over: false,
         }
     }
 
-    /// The same walk over a part of both lists, which is not compared with the identifiers.
+    /// The same walk over a part of both lists, which proves nothing.
     pub fn of_a_part(self) -> Self {
-        Walk { is_partial: true, ..self }
+        Walk { hashing: None, ..self }
     }
 
     /// The counts of what was read so far.
@@ -87,21 +60,20 @@ impl<L: Iterator, R: Iterator, I: RightIdentifier> Walk<L, R, I> {
         self.counts
     }
 
-    /// The identifier of what was read of the list on the right so far.
+    /// The identifier of the list on the right, once both were read.
     pub fn right(&self) -> Identifier {
-        self.right.identifier()
+        self.right
     }
 }
 
-impl<L, R, T, U, I> Walk<L, R, I>
+impl<L, R, T, U> Walk<L, R>
 where
     L: Iterator<Item = Result<T>>,
     R: Iterator<Item = Result<U>>,
     T: HasGranuleId,
     U: HasGranuleId,
-    I: RightIdentifier,
 {
-    /// The next item that only one side has. `None` after the last, if the identifiers agree.
+    /// The next item that only one side has. `None` after the last, if the claims are true.
     fn step(&mut self) -> Result<Option<Only<T, U>>> {
         let registry = &self.registry;
         let progress =
@@ -110,29 +82,39 @@ where
             progress.advance()?;
             let side = side?;
             self.counts.count(&side);
+            if let Some(hashing) = &mut self.hashing {
+                let Ok(()) = match &side {
+                    Side::Left(left) => hashing.hold(left.granule_id(), 0..1),
+                    Side::Right(right) => hashing.hold(right.granule_id(), 1..2),
+                    Side::Both(left, _) => hashing.hold(left.granule_id(), 0..2),
+                };
+            }
             match side {
                 Side::Left(left) => return Ok(Some(Only::Left(left))),
-                Side::Right(right) => {
-                    self.right.see(right.granule_id());
-                    return Ok(Some(Only::Right(right)));
-                }
-                Side::Both(_, right) => self.right.see(right.granule_id()),
+                Side::Right(right) => return Ok(Some(Only::Right(right))),
+                Side::Both(..) => {}
             }
         }
-        if self.is_partial {
-            return Ok(None);
+        let Some(hashing) = self.hashing.take() else { return Ok(None) };
+        let Ok(sweep) = hashing.finish();
+        self.right = sweep.latest();
+        let Counts { matched, only_left, only_right } = self.counts;
+        let granules = [matched + only_left, matched + only_right];
+        for ((claim, identifier), granules) in
+            self.claims.iter().zip(sweep.identifiers()).zip(granules)
+        {
+            claim.as_ref().map_or(Ok(()), |claim| claim.check(identifier, granules))?;
         }
-        self.counts.check(self.left, self.right.identifier()).map(|()| None)
+        Ok(None)
     }
 }
 
-impl<L, R, T, U, I> Iterator for Walk<L, R, I>
+impl<L, R, T, U> Iterator for Walk<L, R>
 where
     L: Iterator<Item = Result<T>>,
     R: Iterator<Item = Result<U>>,
     T: HasGranuleId,
     U: HasGranuleId,
-    I: RightIdentifier,
 {
     type Item = Result<Only<T, U>>;
 

@@ -4,7 +4,6 @@ mod batches;
 mod buffer;
 mod record;
 mod run;
-mod section;
 mod sort;
 mod spill;
 

@@ -1,14 +1,15 @@
 //! Verifies several datasets or all of them, and the file once.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::finding::{Code, Findings, Verification, VerifyWork, readable};
+use super::finding::{Code, Finding, Findings, Verification, VerifyWork, readable};
 use super::jobs::in_order;
 use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store;
+use crate::store::DatasetKey;
 
 /// The number of dataset names in a page.
 const PAGE_NAMES: u32 = 1_024;
@@ -22,6 +23,10 @@ pub struct Verified {
     pub identifiers: u64,
     /// The number of findings, including those about the file. 0 means that everything agrees.
     pub findings: u64,
+    /// How many datasets could not be verified, because a machine of a cluster cannot be reached.
+    pub unreachable: u64,
+    /// What was not verified, because datasets were named. `None` means that everything was.
+    pub left_out: Option<&'static str>,
     /// The work that it took.
     pub work: VerifyWork,
 }
@@ -30,7 +35,9 @@ impl Verified {
     fn add(&mut self, verification: &Verification) {
         self.datasets += u64::from(verification.dataset.is_some());
         self.identifiers += verification.identifiers;
-        self.findings += verification.mismatches.len() as u64;
+        let unreachable = verification.is_incomplete();
+        self.findings += verification.mismatches.len() as u64 - u64::from(unreachable);
+        self.unreachable += u64::from(unreachable && verification.dataset.is_some());
         self.work += verification.work;
     }
 }
@@ -50,10 +57,10 @@ impl Registry {
         self.verify_all_on(cores, datasets, show)
     }
 
-    /// Checks the file once, and verifies these datasets, or all of them if none is named. Calls
-    /// `show` with a [`Verification`] of the file if it has findings, and then with one for each
-    /// dataset, in order. Damage in one dataset does not prevent the verification of others. No lock
-    /// is held while `show` runs.
+    /// Checks the file once, and verifies these datasets, or all of them if none is named. On a server
+    /// only the rows of the datasets that are named are checked in place of the file. Calls `show` with a [`Verification`] of the file if it has findings, and then with one for each
+    /// dataset, in order. Damage in one dataset does not prevent the verification of others, nor does a
+    /// machine of a cluster that cannot be reached. No lock is held while `show` runs.
     ///
     /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
     /// most 16; each dataset also has a thread that hashes. With one job, and in a registry that has
@@ -69,7 +76,7 @@ impl Registry {
         datasets: &[DatasetName],
         mut show: impl FnMut(Verification) -> Result<(), E>,
     ) -> Result<Verified, E> {
-        self.refuse_unknown(datasets)?;
+        let keys = self.keys_of(datasets)?;
         let jobs = if self.has_many_connections() { jobs } else { NonZeroUsize::MIN };
         let (registry, stop) = self.with_joint_monitor();
         // Several threads report their work as one.
@@ -77,7 +84,11 @@ impl Registry {
             NonZeroUsize::MIN => (self.clone(), None),
             _ => (registry, Some(self.begin("verifying", "granules", None))),
         };
-        let mut verified = Verified::default();
+        let left_out = (!datasets.is_empty()).then(|| match self.store().is_file() {
+            true => "the identifiers of the other datasets",
+            false => "the other datasets, and payment ids",
+        });
+        let mut verified = Verified { left_out, ..Verified::default() };
         let mut is_file = true;
         let show = |verification: Result<Verification>| {
             let verification = verification?;
@@ -93,31 +104,57 @@ impl Registry {
         let size = |verification: &Result<Verification>| {
             verification.as_ref().map_or(0, |verification| verification.mismatches.len())
         };
-        let work = |part| registry.verify_part(part);
+        // What one query about all machines cannot answer is asked of each dataset.
+        let is_split = AtomicBool::new(false);
+        let work = |part| registry.verify_part(part, &keys, &is_split);
         in_order(jobs, stop, parts, work, (size, Verification::MAX_MISMATCHES), show)?;
         Ok(verified)
     }
 
-    fn verify_part(&self, part: Part) -> Result<Verification> {
-        match part {
-            Part::File => self.verify_file(),
-            Part::Dataset(dataset) => self.verify(&dataset),
-            Part::Finding(verification) => Ok(verification),
+    fn verify_part(
+        &self,
+        part: Part,
+        keys: &[DatasetKey],
+        is_split: &AtomicBool,
+    ) -> Result<Verification> {
+        let dataset = match part {
+            Part::Finding(verification) => return Ok(verification),
+            Part::File => None,
+            Part::Dataset(dataset) => Some(dataset),
+        };
+        let verified = match &dataset {
+            None => self.verify_file(keys),
+            Some(dataset) if is_split.load(Ordering::Relaxed) => {
+                let rows = || self.verify_file(&self.keys_of(std::slice::from_ref(dataset))?);
+                self.verify(dataset).and_then(|verified| Ok(verified.and(rows()?)))
+            }
+            Some(dataset) => self.verify(dataset),
+        };
+        match verified {
+            Err(error) if error.is_of_lost_connection() => {
+                is_split.fetch_or(dataset.is_none(), Ordering::Relaxed);
+                let mut findings = Findings::default();
+                findings.add_unreachable(&error);
+                Ok(Verification::new(dataset, 0, findings, VerifyWork::default()))
+            }
+            verified => verified,
         }
     }
 
-    fn refuse_unknown(&self, datasets: &[DatasetName]) -> Result<()> {
-        let refuse = || {
+    /// The keys of the datasets, none of which may be unknown.
+    fn keys_of(&self, datasets: &[DatasetName]) -> Result<Vec<DatasetKey>> {
+        let keys = || {
             let read = self.read()?;
-            for name in datasets {
+            let key = |name| {
                 // A record that cannot be read is a finding, not a reason to stop.
-                if read.dataset_key(name)?.is_none() {
-                    dataset_of(&read, name)?;
+                match read.dataset_key(name)? {
+                    Some(key) => Ok(key),
+                    None => Ok(dataset_of(&read, name)?.0),
                 }
-            }
-            Ok(())
+            };
+            datasets.iter().map(key).collect::<Result<_>>()
         };
-        refuse().map_err(|error| self.named(error))
+        keys().map_err(|error| self.named(error))
     }
 
     /// Every dataset, by name. If the names cannot be read, the last part is a finding.
@@ -178,12 +215,16 @@ fn of_impossible_name(name: &str) -> Verification {
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]; of kind `damaged` if it is about the file.
+/// [`Error::Store`] of kind `damaged`.
 pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
     let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
-    let text = finding.text;
-    match verification.dataset {
-        Some(dataset) => Err(Error::Inconsistent { what: format!("{dataset}: {text}") }),
-        None => Err(store::Error::Damaged { what: text }.into()),
-    }
+    let Finding { timestamp, granule, text, .. } = finding;
+    let dataset = verification.dataset.map(|dataset| dataset.to_string());
+    let at = timestamp.map(|timestamp| format!("at {timestamp}"));
+    let granule = granule.map(|granule| quoted(&granule).to_string());
+    let place: Vec<String> = [dataset, at, granule].into_iter().flatten().collect();
+    Err(Error::damaged(match place.is_empty() {
+        true => text,
+        false => format!("{}: {text}", place.join(" ")),
+    }))
 }

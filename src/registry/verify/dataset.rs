@@ -7,14 +7,11 @@ use super::intervals;
 use super::rows::Rows;
 use super::subsets::{Selected, Subsets};
 use crate::chain::{Hashing, Sweep};
-use crate::model::{DatasetName, Identifier, Timestamp, quoted};
+use crate::model::{DatasetName, Identifier, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
 use crate::store::{self, Begin, DatasetKey};
-
-/// The number of instances in a page.
-const PAGE_INSTANCES: u32 = 4_096;
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -33,11 +30,14 @@ impl Registry {
         let verify = || {
             let read = self.read()?;
             // A record that cannot be read is a finding.
-            let key = match read.dataset_key(dataset)? {
-                Some(key) => key,
-                None => dataset_of(&read, dataset)?.0,
+            let (key, name) = match read.dataset_key(dataset)? {
+                Some(key) => (key, dataset.clone()),
+                None => {
+                    let (key, record) = dataset_of(&read, dataset)?;
+                    (key, record.name)
+                }
             };
-            let pass = Pass { registry: self, read: &read, dataset, key };
+            let pass = Pass { registry: self, read: &read, dataset: &name, key };
             let verification = pass.verify()?;
             read.check_same_file()?;
             Ok(verification)
@@ -68,7 +68,7 @@ impl Pass<'_> {
         if let Err(error) = readable(self.read.dataset(self.dataset).map_err(Error::from))? {
             findings.add_unreadable("the record of the dataset cannot be read", &error);
         }
-        let history = match readable(self.history())? {
+        let history = match readable(Stated::after(self.read, self.key, None))? {
             Ok(history) => history,
             Err(error) => {
                 findings.add_unreadable("the history cannot be read", &error);
@@ -82,7 +82,7 @@ impl Pass<'_> {
                 Subsets::default()
             }
         };
-        let mut rows = Rows::of(&history);
+        let mut rows = Rows::after(None, &history);
         let swept = readable(self.sweep(&mut rows, &history, &subsets))?;
         work.rows = rows.count;
         let mut identifiers = 0;
@@ -102,6 +102,7 @@ impl Pass<'_> {
                     _ => None,
                 };
                 findings.append(history::compare(&history, &recomputed, agrees_to));
+                findings.append(history::check_recorded(&history));
                 findings.append(std::mem::take(&mut rows.findings));
                 let (found, steps) =
                     self.compare_checkpoints(&history, &recomputed, swept.agreement)?;
@@ -129,39 +130,24 @@ impl Pass<'_> {
         Verification::new(Some(self.dataset.clone()), identifiers, findings, work)
     }
 
-    fn history(&self) -> Result<Vec<Stated>> {
-        let mut history: Vec<Stated> = Vec::new();
-        loop {
-            let after = history.last().map(|stated| stated.timestamp);
-            let page =
-                self.read.instances_after(self.key, after, Timestamp::MAX, PAGE_INSTANCES)?;
-            if page.is_empty() {
-                return Ok(history);
-            }
-            history.extend(page.into_iter().map(Stated::from));
-        }
-    }
-
     /// Makes the pass over the granule rows.
     fn sweep(&self, rows: &mut Rows<'_>, history: &[Stated], subsets: &Subsets) -> Result<Swept> {
         let ingests = history.iter().map(|stated| stated.counts.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
-        let (sweep, selected) = std::thread::scope(|scope| {
-            let compare = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
-                checkpoints.compare(granule_id, chain, granules)
-            };
-            let mut hashing = Hashing::new(scope, Sweep::over(history.len()), compare);
-            let mut selecting = subsets.select(scope);
-            self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
-                progress.advance()?;
-                let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
-                selecting.held(granule_id, period)?;
-                hashing.hold(granule_id, span)
-            })?;
-            Ok::<_, Error>((hashing.finish()?, selecting.finish()?))
+        let compare = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
+            checkpoints.compare(granule_id, chain, granules)
+        };
+        let mut hashing = Hashing::new(Sweep::over(history.len()), compare);
+        let mut selecting = subsets.select();
+        self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
+            progress.advance()?;
+            let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
+            selecting.held(granule_id, period);
+            hashing.hold(granule_id, span)
         })?;
+        let (sweep, selected) = (hashing.finish()?, selecting.finish());
         Ok(Swept { sweep, selected, agreement: checkpoints.finish()? })
     }
 

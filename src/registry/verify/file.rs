@@ -3,6 +3,7 @@
 use super::finding::{Code, Finding, Findings, Verification, VerifyWork, readable};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
+use crate::store::DatasetKey;
 
 impl Registry {
     /// Makes SQLite check the pages and indexes of the file, the second copies of data that cannot
@@ -13,12 +14,13 @@ impl Registry {
     ///
     /// [`Error::Store`]: the registry was replaced, or cannot be opened. Damage is not an error.
     pub fn check_file(&self) -> Result<Vec<Finding>> {
-        Ok(self.verify_file()?.mismatches)
+        Ok(self.verify_file(&[])?.mismatches)
     }
 
-    pub(super) fn verify_file(&self) -> Result<Verification> {
+    /// The same for these datasets, if the registry is on a server and any is given.
+    pub(super) fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
         let progress = self.begin("checking", "pages", None);
-        let check = || Ok(self.read()?.integrity()?);
+        let check = || Ok(self.read()?.integrity(datasets)?);
         let found = readable(check()).map_err(|error: Error| self.named(error))?;
         drop(progress);
         let mut findings = Findings::default();

@@ -31,9 +31,22 @@ pub struct Verification {
 }
 
 impl Verification {
+    /// Whether something could not be verified, because a machine of a cluster cannot be reached.
+    pub fn is_incomplete(&self) -> bool {
+        self.mismatches.iter().any(|finding| finding.code == Code::Unreachable)
+    }
+
     /// The greatest number of findings that are listed, so that a file that is completely wrong
     /// does not fill memory.
     pub const MAX_MISMATCHES: usize = 10_000;
+
+    /// This one, with the findings of another.
+    pub(super) fn and(mut self, other: Verification) -> Self {
+        self.ok &= other.ok;
+        self.mismatches.extend(other.mismatches);
+        self.work += other.work;
+        self
+    }
 
     pub(super) fn new(
         dataset: Option<DatasetName>,
@@ -93,6 +106,8 @@ pub enum Code {
     File,
     /// Something cannot be read at all.
     Unreadable,
+    /// A machine of a cluster cannot be reached, so something was not verified.
+    Unreachable,
     /// The identifier of an instance is not the one that its granule rows give.
     Identifier,
     /// A count of an instance is not the one that its granule rows give.
@@ -182,6 +197,15 @@ impl Findings {
                 self.push(finding);
             }
         }
+    }
+
+    /// Adds the finding that something could not be verified.
+    pub fn add_unreachable(&mut self, error: &Error) {
+        let text = match error {
+            Error::Store { source, .. } => with_sources(source),
+            error => error.to_string(),
+        };
+        self.add(Code::Unreachable, None, None, format!("not verified: {text}"));
     }
 
     /// Adds the finding that something could not be read.

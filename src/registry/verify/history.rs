@@ -4,6 +4,11 @@ use std::ops::Range;
 
 use super::finding::{Code, Findings};
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
+use crate::registry::error::Result;
+use crate::store::{DatasetKey, Snapshot};
+
+/// The number of instances in a page.
+const PAGE_INSTANCES: u32 = 4_096;
 
 /// The stored values of an instance, without its note.
 pub(super) struct Stated {
@@ -11,6 +16,25 @@ pub(super) struct Stated {
     pub identifier: Identifier,
     pub counts: Counted,
     recorded: Timestamp,
+}
+
+impl Stated {
+    /// The instances after a time (`None`: all of them), in order of time.
+    pub fn after(
+        read: &Snapshot,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+    ) -> Result<Vec<Stated>> {
+        let mut history: Vec<Stated> = Vec::new();
+        loop {
+            let after = history.last().map(|stated| stated.timestamp).or(after);
+            let page = read.instances_after(dataset, after, Timestamp::MAX, PAGE_INSTANCES)?;
+            if page.is_empty() {
+                return Ok(history);
+            }
+            history.extend(page.into_iter().map(Stated::from));
+        }
+    }
 }
 
 /// How many granules an instance holds, and how many its change ingested and deleted.
@@ -71,7 +95,6 @@ pub(super) fn compare(
     let mut findings = Findings::default();
     compare_identifiers(history, recomputed, agrees_to, &mut findings);
     compare_counts(history, recomputed, &mut findings);
-    check_recorded(history, &mut findings);
     findings
 }
 
@@ -155,7 +178,9 @@ fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Fi
     }
 }
 
-fn check_recorded(history: &[Stated], findings: &mut Findings) {
+/// Checks that no change of a whole history was recorded before it took effect.
+pub(super) fn check_recorded(history: &[Stated]) -> Findings {
+    let mut findings = Findings::default();
     let too_early = |number: usize| {
         let stated = &history[number];
         // If the clock was behind the last change, a change is stamped one microsecond after that.
@@ -175,6 +200,7 @@ fn check_recorded(history: &[Stated], findings: &mut Findings) {
         }
         findings.add(Code::Recorded, Some(first.timestamp), None, text);
     }
+    findings
 }
 
 /// The runs of consecutive numbers with the same key.

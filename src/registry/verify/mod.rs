@@ -10,6 +10,7 @@
 //! disagree, a second pass resumes at each of them to find the interval that differs.
 
 mod all;
+mod changes;
 mod checkpoint_pages;
 mod checkpoints;
 mod dataset;
@@ -24,4 +25,5 @@ mod subsets;
 
 pub use all::Verified;
 pub(super) use all::refuse_mismatch;
+pub(super) use changes::prove_changes;
 pub use finding::{Code, Finding, Verification, VerifyWork};

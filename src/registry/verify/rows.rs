@@ -16,6 +16,8 @@ pub(super) struct Rows<'history> {
     pub held_latest: u64,
     /// The findings.
     pub findings: Findings,
+    /// The time before the first change of the history. `None` means the beginning of time.
+    after: Option<Timestamp>,
     history: &'history [Stated],
     timeline: Timeline,
     ingested: Vec<u64>,
@@ -28,11 +30,13 @@ pub(super) struct Rows<'history> {
 }
 
 impl<'history> Rows<'history> {
-    pub fn of(history: &'history [Stated]) -> Self {
+    /// Begins the check for the changes after a time (`None`: for all of them).
+    pub fn after(after: Option<Timestamp>, history: &'history [Stated]) -> Self {
         Rows {
             count: 0,
             held_latest: 0,
             findings: Findings::default(),
+            after,
             history,
             timeline: Timeline::of(history.iter().map(|stated| stated.timestamp)),
             ingested: vec![0; history.len()],
@@ -85,6 +89,7 @@ impl<'history> Rows<'history> {
         let begins = self.timeline.number(period.ingested);
         match begins {
             Ok(number) => self.ingested[number] += 1,
+            Err(_) if self.after.is_some_and(|after| period.ingested <= after.as_micros()) => {}
             Err(_) => self.refuse_date(granule_id, "ingested", period.ingested),
         }
         let start = begins.unwrap_or_else(|next| next);

@@ -1,7 +1,6 @@
 //! Checks that subsets still select the granules that were cited.
 
 use std::ops::Range;
-use std::thread::Scope;
 
 use super::finding::{Code, Finding, Findings, readable};
 use super::history::Stated;
@@ -33,12 +32,10 @@ struct Recomputed {
     granules: u64,
 }
 
-type NoCheckpoint = fn(&str, Identifier, u64) -> Result<()>;
-
 /// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
 /// which each subset takes the place of an instance.
-pub(super) struct Selecting<'scope, 'env> {
-    hashing: Hashing<'scope, 'env, NoCheckpoint>,
+pub(super) struct Selecting {
+    hashing: Hashing,
     patterns: Patterns,
     /// For each distinct criteria, the numbers of its subsets.
     subsets: Vec<Range<usize>>,
@@ -83,10 +80,7 @@ impl Subsets {
     }
 
     /// Begins the pass over the granule rows.
-    pub fn select<'scope, 'env>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-    ) -> Selecting<'scope, 'env> {
+    pub fn select(&self) -> Selecting {
         let timestamps: Vec<i64> =
             self.by_pattern.iter().map(|subset| subset.timestamp.as_micros()).collect();
         let mut sorted = timestamps.clone();
@@ -99,9 +93,8 @@ impl Subsets {
         let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
             patterns(&self.by_pattern[subsets.start]).iter().map(move |pattern| (pattern, criteria))
         });
-        let nothing: NoCheckpoint = |_, _, _| Ok(());
         Selecting {
-            hashing: Hashing::new(scope, Sweep::over(timestamps.len()), nothing),
+            hashing: Hashing::of(Sweep::over(timestamps.len())),
             patterns: Patterns::of(used),
             subsets,
             more: vec![0; timestamps.len() + 1],
@@ -153,9 +146,9 @@ impl Subsets {
     }
 }
 
-impl Selecting<'_, '_> {
+impl Selecting {
     /// Takes the next granule row.
-    pub fn held(&mut self, granule_id: &str, period: Period<'_>) -> Result<()> {
+    pub fn held(&mut self, granule_id: &str, period: Period<'_>) {
         if self.granule_id != granule_id {
             granule_id.clone_into(&mut self.granule_id);
             (self.until, self.criteria) = (i64::MIN, None);
@@ -169,7 +162,7 @@ impl Selecting<'_, '_> {
             number(ingested)..number(deleted)
         };
         if during(&self.sorted).is_empty() {
-            return Ok(());
+            return;
         }
         let patterns = &mut self.patterns;
         let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
@@ -185,16 +178,16 @@ impl Selecting<'_, '_> {
             if held.start == span.end {
                 span.end = held.end;
             } else {
-                hold(&mut self.hashing, &mut self.more, granule_id, span)?;
+                hold(&mut self.hashing, &mut self.more, granule_id, span);
                 span = held;
             }
         }
-        hold(&mut self.hashing, &mut self.more, granule_id, span)
+        hold(&mut self.hashing, &mut self.more, granule_id, span);
     }
 
     /// The result, after the last row.
-    pub fn finish(self) -> Result<Selected> {
-        let sweep = self.hashing.finish()?;
+    pub fn finish(self) -> Selected {
+        let Ok(sweep) = self.hashing.finish();
         let mut granules = 0;
         let recomputed = sweep.identifiers().zip(&self.more).map(|(identifier, more)| {
             granules += more;
@@ -202,22 +195,17 @@ impl Selecting<'_, '_> {
         });
         // A sweep over no instances still returns one identifier.
         let recomputed = recomputed.take(self.timestamps.len()).collect();
-        Ok(Selected { recomputed, steps: sweep.steps(), patterns_tried: self.patterns.tried })
+        Selected { recomputed, steps: sweep.steps(), patterns_tried: self.patterns.tried }
     }
 }
 
-fn hold(
-    hashing: &mut Hashing<'_, '_, NoCheckpoint>,
-    more: &mut [i64],
-    granule_id: &str,
-    span: Range<usize>,
-) -> Result<()> {
+fn hold(hashing: &mut Hashing, more: &mut [i64], granule_id: &str, span: Range<usize>) {
     if span.is_empty() {
-        return Ok(());
+        return;
     }
     more[span.start] += 1;
     more[span.end] -= 1;
-    hashing.hold(granule_id, span)
+    let Ok(()) = hashing.hold(granule_id, span);
 }
 
 fn patterns(subset: &Subset) -> &[Pattern] {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::notes::Notes;
 use super::stamp::Stamp;
-use crate::model::{DatasetName, Identifier, Instance, SourceLocation, Timestamp};
-use crate::registry::error::Result;
+use crate::model::{DatasetName, Identifier, Instance, LogChange, SourceLocation, Timestamp};
+use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::refusal::ChangeError;
 use crate::store::{DatasetKey, Transaction};
@@ -21,6 +22,8 @@ pub(super) struct Addition<'a> {
     pub times: Vec<Timestamp>,
     /// The expected results at some of these times.
     pub expected: &'a BTreeMap<Timestamp, Expected>,
+    /// Their notes, in place of those of `expected`. `None` means that these are the notes.
+    pub notes: Option<&'a Notes>,
     pub conduct: Conduct,
     /// Why no change is possible at these times. It is returned only if there is a change.
     pub refusal: Option<ChangeError>,
@@ -48,6 +51,9 @@ pub(super) enum Conduct {
     /// For a change: granules that are already held, or not held, are skipped or refused, and
     /// counted.
     Change { held: Misfit, missing: Misfit },
+    /// For a revert: the events are those that lead to an earlier set, whose ids are accepted as
+    /// they were then.
+    Revert,
     /// For an import: events that are already stored are skipped and counted; others are refused.
     History,
 }
@@ -60,6 +66,15 @@ pub(super) enum Misfit {
     Refuse,
     /// Skip the granule, and count it.
     Skip,
+}
+
+/// Refuses a note that is longer than a log may have it: mirrors could not read the log.
+pub(super) fn check_note(expected: &Expected) -> Result<()> {
+    let (bytes, most) = (expected.note.as_ref().map_or(0, String::len), LogChange::MAX_NOTE_BYTES);
+    match bytes > most {
+        true => Err(Error::TooLong { what: "the note", bytes, most }),
+        false => Ok(()),
+    }
 }
 
 /// Refuses an identifier that is not the expected one.

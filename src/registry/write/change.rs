@@ -2,6 +2,7 @@
 
 use super::addition::{Conduct, Expected, Misfit};
 use super::lookup::Unknown;
+use super::remember::Remembered;
 use super::single::{Applied, Target};
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Entry, EventKind, Identifier, Timestamp};
@@ -9,7 +10,7 @@ use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Repeats, Staged, Staging};
-use crate::store::Transaction;
+use crate::store::{DatasetKey, Transaction};
 
 /// The granules that a change ingests and deletes, and its options.
 ///
@@ -106,8 +107,9 @@ impl Change {
 impl Registry {
     /// Applies a change to a dataset, all of it or nothing.
     ///
-    /// Costs a look-up and a row for each granule of the change, and one chain step for each
-    /// granule held after the last checkpoint before the first of them. Granules at the end of the
+    /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
+    /// granule held after the last checkpoint before the first of them
+    /// ([`Work::steps`](super::super::Work::steps)). Granules at the end of the
     /// canonical order cost exactly one step each. The memory does not depend on the number of
     /// granules.
     ///
@@ -115,21 +117,38 @@ impl Registry {
     ///
     /// [`Error::Change`](super::super::Error::Change): the change is refused;
     /// [`Error::NoDataset`](super::super::Error::NoDataset);
-    /// [`Error::Inconsistent`](super::super::Error::Inconsistent): the number of rows that were
-    /// read is not the number that the history counts;
-    /// [`Error::Store`](super::super::Error::Store).
+    /// [`Error::Store`](super::super::Error::Store), of kind `damaged` if the granules that were read
+    /// are not those of the identifier in force.
     pub fn change(
         &self,
         dataset: &DatasetName,
         change: &Change,
         stamp: &Stamp<'_>,
     ) -> Result<Applied> {
+        self.change_and_remember(dataset, change, stamp, None)
+    }
+
+    /// Applies a change, and remembers in the same transaction the log that it was made of.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::change`].
+    pub(crate) fn change_and_remember(
+        &self,
+        dataset: &DatasetName,
+        change: &Change,
+        stamp: &Stamp<'_>,
+        remembered: Option<&Remembered<'_>>,
+    ) -> Result<Applied> {
         if change.staging.is_empty() && !change.is_lenient {
             return Err(ChangeError::Empty.into());
         }
         self.write(|transaction| {
-            let applied = apply(self, transaction, dataset, change, stamp)?;
+            let (key, applied) = apply(self, transaction, dataset, change, stamp)?;
             let is_kept = applied.instance.is_some() && !change.is_dry_run;
+            if let Some(remembered) = remembered.filter(|_| is_kept) {
+                remembered.save(transaction, key, stamp)?;
+            }
             Ok((applied, if is_kept { End::Commit } else { End::RollBack }))
         })
     }
@@ -142,8 +161,74 @@ fn apply(
     name: &DatasetName,
     change: &Change,
     stamp: &Stamp<'_>,
-) -> Result<Applied> {
+) -> Result<(DatasetKey, Applied)> {
     let target = Target::find(registry, transaction, name, &change.unknown, stamp)?;
     let conduct = Conduct::Change { held: change.held, missing: change.missing };
-    target.apply(&change.staging, conduct, &change.expected, stamp)
+    let key = target.dataset;
+    Ok((key, target.apply(&change.staging, conduct, &change.expected, stamp)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{GranuleId, LogChange};
+    use crate::registry::LogChanges;
+
+    fn changes(notes: &[Option<String>]) -> LogChanges {
+        let mut changes = LogChanges::default();
+        for (number, note) in (1..).zip(notes) {
+            let change = LogChange {
+                number,
+                timestamp: Timestamp::from_micros(number as i64).unwrap(),
+                identifier: Identifier::EMPTY,
+                check: Identifier::EMPTY,
+                bytes: 200 * number,
+                granules: number,
+                ingested: 1,
+                deleted: 0,
+                note: note.clone(),
+            };
+            changes.add(&change).unwrap();
+        }
+        changes
+    }
+
+    #[test]
+    fn what_cannot_be_remembered_is_an_error_before_the_commit() {
+        let registry = Registry::in_memory().unwrap();
+        let dataset: DatasetName = "mirror".parse().unwrap();
+        let mut change = Change::new();
+        change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
+        change.create_dataset();
+        let stamp = Stamp::now("2001-01-01T00:00:00Z".parse().unwrap());
+        let pull = |notes: &[Option<String>]| {
+            let changes = changes(notes);
+            let remembered = Remembered {
+                source: "us.jsonl",
+                etag: None,
+                is_identical: true,
+                forget_from: None,
+                changes: Some(&changes),
+            };
+            registry.change_and_remember(&dataset, &change, &stamp, Some(&remembered))
+        };
+        // Longer than a row may be: the change used to be committed without what it was made of.
+        let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();
+        assert_eq!(error.kind(), "too-long", "{error}");
+        assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
+        // Batches of changes follow each other without a gap.
+        let notes: Vec<Option<String>> =
+            (0..2_500).map(|n| (n % 100 == 0).then(|| "n".repeat(60_000))).collect();
+        pull(&notes).unwrap();
+        let sources = registry.snapshot().unwrap().mirror_sources(&dataset).unwrap();
+        assert_eq!(sources[0].last.as_ref().map(|last| last.number), Some(2_500));
+        let mut read = 0;
+        let show = |change: LogChange| {
+            assert_eq!(change.note, notes[read]);
+            read += 1;
+            true
+        };
+        registry.snapshot().unwrap().each_change_read(&dataset, "us.jsonl", 0, show).unwrap();
+        assert_eq!(read, 2_500);
+    }
 }

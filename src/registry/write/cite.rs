@@ -1,13 +1,14 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
+use super::stamp::Stamp;
 use crate::model::{
-    Criteria, DatasetName, Entry, EventKind, GranuleId, Identifier, Moment, Pattern, Set, Subset,
-    Timestamp,
+    Criteria, DatasetName, Entry, EventKind, GranuleId, Identifier, Instance, Moment, Pattern, Set,
+    Subset, Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{
-    Cited, GranulePages, Selected, Selection, cited, dataset_of, identify, select,
+    Cited, Selected, Selection, cited, dataset_of, identify, identify_selected, select,
 };
 use crate::registry::staging::{Staged, Staging, refuse_pair};
 use crate::store::{self, DatasetKey};
@@ -68,13 +69,15 @@ impl Registry {
     /// instance, and nothing is stored.
     ///
     /// Costs a pass over the dataset, which is made before the write lock is taken, since the
-    /// granules of an instance never change.
+    /// granules of an instance never change. Patterns are tried on all granules of the instance,
+    /// which are proved on the way.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select); [`Error::SelectsNothing`];
     /// [`Error::NotHeldThen`]: a granule that is named was not held; [`Error::Change`]: a granule
-    /// is named twice.
+    /// is named twice; [`Error::ClockAhead`]: `now` is not plausible, so the subset is not stored;
+    /// [`Error::Store`] of kind `damaged`.
     pub fn cite_subset(
         &self,
         dataset: &DatasetName,
@@ -85,9 +88,10 @@ impl Registry {
         let found = self.find_subset(dataset, at, wanted);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
             Found::Known(cited) => return Ok(*cited),
-            Found::New(new) => new.into_subset(dataset, wanted, now)?,
+            Found::New(new) => new.into_subset(wanted, now)?,
         };
         let (instance, identifier) = (selected.instance().clone(), subset.identifier);
+        let stamp = Stamp::now(now);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have stored it since.
@@ -95,6 +99,7 @@ impl Registry {
             let (subset, end) = match known {
                 Some((_, known)) => (known, End::RollBack),
                 None => {
+                    stamp.record(transaction, None, Timestamp::MIN)?;
                     let stored = transaction.insert_subset(key, &subset)?;
                     if let Wanted::Named(named) = wanted {
                         for batch in batches(named)? {
@@ -128,7 +133,7 @@ impl Registry {
         let found = self.find_subset(dataset, at, wanted);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
             Found::Known(cited) => return Ok((*cited, Kept::Yes)),
-            Found::New(new) => new.into_subset(dataset, wanted, now)?,
+            Found::New(new) => new.into_subset(wanted, now)?,
         };
         let set = Set::Subset { subset, instance: selected.instance().clone() };
         let selected = Selected { set, others: selected.others };
@@ -143,6 +148,12 @@ impl Registry {
         at: Option<Moment>,
         wanted: &Wanted,
     ) -> Result<Found> {
+        if let Wanted::Patterns(patterns) = wanted {
+            let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
+            if bytes > most {
+                return Err(Error::TooLong { what: "the list of patterns", bytes, most });
+            }
+        }
         let read = self.read()?;
         let selection = Selection::Dataset { name: dataset.clone(), at };
         let selected = select(&read, &selection)?;
@@ -151,7 +162,7 @@ impl Registry {
         let progress = self.begin("selecting", "granules", None);
         let (identifier, granules) = match wanted {
             Wanted::Patterns(patterns) => {
-                GranulePages::selected(key, at, patterns.clone()).identify(&read)?
+                identify_selected(&read, key, selected.instance(), patterns)?
             }
             Wanted::Named(named) => identify_named(&read, key, dataset, at, named)?,
         };
@@ -195,20 +206,15 @@ impl New {
     /// # Errors
     ///
     /// [`Error::SelectsNothing`].
-    fn into_subset(
-        self,
-        dataset: &DatasetName,
-        wanted: &Wanted,
-        now: Timestamp,
-    ) -> Result<(Selected, Subset)> {
+    fn into_subset(self, wanted: &Wanted, now: Timestamp) -> Result<(Selected, Subset)> {
         let New { selected, identifier, granules } = self;
-        let timestamp = selected.instance().timestamp;
+        let Instance { timestamp, dataset, .. } = selected.instance().clone();
         let criteria = criteria_of(wanted).filter(|_| granules > 0);
         let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: timestamp };
         let subset = Subset {
-            dataset: dataset.clone(),
-            timestamp,
             criteria: criteria.ok_or_else(nothing)?,
+            dataset,
+            timestamp,
             identifier,
             granules,
             cited: now,

@@ -2,11 +2,9 @@
 //!
 //! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
 //! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
-//! granules after the last checkpoint before the first event, for all instants together
-//! ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
+//! granules after the last checkpoint before the first event, for all instants together, which also
+//! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
 //! being read again.
-
-use std::thread::Scope;
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
 use super::first_ids::FirstIds;
@@ -14,6 +12,7 @@ use super::resume::{Checkpoints, Pass, Work, resume_before};
 use crate::model::{EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
+use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::{Staged, each_batch, refuse_pair};
 use crate::registry::timeline::Timeline;
 use crate::store::NewPeriod;
@@ -32,12 +31,16 @@ pub struct Skipped {
 /// What the engine added.
 #[derive(Debug, Default)]
 pub(super) struct Added {
-    /// The new rows of the history, in order of time. Empty if nothing changed.
+    /// The new rows of the history, in order of time, without notes that are in a file. Empty if nothing
+    /// changed.
     pub instances: Vec<Instance>,
     pub first: FirstIds,
     pub skipped: Skipped,
     pub work: Work,
 }
+
+/// The bytes of notes that are read from a file before they are stored.
+const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
 
 /// The numbers of granules that are ingested and deleted at one time.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,28 +53,27 @@ struct Tally {
 ///
 /// # Errors
 ///
-/// [`Error::Change`]: an event is refused; [`Error::Inconsistent`]: the number of rows that were
-/// read is not the number that the history counts.
+/// [`Error::Change`]: an event is refused; [`Error::Store`] of kind `damaged`: the granules that were
+/// read are not those that the history states.
 pub(super) fn add(
     addition: &Addition<'_>,
     events: impl Iterator<Item = Result<Staged>> + Send,
 ) -> Result<Added> {
     let checkpoints = Checkpoints::of(addition);
+    let mut entry = Entry::new(addition, &checkpoints);
+    let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
     std::thread::scope(|scope| {
-        let mut entry = Entry::new(addition, scope, &checkpoints);
-        let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
         each_batch(scope, addition.events, events, |batch| -> Result<()> {
             progress.advance_by(batch.len() as u64)?;
             entry.enter(batch)
-        })?;
-        drop(progress);
-        entry.finish()
-    })
+        })
+    })?;
+    drop(progress);
+    entry.finish()
 }
 
 /// The state of the first step, which stores granule rows.
-struct Entry<'scope, 'a> {
-    scope: &'scope Scope<'scope, 'a>,
+struct Entry<'a> {
     addition: &'a Addition<'a>,
     checkpoints: &'a Checkpoints<'a>,
     timeline: Timeline,
@@ -83,7 +85,7 @@ struct Entry<'scope, 'a> {
     holds_from_first: Option<bool>,
     /// The pass from the point at which the chain is resumed. `None` until an event changes
     /// something.
-    pass: Option<Pass<'scope, 'a>>,
+    pass: Option<Pass<'a>>,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(ChangeError, u64)>,
 }
@@ -104,14 +106,9 @@ enum Held<'event, 'stored> {
     New(&'event Staged),
 }
 
-impl<'scope, 'a> Entry<'scope, 'a> {
-    fn new(
-        addition: &'a Addition<'a>,
-        scope: &'scope Scope<'scope, 'a>,
-        checkpoints: &'a Checkpoints<'a>,
-    ) -> Self {
+impl<'a> Entry<'a> {
+    fn new(addition: &'a Addition<'a>, checkpoints: &'a Checkpoints<'a>) -> Self {
         Entry {
-            scope,
             addition,
             checkpoints,
             timeline: Timeline::of(addition.times.iter().copied()),
@@ -201,6 +198,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
             }
             held = match (event.kind, held) {
                 (EventKind::Ingested, Held::No) => {
+                    self.check_new(event)?;
                     self.tally(event)?.ingested += 1;
                     Held::New(event)
                 }
@@ -230,6 +228,17 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         Ok(())
     }
 
+    /// Refuses an id that may not be ingested, unless it comes back with an earlier set.
+    fn check_new(&self, event: &Staged) -> Result<()> {
+        match event.granule_id.check_new() {
+            Err(cause) if self.addition.conduct != Conduct::Revert => {
+                let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
+                Err(ChangeError::GranuleId { granule_id, location, cause }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The tally of an event that changes something. The first such event decides where to resume,
     /// before any row is changed.
     fn tally(&mut self, event: &Staged) -> Result<&mut Tally> {
@@ -239,7 +248,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         if self.pass.is_none() {
             let is_after_all = self.holds_from_first == Some(false);
             let resume = resume_before(self.addition, &event.granule_id, is_after_all)?;
-            self.pass = Some(Pass::new(self.scope, self.addition, self.checkpoints, resume));
+            self.pass = Some(Pass::new(self.addition, self.checkpoints, resume));
         }
         self.first.add(event.kind, &event.granule_id);
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
@@ -251,7 +260,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         let skips = match (self.addition.conduct, event.kind) {
             (Conduct::Change { held, .. }, EventKind::Ingested) => held == Misfit::Skip,
             (Conduct::Change { missing, .. }, EventKind::Deleted) => missing == Misfit::Skip,
-            (Conduct::History, _) => false,
+            (Conduct::History | Conduct::Revert, _) => false,
         };
         if skips && previous.kind == event.kind {
             self.skipped.repeated += 1;
@@ -270,9 +279,23 @@ impl<'scope, 'a> Entry<'scope, 'a> {
             self.skipped.held += 1;
             return Ok(());
         }
+        // The log may be right and the row damaged.
+        self.prove_until(event.at)?;
         let (location, at) = (event.location.clone(), event.at);
         let last = self.last().unwrap_or(at);
         Err(ChangeError::NotAfterLast { location, at, last }.into())
+    }
+
+    /// Proves the instance in force at a time, and the one before it.
+    fn prove_until(&self, at: Timestamp) -> Result<()> {
+        let Addition { transaction, dataset, .. } = *self.addition;
+        let before = Timestamp::from_micros(at.as_micros() - 1);
+        for at in before.into_iter().chain([at]) {
+            if let Some(instance) = transaction.instance_at(dataset, at)? {
+                identify_selected(transaction, dataset, &instance, &[])?;
+            }
+        }
+        Ok(())
     }
 
     fn refuse_held(&mut self, event: &Staged, held: &Held<'_, '_>) -> Result<()> {
@@ -283,7 +306,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         };
         let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
         match self.addition.conduct {
-            Conduct::History => {
+            Conduct::History | Conduct::Revert => {
                 Err(ChangeError::HeldThen { granule_id, location, at: event.at, since }.into())
             }
             Conduct::Change { held: Misfit::Skip, .. } => {
@@ -300,7 +323,7 @@ impl<'scope, 'a> Entry<'scope, 'a> {
     fn refuse_missing(&mut self, event: &Staged) -> Result<()> {
         let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
         match self.addition.conduct {
-            Conduct::History => {
+            Conduct::History | Conduct::Revert => {
                 Err(ChangeError::NotHeldThen { granule_id, location, at: event.at }.into())
             }
             Conduct::Change { missing: Misfit::Skip, .. } => {
@@ -331,28 +354,46 @@ impl<'scope, 'a> Entry<'scope, 'a> {
         let Some(pass) = self.pass.take() else {
             return Ok(Added { skipped: self.skipped, ..Added::default() });
         };
-        let ingested = self.tallies.iter().map(|tally| tally.ingested).sum();
-        let deleted = self.tallies.iter().map(|tally| tally.deleted).sum();
-        let (sweep, work) = pass.finish(ingested, deleted)?;
-        let instances = self.record(sweep.identifiers())?;
+        let (identifiers, work) = pass.finish()?;
+        let instances = self.record(&identifiers)?;
         Ok(Added { instances, first: self.first, skipped: self.skipped, work })
     }
 
     /// Adds the rows of the history.
-    fn record(&self, identifiers: impl Iterator<Item = Identifier>) -> Result<Vec<Instance>> {
-        let Addition { times, expected, name, stamp, .. } = self.addition;
+    fn record(&self, identifiers: &[Identifier]) -> Result<Vec<Instance>> {
+        let Addition { times, expected, notes, name, stamp, .. } = self.addition;
+        let (transaction, dataset) = (self.addition.transaction, self.addition.dataset);
         let last = times.last().copied().unwrap_or(self.addition.now);
         // Not before the change took effect, nor before an earlier change was recorded, even if the
         // clock was set back.
-        let earliest = self.addition.latest.as_ref().map_or(last, |it| it.recorded.max(last));
-        let (recorded, recorded_by) = stamp.record(earliest);
-        let mut granules = self.addition.latest.as_ref().map_or(0, |latest| latest.granules);
+        let latest = self.addition.latest.as_ref();
+        let recorded = latest.map(|latest| latest.recorded);
+        let earliest = recorded.map_or(last, |recorded| recorded.max(last));
+        let (recorded, recorded_by) =
+            stamp.record(self.addition.transaction, recorded, earliest)?;
+        let mut granules = latest.map_or(0, |latest| latest.granules);
+        let mut in_force = latest.map_or(Identifier::EMPTY, |latest| latest.identifier);
         let mut instances: Vec<Instance> = Vec::with_capacity(times.len());
-        for ((&timestamp, tally), identifier) in times.iter().zip(&self.tallies).zip(identifiers) {
+        let (mut stored, mut note_bytes) = (0, 0);
+        let store = |instances: &mut [Instance]| -> Result<()> {
+            transaction.insert_instances(dataset, instances)?;
+            if notes.is_some() {
+                instances.iter_mut().for_each(|instance| instance.note = None);
+            }
+            Ok(())
+        };
+        for ((&timestamp, tally), &identifier) in times.iter().zip(&self.tallies).zip(identifiers) {
             granules = (granules + tally.ingested).checked_sub(tally.deleted).ok_or_else(|| {
                 let what = format!("{name} has rows of more granules than its history counts");
-                Error::Inconsistent { what }
+                Error::damaged(what)
             })?;
+            // Every change has an event that changes something, and so another set.
+            if std::mem::replace(&mut in_force, identifier) == identifier {
+                let Tally { ingested, deleted } = tally;
+                return Err(Error::damaged(format!(
+                    "the change of {name} at {timestamp} ingests {ingested} and deletes {deleted} granules, but leaves the identifier {identifier}"
+                )));
+            }
             let expected = expected.get(&timestamp);
             if let Some(expected) = expected {
                 check_expected(expected, timestamp, identifier)?;
@@ -370,10 +411,19 @@ impl<'scope, 'a> Entry<'scope, 'a> {
                 deleted: tally.deleted,
                 recorded,
                 recorded_by: recorded_by.clone(),
-                note: expected.and_then(|expected| expected.note.clone()),
+                note: match notes {
+                    Some(notes) => notes.at(timestamp)?,
+                    None => expected.and_then(|expected| expected.note.clone()),
+                },
             });
+            // Notes that are in a file are in memory only until they are stored.
+            note_bytes += instances.last().and_then(|it| it.note.as_ref()).map_or(0, String::len);
+            if notes.is_some() && note_bytes > MAX_NOTE_BYTES {
+                store(&mut instances[stored..])?;
+                (stored, note_bytes) = (instances.len(), 0);
+            }
         }
-        self.addition.transaction.insert_instances(self.addition.dataset, &instances)?;
+        store(&mut instances[stored..])?;
         Ok(instances)
     }
 }

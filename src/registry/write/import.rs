@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::addition::{Addition, Conduct, Expected, check_expected};
-use super::cited_subset::CitedSubset;
+use super::addition::{Addition, Conduct, Expected, check_expected, check_note};
+use super::cited_subset::{CitedSubset, CitedSubsets};
 use super::daily::Daily;
 use super::engine::{self, Skipped};
 use super::first_ids::FirstIds;
 use super::lookup::{Found, Unknown, find_or_insert};
+use super::notes::Notes;
+use super::remember::Remembered;
 use super::resume::Work;
 use super::stamp::Stamp;
 use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
@@ -15,7 +17,7 @@ use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
 use crate::registry::staging::{Staged, Staging};
-use crate::store::Transaction;
+use crate::store::{DatasetKey, Transaction};
 
 /// A history to be added to a dataset, as events in any order.
 ///
@@ -51,9 +53,10 @@ pub struct Import {
     /// The time of the last event: the next one mostly has the same.
     last: Option<Timestamp>,
     expected: BTreeMap<Timestamp, Expected>,
+    notes: Notes,
     unknown: Unknown,
     record: Option<Dataset>,
-    subsets: Vec<CitedSubset>,
+    subsets: CitedSubsets,
     every: Every,
     now: Option<Timestamp>,
     is_dry_run: bool,
@@ -72,7 +75,8 @@ pub enum Every {
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// The new rows of the history, in order of time. Empty if all of it was already stored.
+    /// The new rows of the history, in order of time, without their notes ([`Import::note_at`]): all of
+    /// them may not fit into memory. Empty if all of it was already stored.
     pub instances: Vec<Instance>,
     /// The instance in force afterwards. `None` means that the dataset has no history.
     pub in_force: Option<Instance>,
@@ -121,14 +125,42 @@ impl Import {
     }
 
     /// Refuses the import unless the change at this time has the expected result.
-    pub fn expect(&mut self, at: Timestamp, expected: Expected) {
-        self.expected.insert(at, expected);
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLong`](super::super::Error::TooLong): its note;
+    /// [`Error::Temporary`](super::super::Error::Temporary).
+    pub fn expect(&mut self, at: Timestamp, expected: Expected) -> Result<()> {
+        check_note(&expected)?;
+        self.notes.set(at, expected.note.as_deref())?;
+        self.expected.insert(at, Expected { note: None, ..expected });
+        Ok(())
+    }
+
+    /// The note that is stored with the change at this time. `None` means none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Temporary`](super::super::Error::Temporary).
+    pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
+        self.notes.at(at)
     }
 
     /// Keeps a subset that was cited elsewhere, once the history has the change that it was selected
     /// from.
-    pub fn keep_subset(&mut self, subset: CitedSubset) {
-        self.subsets.push(subset);
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`](super::super::Error::Change): a granule is named twice;
+    /// [`Error::Temporary`](super::super::Error::Temporary).
+    pub fn keep_subset(&mut self, subset: &CitedSubset) -> Result<()> {
+        self.subsets.add(subset)
+    }
+
+    /// Keeps these subsets in place of those so far.
+    #[cfg(feature = "http")]
+    pub(crate) fn keep_subsets(&mut self, subsets: CitedSubsets) {
+        self.subsets = subsets;
     }
 
     /// Sets the record of the dataset, for the case that the import adds it.
@@ -190,10 +222,30 @@ impl Registry {
         import: &Import,
         stamp: &Stamp<'_>,
     ) -> Result<Imported> {
+        self.import_and_remember(dataset, import, stamp, None)
+    }
+
+    /// Imports a history, and remembers in the same transaction the log that it was read from.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::import`].
+    pub(crate) fn import_and_remember<'a>(
+        &self,
+        dataset: &DatasetName,
+        import: &Import,
+        stamp: &Stamp<'_>,
+        remembered: Option<&dyn Fn(&Imported) -> Remembered<'a>>,
+    ) -> Result<Imported> {
         self.write(|transaction| {
-            let imported = apply(self, transaction, dataset, import, stamp)?;
+            let (key, imported) = apply(self, transaction, dataset, import, stamp)?;
             let has_changed = !imported.instances.is_empty() || imported.subsets > 0;
-            let is_kept = !import.is_dry_run && has_changed;
+            // A dataset without a history is not added only to remember what was read for it.
+            let remembered = remembered.filter(|_| imported.in_force.is_some());
+            let is_kept = !import.is_dry_run && (has_changed || remembered.is_some());
+            if let Some(remembered) = remembered.filter(|_| is_kept) {
+                remembered(&imported).save(transaction, key, stamp)?;
+            }
             Ok((imported, if is_kept { End::Commit } else { End::RollBack }))
         })
     }
@@ -205,7 +257,7 @@ fn apply(
     name: &DatasetName,
     import: &Import,
     stamp: &Stamp<'_>,
-) -> Result<Imported> {
+) -> Result<(DatasetKey, Imported)> {
     let unknown = match &import.unknown {
         Unknown::Create(_) => Unknown::Create(import.record.clone().map(Box::new)),
         Unknown::Refuse => Unknown::Refuse,
@@ -243,6 +295,7 @@ fn apply(
         times: times.iter().copied().filter(|&at| is_new(at)).collect(),
         latest,
         expected: &import.expected,
+        notes: Some(&import.notes),
         conduct: Conduct::History,
         refusal: None,
         now,
@@ -255,12 +308,15 @@ fn apply(
         Every::Day => engine::add(&addition, daily.events(events))?,
     };
     let mut subsets = 0;
-    for subset in &import.subsets {
-        subsets += u64::from(subset.keep(transaction, dataset, &name)?);
+    for subset in import.subsets.iter() {
+        subsets += u64::from(subset?.keep(transaction, dataset, &name)?);
     }
-    Ok(Imported {
+    let imported = Imported {
         subsets,
-        in_force: added.instances.last().cloned().or(addition.latest),
+        in_force: match added.instances.last() {
+            Some(last) => Some(Instance { note: import.note_at(last.timestamp)?, ..last.clone() }),
+            None => addition.latest,
+        },
         created_dataset: created && !added.instances.is_empty(),
         instances: added.instances,
         last,
@@ -269,5 +325,6 @@ fn apply(
         cancelled,
         skipped: added.skipped,
         work: added.work,
-    })
+    };
+    Ok((dataset, imported))
 }

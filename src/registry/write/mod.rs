@@ -13,6 +13,7 @@ mod engine;
 mod first_ids;
 mod import;
 mod lookup;
+mod notes;
 mod payment;
 mod record;
 mod remember;
@@ -27,6 +28,8 @@ pub use addition::Expected;
 pub use change::Change;
 pub use cite::{Kept, Named, Wanted};
 pub use cited_subset::CitedSubset;
+#[cfg(feature = "http")]
+pub(crate) use cited_subset::CitedSubsets;
 pub use edit::{DatasetEdit, Edit};
 pub use engine::Skipped;
 pub use first_ids::FirstIds;

@@ -105,7 +105,7 @@ impl Registry {
                 _ => {}
             }
             keep_existing(transaction, key, &before, stamp)?;
-            let (renamed, _) = stamp.record(Timestamp::MIN);
+            let (renamed, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             transaction.rename_dataset(key, &before.name, new, renamed)?;
             let dataset = Dataset { name: new.clone(), ..before };
             keep_version(transaction, key, &dataset, Action::Renamed, stamp)?;
@@ -128,7 +128,7 @@ impl Registry {
             let (key, dataset) = dataset_of(transaction, name)?;
             refuse_withdrawn(transaction.withdrawal(key)?, &dataset.name)?;
             keep_existing(transaction, key, &dataset, stamp)?;
-            let (timestamp, _) = stamp.record(Timestamp::MIN);
+            let (timestamp, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             let withdrawal = Withdrawal { timestamp, note: Some(note.to_owned()) };
             transaction.set_withdrawal(key, Some(&withdrawal))?;
             keep_version(transaction, key, &dataset, Action::Withdrawn, stamp)?;
@@ -206,8 +206,8 @@ fn keep_version(
     let withdrawn = transaction.withdrawal(key)?;
     let whole = Whole { dataset, withdrawn: withdrawn.as_ref() };
     let record = serde_json::to_value(whole)
-        .map_err(|error| Error::Inconsistent { what: format!("a record is not JSON: {error}") })?;
-    let (recorded, recorded_by) = stamp.record(Timestamp::MIN);
+        .map_err(|error| Error::damaged(format!("a record is not JSON: {error}")))?;
+    let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
     let version = StoredVersion {
         version: transaction.last_record_version(key)? + 1,
         recorded,

@@ -6,9 +6,10 @@ use std::str::FromStr;
 
 use super::single::Target;
 use crate::model::{DatasetName, EventKind, Granule, Set, Timestamp};
-use crate::registry::error::{Error, Result};
+use crate::registry::error::Result;
+use crate::registry::proof::Claim;
 use crate::registry::refusal::ChangeError;
-use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Merge, Side};
+use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Only, Walk};
 use crate::registry::staging::{Staged, Staging};
 
 /// The greatest number of granules that a change may delete if it replaces a dataset's set by a
@@ -80,50 +81,41 @@ impl MaxDelete {
 }
 
 /// The events that make a dataset hold the wanted set, and the number of deletions among them.
+/// `claim` is what the wanted granules are said to be; `None` means that it is not known.
 ///
-/// Costs one pass over both sets; nothing is hashed.
+/// Costs one pass over both sets, which are hashed on the way.
 ///
 /// # Errors
 ///
-/// [`Error::Inconsistent`]: the number of the dataset's rows is not the number that its history
-/// counts.
+/// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not those
+/// that the dataset holds, or not those that are claimed.
 pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
     target: &Target<'_>,
     wanted: impl Iterator<Item = Result<W>>,
+    claim: Option<Claim>,
 ) -> Result<(Staging, u64)> {
-    let held: Box<dyn Iterator<Item = Result<Granule>>> = match &target.latest {
-        None => Box::new(std::iter::empty()),
+    type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
+    let held: (Held<'_>, _) = match &target.latest {
+        None => (Box::new(std::iter::empty()), None),
         Some(latest) => {
             let set = Set::Instance(latest.clone());
             let pages = GranulePages::of(target.transaction, &set)?;
-            Box::new(GranulesWithin::of(target.transaction, pages))
+            let held = GranulesWithin::of(target.transaction, pages);
+            (Box::new(held), Some(Claim::of(target.registry, &set)))
         }
     };
     let mut events = Staging::default();
-    let (mut read, mut deleted) = (0, 0);
-    let mut progress = target.registry.begin("comparing", "granules", None);
-    for side in Merge::of(held, wanted) {
-        progress.advance()?;
-        match side? {
-            Side::Both(..) => read += 1,
-            Side::Left(granule) => {
-                read += 1;
-                deleted += 1;
+    let mut walk = Walk::of(target.registry, held, (wanted, claim));
+    for only in walk.by_ref() {
+        match only? {
+            Only::Left(granule) => {
                 let event = Staged::from(granule);
                 events.add(&Staged { kind: EventKind::Deleted, ..event })?;
             }
-            Side::Right(granule) => events.add(&granule.into())?,
+            Only::Right(granule) => events.add(&granule.into())?,
         }
     }
-    let counted = target.latest.as_ref().map_or(0, |latest| latest.granules);
-    if read != counted {
-        let what = format!(
-            "{} has rows of {read} granules, but its history counts {counted}",
-            target.name
-        );
-        return Err(Error::Inconsistent { what });
-    }
-    Ok((events, deleted))
+    Ok((events, walk.counts().only_left))
 }
 
 impl From<Granule> for Staged {

@@ -1,15 +1,19 @@
 //! Decides where the chain is resumed, and makes the pass over the granules from there.
+//!
+//! The pass hashes the granules in force once more, beside those of the new instances: from the point
+//! where the chain is resumed to the first granule that differs they are the same, and from there two
+//! chains take little longer than one. Unless the granules in force have the identifier in force, a
+//! row was damaged, and the change is refused: it would issue a wrong identifier.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::thread::Scope;
 
 use super::addition::Addition;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
-use crate::registry::error::{Error, Result};
-use crate::registry::row;
+use crate::registry::error::Result;
 use crate::registry::timeline::Timeline;
+use crate::registry::{proof, row};
 use crate::store::{Begin, NewPeriod};
 
 /// The number of checkpoints that are stored at once.
@@ -18,7 +22,8 @@ const BATCH_CHECKPOINTS: usize = 256;
 /// The work that a change took, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Work {
-    /// The number of chain steps that were hashed.
+    /// The number of chain steps that were hashed: a granule that is held before and after the change
+    /// takes one up to the first granule that differs, and two from there.
     pub steps: u64,
     /// The number of granule rows that were read. New granules after all others are hashed as they
     /// are stored, and not read.
@@ -86,26 +91,26 @@ impl Resume {
 /// What is done with a checkpoint that the pass reaches.
 type Leave<'a> = Box<dyn FnMut(&str, Identifier, u64) -> Result<()> + 'a>;
 
-/// The pass over the granules of the new instances from where the chain is resumed: it hashes them,
-/// and sets checkpoints.
-pub(super) struct Pass<'scope, 'a> {
+/// The pass over the granules of the instance in force and of the new ones, from where the chain is
+/// resumed: it hashes them, and sets checkpoints.
+pub(super) struct Pass<'a> {
     addition: &'a Addition<'a>,
     checkpoints: &'a Checkpoints<'a>,
-    hashing: Hashing<'scope, 'a, Leave<'a>>,
+    hashing: Hashing<Leave<'a>>,
+    /// The times of these instances. The first is that of the instance in force, if there is one.
     timeline: Timeline,
     resume: Resume,
     /// The number of granules held before the resume point. `None` means that it is not known.
     before: Option<u64>,
     /// The number of granule rows that were read.
     rows: u64,
-    /// How many of them the last instance holds.
-    held: u64,
+    /// How many of them are in force.
+    in_force: u64,
 }
 
-impl<'scope, 'a> Pass<'scope, 'a> {
+impl<'a> Pass<'a> {
     /// Begins a pass. The caller stores the checkpoints after it.
     pub fn new(
-        scope: &'scope Scope<'scope, 'a>,
         addition: &'a Addition<'a>,
         checkpoints: &'a Checkpoints<'a>,
         resume: Resume,
@@ -118,10 +123,11 @@ impl<'scope, 'a> Pass<'scope, 'a> {
                 GranuleId::new(granule_id).map_err(|_| row::not_an_id(addition.name))?;
             checkpoints.add(Checkpoint { granule_id, chain, granules })
         };
-        let sweep = Sweep::resume(addition.times.len(), chain);
-        let hashing = Hashing::new(scope, sweep, Box::new(leave_checkpoint) as Leave<'a>);
-        let timeline = Timeline::of(addition.times.iter().copied());
-        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, held: 0 }
+        let in_force = addition.latest.as_ref().map(|latest| latest.timestamp);
+        let timeline = Timeline::of(in_force.into_iter().chain(addition.times.iter().copied()));
+        let sweep = Sweep::resume(timeline.changes(), chain);
+        let hashing = Hashing::new(sweep, Box::new(leave_checkpoint) as Leave<'a>);
+        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, in_force: 0 }
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
@@ -139,55 +145,41 @@ impl<'scope, 'a> Pass<'scope, 'a> {
 
     /// Reads and hashes the rows after the resume point.
     fn read(&mut self) -> Result<()> {
-        let Addition { registry, transaction, dataset, latest, name, times, .. } = self.addition;
+        let Addition { registry, transaction, dataset, latest, name, .. } = self.addition;
         let mut progress = registry.begin("hashing", "granules", None);
         let (_, begin) = self.resume.point();
-        if times.len() == 1 {
-            // The only new instance holds what is held now. Reading one column, and looking up no
-            // time, takes two thirds of the time.
-            return transaction.each_held(*dataset, begin, |granule_id| {
-                self.rows += 1;
-                self.held += 1;
-                progress.advance()?;
-                self.hashing.hold(row::granule_id(granule_id, name)?, 0..1)
-            });
-        }
         let last = latest.as_ref().map(|latest| latest.timestamp);
         transaction.each_period(*dataset, begin, last, |period| {
             self.rows += 1;
             progress.advance()?;
             let span = span(&mut self.timeline, period.ingested, period.deleted);
-            self.held += u64::from(!span.is_empty() && span.end == times.len());
+            self.in_force += u64::from(span.start == 0 && !span.is_empty());
             self.hashing.hold(row::granule_id(period.granule_id, name)?, span)
         })
     }
 
-    /// Hashes what is left, and returns the identifiers. `ingested` and `deleted` are the numbers of
-    /// granules that the addition ingests and deletes.
+    /// Hashes what is left, and returns the identifiers of the new instances.
     ///
     /// # Errors
     ///
-    /// [`Error::Inconsistent`]: the number of granules in the rows is not the number that the history
-    /// counts.
-    pub fn finish(mut self, ingested: u64, deleted: u64) -> Result<(Sweep, Work)> {
-        if !self.appends() {
+    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not
+    /// those of the identifier in force.
+    pub fn finish(mut self) -> Result<(Vec<Identifier>, Work)> {
+        let reads = !self.appends();
+        if reads {
             self.read()?;
-            let counted = held_before(self.addition);
-            if let Some(before) = self.before
-                && before + self.held + deleted != counted + ingested
-            {
-                let what = format!(
-                    "{} has rows of {} granules, but its history counts {counted}",
-                    self.addition.name,
-                    (before + self.held + deleted).saturating_sub(ingested)
-                );
-                return Err(Error::Inconsistent { what });
-            }
         }
         let sweep = self.hashing.finish()?;
+        let mut identifiers = sweep.identifiers();
+        if let Some(latest) = &self.addition.latest {
+            let in_force = identifiers.next().unwrap_or(Identifier::EMPTY);
+            let granules = self.before.filter(|_| reads).map(|before| before + self.in_force);
+            proof::check(latest, in_force, granules.unwrap_or(latest.granules))?;
+        }
+        let identifiers = identifiers.collect();
         let checkpoints = self.checkpoints.store()?;
         let work = Work { steps: sweep.steps(), rows: self.rows, checkpoints };
-        Ok((sweep, work))
+        Ok((identifiers, work))
     }
 }
 
@@ -225,7 +217,7 @@ impl<'a> Checkpoints<'a> {
     }
 }
 
-/// The numbers of the new instances that hold a granule during a period, in microseconds.
+/// The numbers of the instances that hold a granule during a period, in microseconds.
 fn span(timeline: &mut Timeline, ingested: i64, deleted: Option<i64>) -> Range<usize> {
     let mut number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
     let from = number(ingested);

@@ -1,6 +1,6 @@
 //! Makes a dataset hold an earlier set again.
 
-use super::addition::{Conduct, Expected, Misfit};
+use super::addition::{Conduct, Expected};
 use super::lookup::Unknown;
 use super::replace::difference;
 use super::single::{Applied, Target};
@@ -8,6 +8,7 @@ use super::stamp::Stamp;
 use crate::model::{DatasetName, Identifier, Moment};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
+use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
 use crate::registry::staging::Staged;
 
@@ -57,7 +58,8 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
-    /// [`Error::Inconsistent`](crate::Error::Inconsistent).
+    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules of either set are not
+    /// those of its identifier.
     pub fn revert(
         &self,
         dataset: &DatasetName,
@@ -75,14 +77,14 @@ impl Registry {
             };
             let set = select(transaction, &selection)?.set;
             let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
-            let (events, _) = difference(&target, wanted.map(|granule| granule.map(Staged::from)))?;
-            let conduct = Conduct::Change { held: Misfit::Refuse, missing: Misfit::Refuse };
+            let wanted = wanted.map(|granule| granule.map(Staged::from));
+            let (events, _) = difference(&target, wanted, Some(Claim::of(self, &set)))?;
             let expected = Expected {
                 identifier: (!events.is_empty()).then(|| set.identifier()),
                 note: revert.note.clone(),
                 location: None,
             };
-            let applied = target.apply(&events, conduct, &expected, stamp)?;
+            let applied = target.apply(&events, Conduct::Revert, &expected, stamp)?;
             let is_kept = applied.instance.is_some() && !revert.is_dry_run;
             Ok((applied, if is_kept { End::Commit } else { End::RollBack }))
         })

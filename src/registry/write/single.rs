@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::addition::{Addition, Conduct, Expected};
+use super::addition::{Addition, Conduct, Expected, check_note};
 use super::engine::{self, Skipped};
 use super::first_ids::FirstIds;
 use super::lookup::{Found, Unknown, find_or_insert};
@@ -73,6 +73,7 @@ impl<'a> Target<'a> {
         stamp: &Stamp<'_>,
     ) -> Result<Applied> {
         let Target { registry, transaction, name, dataset, latest, created } = self;
+        check_note(expected)?;
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let (at, clock_behind_micros, refusal) = match stamp.after(last) {
             Ok((at, behind)) => (at, behind, None),
@@ -91,6 +92,7 @@ impl<'a> Target<'a> {
             latest,
             times: vec![at],
             expected: &expected,
+            notes: None,
             conduct,
             refusal,
             now: at,

@@ -1,17 +1,24 @@
 //! The time at which a change takes effect, and the person who records it.
 
 use crate::model::Timestamp;
+use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
+use crate::store;
 
 /// When a change takes effect, the present time, and who records the change.
 pub struct Stamp<'clock> {
     at: Option<Timestamp>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync + 'clock>,
     recorded_by: Option<String>,
+    is_clock_confirmed: bool,
 }
 
 /// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
+
+/// A clock may be ahead of every recorded time by two years, one of them a leap year. Since no change
+/// can be before an earlier one, a single change in the year 9999 would end a history.
+const MAX_AHEAD_MICROS: i64 = (365 + 366) * 86_400 * 1_000_000;
 
 impl<'clock> Stamp<'clock> {
     /// A change at `at` (`None` means now), recorded at the time that `clock` returns.
@@ -19,11 +26,16 @@ impl<'clock> Stamp<'clock> {
     /// The clock is read while the write lock is held, and again when the change is complete. So a
     /// change never takes effect before one that was committed earlier, and no change is visible
     /// before the time at which it was recorded.
+    ///
+    /// If nothing was recorded in the last two years, the clock is more likely wrong than right, and
+    /// no time of it is stored ([`Error::ClockAhead`]), unless the change has a time of its own or
+    /// the clock is confirmed by [`Stamp::confirm_clock`].
     pub fn new(
         at: Option<Timestamp>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'clock,
     ) -> Self {
-        Stamp { at, clock: Box::new(clock), recorded_by: None }
+        let (clock, is_clock_confirmed) = (Box::new(clock), at.is_some());
+        Stamp { at, clock, recorded_by: None, is_clock_confirmed }
     }
 
     /// A change at one time, recorded at another.
@@ -42,9 +54,36 @@ impl<'clock> Stamp<'clock> {
         Stamp { recorded_by, ..self }
     }
 
-    /// The time at which the change is recorded, which is not before `earliest`, and by whom.
-    pub(super) fn record(&self, earliest: Timestamp) -> (Timestamp, Option<String>) {
-        ((self.clock)().max(earliest), self.recorded_by.clone())
+    /// States that the clock is right, however long ago the last time was recorded.
+    #[must_use]
+    pub fn confirm_clock(self) -> Self {
+        Stamp { is_clock_confirmed: true, ..self }
+    }
+
+    /// The time at which something is recorded, which is not before `earliest`, and by whom. Every
+    /// time that is stored is from here. `latest` is when the dataset was last changed, if that is
+    /// known: it mostly shows that the clock is plausible.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ClockAhead`].
+    pub(super) fn record(
+        &self,
+        read: &store::Snapshot,
+        latest: Option<Timestamp>,
+        earliest: Timestamp,
+    ) -> Result<(Timestamp, Option<String>)> {
+        let now = self.read_clock();
+        let is_ahead_of =
+            |recorded: Timestamp| now.as_micros() - recorded.as_micros() > MAX_AHEAD_MICROS;
+        if !self.is_clock_confirmed && latest.is_none_or(is_ahead_of) {
+            let enough = Timestamp::from_micros(now.as_micros() - MAX_AHEAD_MICROS);
+            let newest = read.last_recorded(enough.unwrap_or(Timestamp::MIN))?;
+            if let Some(newest) = newest.filter(|newest| is_ahead_of(*newest)) {
+                return Err(Error::ClockAhead { now, newest });
+            }
+        }
+        Ok((now.max(earliest), self.recorded_by.clone()))
     }
 
     /// Reads the clock.
@@ -61,7 +100,7 @@ impl<'clock> Stamp<'clock> {
     pub(super) fn after(
         &self,
         last: Option<Timestamp>,
-    ) -> Result<(Timestamp, Option<i64>), ChangeError> {
+    ) -> std::result::Result<(Timestamp, Option<i64>), ChangeError> {
         let now = self.read_clock();
         match (self.at, last) {
             (Some(at), _) if at > now => Err(ChangeError::Future { location: None, at, now }),

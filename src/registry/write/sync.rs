@@ -69,7 +69,8 @@ impl Registry {
     ///
     /// [`Error::Change`](crate::Error::Change): the listing is empty (`empty-listing`), or more
     /// would be deleted than is allowed (`too-many-deletions`); [`Error::NoDataset`](crate::Error::NoDataset);
-    /// [`Error::Inconsistent`](crate::Error::Inconsistent).
+    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules held are not those of the
+    /// identifier in force.
     pub fn sync(
         &self,
         dataset: &DatasetName,
@@ -86,7 +87,7 @@ impl Registry {
             }
             let mut distinct = 0;
             let wanted = listing.distinct()?.inspect(|_| distinct += 1);
-            let (events, deleted) = difference(&target, wanted)?;
+            let (events, deleted) = difference(&target, wanted, None)?;
             sync.max_delete.check(&target, deleted)?;
             let conduct = Conduct::Change { held: Misfit::Refuse, missing: Misfit::Refuse };
             let mut applied = target.apply(&events, conduct, &sync.expected, stamp)?;

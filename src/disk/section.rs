@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A section of a file with a read position of its own, so that several can be read in parallel.
-pub(super) struct Section {
+pub(crate) struct Section {
     pub file: Arc<File>,
     pub rest: Range<u64>,
 }

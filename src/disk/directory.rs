@@ -1,0 +1,402 @@
+//! A directory whose files are reached without following a symbolic link.
+//!
+//! Others than the owner may be able to write to a directory that a web server shows. Whoever puts a
+//! link in the place of a file or of a directory there must not decide which file is read or
+//! overwritten. So each name is looked up in a directory that is open already, and a link is refused.
+//! Outside Unix, where that is not possible, a link is looked for first.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Result};
+
+/// The name of a file that is being written by the only process that writes into the directory. A process that was killed leaves it, and the next one
+/// writes it again.
+const DRAFT: &str = ".accession-publish.new";
+
+const LINK: &str = "it is a symbolic link, and none is followed here";
+
+/// A directory into which one process writes at a time.
+pub(crate) struct Directory {
+    path: PathBuf,
+    handle: at::Handle,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    /// A new file, which must not exist.
+    New,
+    /// A file that is created if it does not exist.
+    Lock,
+}
+
+impl Directory {
+    /// Opens a directory that the user named. It may be a symbolic link.
+    pub fn open(path: &Path) -> Result<Self> {
+        let handle = at::root(path).map_err(|source| failed("read", path, source))?;
+        Ok(Directory { path: path.to_owned(), handle })
+    }
+
+    /// The same, after creating the directory if it does not exist.
+    pub fn create_all(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).map_err(|source| failed("create", path, source))?;
+        Self::open(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a file of this name is.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A directory in this one. `None` means that it does not exist.
+    pub fn enter(&self, name: &str) -> Result<Option<Self>> {
+        let opened = at::directory(&self.handle, name);
+        let handle = self.found(name, "read", opened)?;
+        Ok(handle.map(|handle| Directory { path: self.path.join(name), handle }))
+    }
+
+    /// A directory in this one, which is created if it does not exist.
+    pub fn enter_or_create(&self, name: &str) -> Result<Self> {
+        if let Some(found) = self.enter(name)? {
+            return Ok(found);
+        }
+        match at::make_directory(&self.handle, name) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(self.failed("create", name, error));
+            }
+            _ => {}
+        }
+        let gone = || self.failed("create", name, io::ErrorKind::NotFound.into());
+        self.enter(name)?.ok_or_else(gone)
+    }
+
+    /// Opens a file for reading. `None` means that it does not exist.
+    pub fn read(&self, name: &str) -> Result<Option<File>> {
+        self.opened(name, Access::Read, "read")
+    }
+
+    /// Opens a file for reading and writing. `None` means that it does not exist.
+    pub fn write(&self, name: &str) -> Result<Option<File>> {
+        self.opened(name, Access::Write, "write")
+    }
+
+    /// Opens a file on which a lock is taken, and creates it if it does not exist.
+    pub fn lock_file(&self, name: &str) -> Result<File> {
+        let file = self.opened(name, Access::Lock, "lock")?;
+        file.ok_or_else(|| self.failed("lock", name, io::ErrorKind::NotFound.into()))
+    }
+
+    /// Creates an empty file, in the place of one that exists.
+    pub fn create(&self, name: &str) -> Result<File> {
+        self.remove(name)?;
+        let file = self.opened(name, Access::New, "create")?;
+        file.ok_or_else(|| self.failed("create", name, io::ErrorKind::NotFound.into()))
+    }
+
+    /// Writes a file under another name and renames it, so that readers find the whole of it, or what
+    /// was there before. What must be durable, `write` syncs.
+    pub fn replace(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<()> {
+        self.refuse_link(name)?;
+        let mut file = self.create(DRAFT)?;
+        write(&mut file).map_err(|source| self.failed("write", name, source))?;
+        drop(file);
+        at::rename(&self.handle, DRAFT, name).map_err(|error| self.failed("create", name, error))
+    }
+
+    /// Removes a file. Returns whether it existed.
+    pub fn remove(&self, name: &str) -> Result<bool> {
+        self.refuse_link(name)?;
+        Ok(self.found(name, "remove", at::remove(&self.handle, name))?.is_some())
+    }
+
+    /// Gives a file the present time as that of its last change.
+    pub fn touch(&self, name: &str) -> Result<()> {
+        self.refuse_link(name)?;
+        at::touch(&self.handle, name).map_err(|error| self.failed("write", name, error))
+    }
+
+    /// The names in it, in order.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let read = at::names(&self.handle);
+        let mut names = read.map_err(|source| failed("read", &self.path, source))?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// Makes the names in it durable.
+    pub fn sync(&self) -> Result<()> {
+        at::sync(&self.handle).map_err(|source| failed("sync", &self.path, source))
+    }
+
+    fn opened(&self, name: &str, access: Access, verb: &'static str) -> Result<Option<File>> {
+        let Some(file) = self.found(name, verb, at::file(&self.handle, name, access))? else {
+            return Ok(None);
+        };
+        // Something else, such as a pipe, could keep a reader waiting.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        if !is_file {
+            let what = io::Error::other("it is not a regular file");
+            return Err(self.failed(verb, name, what));
+        }
+        Ok(Some(file))
+    }
+
+    fn refuse_link(&self, name: &str) -> Result<()> {
+        match at::is_link(&self.handle, name) {
+            true => Err(self.failed("open", name, io::Error::other(LINK))),
+            false => Ok(()),
+        }
+    }
+
+    /// `None` if nothing has the name.
+    fn found<T>(&self, name: &str, verb: &'static str, result: io::Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                self.refuse_link(name)?;
+                Err(self.failed(verb, name, error))
+            }
+        }
+    }
+
+    fn failed(&self, verb: &'static str, name: &str, source: io::Error) -> Error {
+        failed(verb, &self.path.join(name), source)
+    }
+}
+
+fn failed(verb: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Io { verb, path: path.to_owned(), source }
+}
+
+#[cfg(unix)]
+mod at {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+
+    use rustix::fs::{
+        AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, mkdirat, openat,
+        renameat, statat, unlinkat, utimensat,
+    };
+
+    use super::Access;
+
+    pub type Handle = OwnedFd;
+
+    const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+    pub fn root(path: &Path) -> io::Result<Handle> {
+        let mut options = File::options();
+        options.read(true).custom_flags(OFlags::DIRECTORY.bits().cast_signed());
+        Ok(options.open(path)?.into())
+    }
+
+    pub fn directory(at: &Handle, name: &str) -> io::Result<Handle> {
+        Ok(openat(at, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?)
+    }
+
+    pub fn make_directory(at: &Handle, name: &str) -> io::Result<()> {
+        Ok(mkdirat(at, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    pub fn file(at: &Handle, name: &str, access: Access) -> io::Result<File> {
+        let flags = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Write => OFlags::RDWR,
+            Access::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            Access::Lock => OFlags::RDWR | OFlags::CREATE,
+        };
+        // A pipe is opened without waiting for its other end.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        Ok(openat(at, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    pub fn rename(at: &Handle, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(at, from, at, to)?)
+    }
+
+    pub fn remove(at: &Handle, name: &str) -> io::Result<()> {
+        Ok(unlinkat(at, name, AtFlags::empty())?)
+    }
+
+    pub fn touch(at: &Handle, name: &str) -> io::Result<()> {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        Ok(utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    pub fn is_link(at: &Handle, name: &str) -> bool {
+        statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+    }
+
+    pub fn names(at: &Handle) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(at)? {
+            // A name that is not UTF-8 is none of ours.
+            if let Ok(name) = entry?.file_name().to_str()
+                && !matches!(name, "." | "..")
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// By the standard library, whose calls the tests of power failures record.
+    pub fn sync(at: &Handle) -> io::Result<()> {
+        File::from(at.try_clone()?).sync_all()
+    }
+}
+
+#[cfg(not(unix))]
+mod at {
+    use std::fs::{self, File};
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use super::Access;
+
+    pub type Handle = PathBuf;
+
+    pub fn root(path: &Path) -> io::Result<Handle> {
+        match path.metadata()?.is_dir() {
+            true => Ok(path.to_owned()),
+            false => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    pub fn directory(at: &Handle, name: &str) -> io::Result<Handle> {
+        refuse_link(at, name)?;
+        root(&at.join(name))
+    }
+
+    pub fn make_directory(at: &Handle, name: &str) -> io::Result<()> {
+        fs::create_dir(at.join(name))
+    }
+
+    pub fn file(at: &Handle, name: &str, access: Access) -> io::Result<File> {
+        refuse_link(at, name)?;
+        let mut options = File::options();
+        options.read(true).write(access != Access::Read);
+        options.create_new(access == Access::New).create(access == Access::Lock);
+        options.open(at.join(name))
+    }
+
+    pub fn rename(at: &Handle, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(at.join(from), at.join(to))
+    }
+
+    pub fn remove(at: &Handle, name: &str) -> io::Result<()> {
+        fs::remove_file(at.join(name))
+    }
+
+    pub fn touch(at: &Handle, name: &str) -> io::Result<()> {
+        file(at, name, Access::Write)?.set_modified(std::time::SystemTime::now())
+    }
+
+    pub fn is_link(at: &Handle, name: &str) -> bool {
+        at.join(name).symlink_metadata().is_ok_and(|found| found.is_symlink())
+    }
+
+    pub fn names(at: &Handle) -> io::Result<Vec<String>> {
+        let names = fs::read_dir(at)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(io::Result::transpose).collect()
+    }
+
+    pub fn sync(_: &Handle) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn refuse_link(at: &Handle, name: &str) -> io::Result<()> {
+        match is_link(at, name) {
+            true => Err(io::ErrorKind::InvalidInput.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn text(file: Option<File>) -> Option<String> {
+        let mut text = String::new();
+        file?.read_to_string(&mut text).unwrap();
+        Some(text)
+    }
+
+    #[test]
+    fn a_file_is_created_replaced_read_and_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let root = Directory::create_all(&place.path().join("a/b")).unwrap();
+        let inner = root.enter_or_create("c").unwrap();
+        assert!(root.enter("d").unwrap().is_none() && inner.read("x").unwrap().is_none());
+        inner.create("x").unwrap().write_all(b"one").unwrap();
+        assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("one"));
+        // As a process leaves it that was killed.
+        std::fs::write(inner.path_of(DRAFT), "something longer").unwrap();
+        inner.replace("x", |file| file.write_all(b"two")).unwrap();
+        assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("two"));
+        assert_eq!(inner.names().unwrap(), ["x"]);
+        assert!(inner.remove("x").unwrap() && !inner.remove("x").unwrap());
+    }
+
+    #[test]
+    fn no_link_is_followed_but_the_one_that_the_user_named() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        std::fs::create_dir_all(at("real/sub")).unwrap();
+        std::fs::write(at("victim"), "victim").unwrap();
+        symlink(at("real"), at("link")).unwrap();
+        let root = Directory::open(&at("link")).unwrap();
+        symlink(at("victim"), at("real/file")).unwrap();
+        symlink(at("real/sub"), at("real/directory")).unwrap();
+        symlink(at("victim"), at("real").join(DRAFT)).unwrap();
+        let refused = [
+            root.read("file").map(drop),
+            root.write("file").map(drop),
+            root.lock_file("file").map(drop),
+            root.create("file").map(drop),
+            root.replace("file", |file| file.write_all(b"x")),
+            root.replace("other", |file| file.write_all(b"x")),
+            root.remove("file").map(drop),
+            root.enter("directory").map(drop),
+            root.enter_or_create("directory").map(drop),
+        ];
+        for refused in refused {
+            let source = std::error::Error::source(&refused.unwrap_err()).unwrap().to_string();
+            assert_eq!(source, LINK);
+        }
+        assert_eq!(std::fs::read_to_string(at("victim")).unwrap(), "victim");
+    }
+
+    #[test]
+    fn a_pipe_keeps_nobody_waiting() {
+        let place = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
+        assert!(made.unwrap().success());
+        let root = Directory::open(place.path()).unwrap();
+        assert_eq!(root.read("pipe").err().unwrap().kind(), "io");
+    }
+}
