@@ -1,14 +1,14 @@
 //! Comparing a mirror with its primary.
 
-use super::differences::{MirrorDifferences, read_ahead};
+use super::differences::{Claimed, MirrorDifferences, read_ahead};
 use super::error::Result;
 #[cfg(feature = "http")]
-use super::http::{Followed, reading_of};
+use super::http::{Follow, Followed};
 use super::primary::{Kind, Primary};
-use super::reading::Reading;
+use super::reading::{Asking, Reading};
 use super::status::{FirstDifference, MirrorStatus, Standing, Status};
-use crate::model::{Dataset, DatasetName, Identifier, Instance, LogChange, Moment, Set, Timestamp};
-use crate::registry::{Registry, Remembered, Selection, Snapshot};
+use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
+use crate::registry::{Claim, Registry, Remembered, Selection, Snapshot, Stamp};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -42,7 +42,7 @@ enum There {
 ///
 /// A log is read once, in a stream, and verified line by line; what must be sorted is kept in
 /// temporary files. What is reported of it is recomputed when the [differences](Comparison::differences)
-/// are read.
+/// are read. The head at an address is requested without a condition.
 ///
 /// # Errors
 ///
@@ -52,6 +52,18 @@ pub fn compare(
     dataset: &DatasetName,
     primary: &Primary,
     at: Option<Moment>,
+) -> Result<Comparison> {
+    compare_with(mirror, dataset, primary, at, Asking::Always)
+}
+
+/// Compares. The head at an address is requested as `asking` says.
+#[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "there are no addresses"))]
+pub(super) fn compare_with(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    primary: &Primary,
+    at: Option<Moment>,
+    asking: Asking,
 ) -> Result<Comparison> {
     let here = mirror.snapshot()?;
     let latest = match here.has_dataset(dataset)? {
@@ -83,11 +95,19 @@ pub fn compare(
             }
             #[cfg(feature = "http")]
             Kind::Remote(remote, named) => {
-                let Followed { reading, etag } =
-                    reading_of(remote, mirror, dataset, latest.as_ref(), at, named.as_ref())?;
+                let follow = Follow {
+                    remote,
+                    mirror,
+                    dataset,
+                    latest: latest.as_ref(),
+                    at,
+                    named: named.as_ref(),
+                };
+                let Followed { reading, etag } = follow.read(asking)?;
                 let status = of_log(mirror, latest, &reading)?;
                 let source = Some(remote.address().to_string());
-                (status, There::Log(Box::new(reading)), source, etag)
+                // The tag is that of the whole log.
+                (status, There::Log(Box::new(reading)), source, etag.filter(|_| at.is_none()))
             }
         };
     let mut compared = Comparison { status, mirror: mirror.clone(), there, source, etag };
@@ -140,6 +160,12 @@ fn last_in_force(
     Ok(Some(Standing { since: last.timestamp, until: last.until, changes_ago }))
 }
 
+/// The granules of a set, which are proved by the comparison.
+fn claimed(registry: &Registry, set: &Set) -> Result<Claimed> {
+    let granules = registry.snapshot()?.granules(set)?.unproved();
+    Ok((read_ahead(granules), Some(Claim::of(registry, set))))
+}
+
 impl Comparison {
     /// Compares a log with what was read of it before: it can be an older state, or another history.
     fn recall(&mut self, dataset: &DatasetName) -> Result<()> {
@@ -148,19 +174,23 @@ impl Comparison {
         };
         let (mut is_stale, mut first_difference) = (false, None);
         // The changes before those that were read are the ones that are remembered.
-        let first = reading.first_read();
-        self.mirror.snapshot()?.each_change_read(dataset, source, first - 1, |known| {
-            let index = usize::try_from(known.number - first).ok();
-            match index.and_then(|index| reading.changes.get(index)) {
+        let after = reading.first_read() - 1;
+        let (mut found, mut unreadable) = (reading.changes.iter(), None);
+        self.mirror.snapshot()?.each_change_read(dataset, source, after, |known| {
+            match found.next() {
                 None => is_stale = true,
-                Some(found) if found.check == known.check => {}
-                Some(_) => {
+                Some(Err(error)) => unreadable = Some(error),
+                Some(Ok(found)) if found.check == known.check => return true,
+                Some(Ok(_)) => {
                     let (change, timestamp) = (known.number, known.timestamp);
                     first_difference = Some(FirstDifference { change, timestamp });
                 }
             }
-            !is_stale && first_difference.is_none()
+            false
         })?;
+        if let Some(error) = unreadable {
+            return Err(error.into());
+        }
         if first_difference.is_some() {
             self.status.status = Status::Rewritten;
             self.status.first_difference = first_difference;
@@ -199,30 +229,36 @@ impl Comparison {
         &self,
         registry: &Registry,
         dataset: &DatasetName,
-        read: Timestamp,
+        stamp: &Stamp<'_>,
         outcome: Outcome,
     ) -> Result<()> {
-        let (Some(source), There::Log(reading)) = (&self.source, &self.there) else {
-            return Ok(());
-        };
-        let first_difference = self.status.first_difference.map(|difference| difference.change);
-        let is_pulled = outcome == Outcome::Pulled;
-        let changes: &[LogChange] = match first_difference {
-            Some(_) if !is_pulled => &[],
-            _ => &reading.changes,
-        };
-        registry.remember(
-            dataset,
-            &Remembered {
-                source,
-                read,
-                etag: self.etag.as_deref(),
-                is_identical: is_pulled || self.status.status == Status::Identical,
-                forget_from: first_difference.filter(|_| is_pulled),
-                changes,
-            },
-        )?;
+        if let Some(remembered) = self.remembered(outcome) {
+            registry.remember(dataset, &remembered, stamp)?;
+        }
         Ok(())
+    }
+
+    /// What is to be remembered. `None`: nothing is remembered of the primary.
+    pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
+        let (Some(source), There::Log(reading)) = (&self.source, &self.there) else {
+            return None;
+        };
+        let is_pulled = outcome == Outcome::Pulled;
+        let is_identical = is_pulled || self.status.status == Status::Identical;
+        let first_difference = self.status.first_difference.map(|difference| difference.change);
+        // What the mirror follows from now on is the log that was pulled, also if it is an older state.
+        let forget_from = match self.status.status {
+            Status::Stale => Some(reading.last_read() + 1),
+            _ => first_difference,
+        };
+        Some(Remembered {
+            source,
+            // A refusal is not forgotten: only a head that was agreed with may be called unchanged.
+            etag: self.etag.as_deref().filter(|_| is_identical),
+            is_identical,
+            forget_from: forget_from.filter(|_| is_pulled),
+            changes: (first_difference.is_none() || is_pulled).then_some(&reading.changes),
+        })
     }
 
     /// The granules that only one of them has. The status is proved when all of them were read.
@@ -232,15 +268,12 @@ impl Comparison {
     /// [`Error::Registry`](super::Error::Registry): a registry or a temporary file cannot be read.
     pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
         let here = match &self.status.mirror {
-            Some(latest) => {
-                read_ahead(self.mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?)
-            }
-            None => read_ahead(std::iter::empty()),
+            Some(latest) => claimed(&self.mirror, &Set::Instance(latest.clone()))?,
+            None => (read_ahead(std::iter::empty()), None),
         };
         match &self.there {
             There::Registry { registry, set, .. } => {
-                let there = read_ahead(registry.snapshot()?.granules(set)?);
-                Ok(MirrorDifferences::of_rows(&self.status, here, there))
+                Ok(MirrorDifferences::of_rows(&self.mirror, here, claimed(registry, set)?))
             }
             There::Log(reading) => MirrorDifferences::of_log(&self.status, here, reading),
         }

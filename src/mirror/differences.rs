@@ -3,9 +3,11 @@
 use super::error::Result;
 use super::reading::Reading;
 use super::status::MirrorStatus;
-use crate::chain::Sweep;
+use crate::chain::{Hashing, Sweep};
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
-use crate::registry::{self, Ahead, ChangeError, Counts, Merge, Outcome, Outcomes, Side};
+use crate::registry::{
+    Ahead, ChangeError, Claim, Counts, Merge, Only, Outcome, Outcomes, Registry, Side, Walk,
+};
 
 /// A granule that only the mirror or only the primary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +33,22 @@ pub(super) fn read_ahead(
 
 /// The granules that only one of a mirror and its primary has, in canonical order.
 ///
-/// The rows themselves are compared, in one pass over both with a page of each in memory. They must
-/// agree with the two identifiers, else the last item is an error: about the registry
-/// ([`Error::Inconsistent`](crate::Error::Inconsistent)), or about the log of the primary
+/// The rows themselves are compared, in one pass over both with a page of each in memory, and hashed
+/// on the way. They must be those of the two identifiers, else the last item is an error: about one of
+/// the registries (of kind `damaged`), or about the log of the primary
 /// ([`ChangeError::NotAsExpected`]).
 pub struct MirrorDifferences<'a> {
     sides: Sides<'a>,
-    identifiers: (Identifier, Identifier),
     counts: Counts,
     is_over: bool,
 }
 
+/// What a registry holds, and the claim that it is a set. `None` means that it holds nothing.
+pub(super) type Claimed = (Held, Option<Claim>);
+
 enum Sides<'a> {
     /// The rows of both.
-    Rows(Box<Merge<Held, Held>>),
+    Rows(Box<Walk<Held, Held>>),
     /// The rows of the mirror, and what the log of the primary makes of them.
     Log(Box<OfLog<'a>>),
 }
@@ -53,8 +57,11 @@ struct OfLog<'a> {
     sides: Merge<Held, Outcomes<'a>>,
     /// Whether the events of the log begin with what the mirror holds.
     begins_with_mirror: bool,
-    /// The granules of the mirror, and those of the primary.
-    sweep: Sweep,
+    /// Of the granules of the mirror, and of those of the primary. `None` once they were compared.
+    hashing: Option<Hashing>,
+    mirror: Option<Claim>,
+    /// The identifier of the primary, and where it was read.
+    primary: Identifier,
     selected: (&'a LogChange, &'a SourceLocation),
 }
 
@@ -67,24 +74,27 @@ enum Step {
 
 impl<'a> MirrorDifferences<'a> {
     /// Of a mirror and a registry.
-    pub(super) fn of_rows(status: &MirrorStatus, held: Held, there: Held) -> Self {
-        MirrorDifferences::of(status, Sides::Rows(Box::new(Merge::of(held, there))))
+    pub(super) fn of_rows(mirror: &Registry, held: Claimed, there: Claimed) -> Self {
+        MirrorDifferences::of(Sides::Rows(Box::new(Walk::of(mirror, held, there))))
     }
 
     /// Of a mirror and a log.
-    pub(super) fn of_log(status: &MirrorStatus, held: Held, reading: &'a Reading) -> Result<Self> {
+    pub(super) fn of_log(
+        status: &MirrorStatus,
+        (held, mirror): Claimed,
+        reading: &'a Reading,
+    ) -> Result<Self> {
         let sides = Merge::of(held, reading.replay.outcomes()?);
         let begins_with_mirror = reading.begins_with_mirror();
         let (change, location) = reading.selected.as_ref().expect("a log without one is refused");
-        let sweep = Sweep::over(2);
-        let selected = (change, location);
-        let log = OfLog { sides, begins_with_mirror, sweep, selected };
-        Ok(MirrorDifferences::of(status, Sides::Log(Box::new(log))))
+        let hashing = Some(Hashing::of(Sweep::over(2)));
+        let (primary, selected) = (status.primary.identifier, (change, location));
+        let log = OfLog { sides, begins_with_mirror, hashing, mirror, primary, selected };
+        Ok(MirrorDifferences::of(Sides::Log(Box::new(log))))
     }
 
-    fn of(status: &MirrorStatus, sides: Sides<'a>) -> Self {
-        let identifiers = (status.held(), status.primary.identifier);
-        MirrorDifferences { sides, identifiers, counts: Counts::default(), is_over: false }
+    fn of(sides: Sides<'a>) -> Self {
+        MirrorDifferences { sides, counts: Counts::default(), is_over: false }
     }
 
     /// The counts of what was read so far: of everything, once the iterator has ended. The left
@@ -106,40 +116,44 @@ impl<'a> MirrorDifferences<'a> {
     /// The next granule of either side. `None` means that there are no more.
     fn step(&mut self) -> Option<crate::Result<Step>> {
         Some(match &mut self.sides {
-            Sides::Rows(sides) => sides.next()?.map(|side| match side {
-                Side::Left(granule) => Step::Only(MirrorDifference::Unexpected(granule)),
-                Side::Right(granule) => Step::Only(MirrorDifference::Missing(granule)),
-                Side::Both(..) => Step::Both,
+            Sides::Rows(walk) => walk.next()?.map(|only| {
+                Step::Only(match only {
+                    Only::Left(granule) => MirrorDifference::Unexpected(granule),
+                    Only::Right(granule) => MirrorDifference::Missing(granule),
+                })
             }),
             Sides::Log(log) => log.sides.next()?.and_then(|side| log.step(side)),
         })
     }
-
-    /// Whether the rows agree with the identifiers.
-    fn check(&self) -> crate::Result<()> {
-        let (here, there) = self.identifiers;
-        let Sides::Log(log) = &self.sides else { return self.counts.check(here, there) };
-        let mut computed = log.sweep.identifiers();
-        let (Some(mirror), Some(primary)) = (computed.next(), computed.next()) else {
-            return Ok(());
-        };
-        if mirror != here {
-            let what = format!(
-                "the granules that the mirror holds have the identifier {mirror}, its history says {here}"
-            );
-            return Err(registry::Error::Inconsistent { what });
-        }
-        if primary != there {
-            let (change, location) = log.selected;
-            let location = Some(location.clone());
-            let (at, expected, identifier) = (change.timestamp, there, primary);
-            return Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into());
-        }
-        self.counts.check(here, there)
-    }
 }
 
 impl OfLog<'_> {
+    /// Compares the granules of both, all of which were read, with their identifiers.
+    fn prove(&mut self, counts: Counts) -> crate::Result<()> {
+        let Some(hashing) = self.hashing.take() else { return Ok(()) };
+        let Ok(sweep) = hashing.finish();
+        let mut computed = sweep.identifiers();
+        let (Some(mirror), Some(identifier)) = (computed.next(), computed.next()) else {
+            return Ok(());
+        };
+        if let Some(claim) = &self.mirror {
+            claim.check(mirror, counts.matched + counts.only_left)?;
+        }
+        if identifier != self.primary {
+            let (change, location) = self.selected;
+            let (location, at) = (Some(location.clone()), change.timestamp);
+            let expected = self.primary;
+            return Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into());
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, granule: &Granule, sides: std::ops::Range<usize>) {
+        if let Some(hashing) = &mut self.hashing {
+            let Ok(()) = hashing.hold(granule.granule_id.as_str(), sides);
+        }
+    }
+
     fn step(&mut self, side: Side<Granule, Outcome>) -> crate::Result<Step> {
         let (held, outcome) = match side {
             Side::Left(granule) => (Some(granule), None),
@@ -156,15 +170,15 @@ impl OfLog<'_> {
         let there = outcome.map(|outcome| outcome.granule).filter(|_| is_there);
         Ok(match (held, there) {
             (Some(granule), _) if is_there => {
-                self.sweep.hold(granule.granule_id.as_str(), 0..2);
+                self.hold(&granule, 0..2);
                 Step::Both
             }
             (Some(granule), _) => {
-                self.sweep.hold(granule.granule_id.as_str(), 0..1);
+                self.hold(&granule, 0..1);
                 Step::Only(MirrorDifference::Unexpected(granule))
             }
             (None, Some(granule)) => {
-                self.sweep.hold(granule.granule_id.as_str(), 1..2);
+                self.hold(&granule, 1..2);
                 Step::Only(MirrorDifference::Missing(granule))
             }
             (None, None) => Step::Neither,
@@ -193,7 +207,14 @@ impl Iterator for MirrorDifferences<'_> {
                 }
                 None => {
                     self.is_over = true;
-                    return self.check().err().map(|error| Err(error.into()));
+                    let proved = match &mut self.sides {
+                        Sides::Rows(walk) => {
+                            self.counts = walk.counts();
+                            Ok(())
+                        }
+                        Sides::Log(log) => log.prove(self.counts),
+                    };
+                    return proved.err().map(|error| Err(error.into()));
                 }
             }
         }

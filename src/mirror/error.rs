@@ -100,8 +100,17 @@ pub enum Error {
         /// Why it is refused.
         what: String,
     },
+    /// The primary refuses until a person acts: its own registry contradicts what it published, for
+    /// instance.
+    #[error("{url}: the primary needs its operator{what}")]
+    PrimaryConflict {
+        /// The address.
+        url: String,
+        /// What the primary says.
+        what: String,
+    },
     /// More bytes than are allowed.
-    #[error("{url}: more than {max_bytes} bytes were received")]
+    #[error("{url}: more than {max_bytes} bytes were read")]
     TooManyBytes {
         /// The address.
         url: String,
@@ -142,6 +151,7 @@ impl Error {
             Error::Proxy { .. } | Error::ProxyRefused { .. } => "proxy",
             Error::Unreachable { .. } => "no-response",
             Error::Response { .. } => "response",
+            Error::PrimaryConflict { .. } => "primary-conflict",
             Error::TooManyBytes { .. } => "too-many-bytes",
             Error::TooOld { .. } => "too-old",
             Error::NoPrimaryDataset { .. } => "primary-dataset-unknown",

@@ -24,17 +24,17 @@ pub use super::log::BEGINNING;
 ///
 /// # Errors
 ///
-/// [`crate::Error::NoDataset`]; [`crate::Error::Inconsistent`]: the rows are not those that the
-/// history counts; [`Error::Output`]: what `out` returned.
+/// [`crate::Error::NoDataset`]; [`crate::Error::Store`] of kind `damaged`: the granule rows contradict
+/// the history; [`Error::Output`]: what `out` returned.
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
     let failed = |source: io::Error| Error::Output { source };
     let snapshot = registry.snapshot()?;
     let listed = snapshot.dataset(dataset)?;
     let (mut log, first) = LogWriter::begin();
-    out.write_all(first.text.as_bytes()).map_err(failed)?;
+    out.write_all(first.as_bytes()).map_err(failed)?;
     snapshot.export(dataset, None, |exported| -> Result<()> {
         if let Some(line) = log.add(exported).map_err(|error| failed(error.into()))? {
-            out.write_all(line.text.as_bytes()).map_err(failed)?;
+            out.write_all(line.as_bytes()).map_err(failed)?;
         }
         Ok(())
     })?;
@@ -146,10 +146,10 @@ impl<R: BufRead> Reader<R> {
                     }
                     if let Some(LogChange { timestamp, identifier, note, .. }) = change {
                         let (identifier, location) = (Some(identifier), Some(location));
-                        import.expect(timestamp, Expected { identifier, note, location });
+                        import.expect(timestamp, Expected { identifier, note, location })?;
                     }
                 }
-                Item::Subset(subset) => import.keep_subset(subset),
+                Item::Subset(subset) => import.keep_subset(&subset)?,
                 Item::Head(head) => import.describe(head.record),
             }
         }
@@ -178,7 +178,7 @@ impl<R: BufRead> Reader<R> {
             if text.starts_with(super::log::SUBSET_BEGINNING) {
                 let subsets = self.subsets.get_or_insert_default();
                 let line = (&self.source, self.line);
-                match subsets.read(text, line) {
+                match subsets.read(text.as_bytes(), line) {
                     Ok(Some(subset)) => return Ok(Some(Item::Subset(subset))),
                     Ok(None) => continue,
                     Err(what) => return self.fail(&what),

@@ -25,7 +25,7 @@ pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
 pub use error::{Error, Result};
 #[cfg(feature = "http")]
-pub use http::{Address, HttpOptions, Remote, Replica, read_replica};
+pub use http::{Address, HttpOptions, Remote, Replica, Retry, read_replica};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};
 pub use status::{FirstDifference, MirrorStatus, Standing, Status};

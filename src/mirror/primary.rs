@@ -58,6 +58,7 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
+        Registry::check_is_file(path, "a primary")?;
         let failed = |source| Error::File { path: path.into(), source };
         let name = path.to_string_lossy();
         let mut file = File::open(path).map_err(failed)?;

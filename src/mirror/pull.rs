@@ -1,9 +1,10 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
-use super::compare::{Comparison, Outcome, compare};
+use super::compare::{Outcome, compare_with};
 use super::differences::MirrorDifference;
-use super::error::{Error, Result};
+use super::error::Result;
 use super::primary::Primary;
+use super::reading::Asking;
 use super::status::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};
@@ -72,15 +73,13 @@ pub struct Pulled {
     pub before: MirrorStatus,
     /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
-    /// Why the state of the primary could not be saved. `None` means that it was, or that nothing had
-    /// to be saved.
-    pub not_remembered: Option<Error>,
+    agrees: bool,
 }
 
 impl Pulled {
-    /// Whether the mirror now holds the primary's set.
+    /// Whether the mirror now holds the primary's set, and follows the primary's history.
     pub fn is_identical(&self) -> bool {
-        self.applied.is_some() || self.before.status == Status::Identical
+        self.agrees
     }
 }
 
@@ -88,7 +87,8 @@ impl Pulled {
 /// identifier is the primary's. The mirror keeps its own timestamps and its own history.
 ///
 /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
-/// ([`Pulled::is_identical`]). A mirror that is added gets the primary's record, under its own
+/// ([`Pulled::is_identical`]). What was read of a log is remembered with the change, in one
+/// transaction: neither is committed without the other. A mirror that is added gets the primary's record, under its own
 /// name.
 ///
 /// More than about 8 MiB of differences are kept in a temporary file.
@@ -109,11 +109,20 @@ pub fn pull(
     if options.unknown == UnknownMirror::Refuse && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
     }
-    let comparison = compare(mirror, dataset, primary, options.primary_at)?;
+    let asking = match options.policy {
+        PullPolicy::Follow => Asking::IfChanged,
+        PullPolicy::Reset(_) => Asking::Always,
+    };
+    let comparison = compare_with(mirror, dataset, primary, options.primary_at, asking)?;
     let before = comparison.status().clone();
+    // Remembered where the mirror is not changed.
+    let remember = |outcome| match options.run {
+        Run::Commit => comparison.remember(mirror, dataset, stamp, outcome),
+        Run::Rehearse => Ok(()),
+    };
     if !options.policy.allows(&before) {
-        let not_remembered = remember(mirror, dataset, &comparison, options, stamp, None);
-        return Ok(Pulled { before, applied: None, not_remembered });
+        remember(Outcome::Compared)?;
+        return Ok(Pulled { before, applied: None, agrees: false });
     }
     let mut change = Change::new();
     let (mut ingested, mut deleted) = (0, 0);
@@ -130,8 +139,8 @@ pub fn pull(
         }
     }
     if ingested + deleted == 0 {
-        let not_remembered = remember(mirror, dataset, &comparison, options, stamp, None);
-        return Ok(Pulled { before, applied: None, not_remembered });
+        remember(Outcome::Pulled)?;
+        return Ok(Pulled { before, applied: None, agrees: true });
     }
     if let PullPolicy::Reset(max_delete) = options.policy {
         let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
@@ -144,31 +153,9 @@ pub fn pull(
     if options.run == Run::Rehearse {
         change.dry_run();
     }
-    let applied = mirror.change(dataset, &change, stamp)?;
-    let not_remembered = remember(mirror, dataset, &comparison, options, stamp, Some(&applied));
-    Ok(Pulled { before, applied: Some(applied), not_remembered })
-}
-
-/// Remembers what was read of the primary's log. A failure is returned as a value: what was pulled
-/// is committed.
-fn remember(
-    mirror: &Registry,
-    dataset: &DatasetName,
-    comparison: &Comparison,
-    options: PullOptions,
-    stamp: &Stamp<'_>,
-    applied: Option<&Applied>,
-) -> Option<Error> {
-    if options.run == Run::Rehearse {
-        return None;
-    }
-    let has_pulled =
-        applied.is_some() || comparison.status().held() == comparison.status().primary.identifier;
-    let outcome = match has_pulled && options.policy.allows(comparison.status()) {
-        true => Outcome::Pulled,
-        false => Outcome::Compared,
-    };
-    comparison.remember(mirror, dataset, stamp.read_clock(), outcome).err()
+    let remembered = comparison.remembered(Outcome::Pulled);
+    let applied = mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref())?;
+    Ok(Pulled { before, applied: Some(applied), agrees: true })
 }
 
 fn entry(granule: Granule) -> Entry {

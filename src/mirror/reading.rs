@@ -8,7 +8,16 @@ use super::status::Standing;
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
 };
-use crate::registry::{self, Replay};
+use crate::registry::{self, LogChanges, Replay};
+
+/// When the head at an address is requested with the entity tag of the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// Never: whatever was agreed with before is not relied on.
+    Always,
+    /// If the mirror agreed with that head, and still holds its set.
+    IfChanged,
+}
 
 /// From which set the staged events lead to the primary's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +50,9 @@ pub(super) struct Reading {
     after_selected: Option<Timestamp>,
     after_base: Option<Timestamp>,
     /// Every change that was read.
-    pub changes: Vec<LogChange>,
+    pub changes: LogChanges,
+    /// The number of the last change that was read, or before which nothing was.
+    last: u64,
     pub record: Dataset,
 }
 
@@ -56,7 +67,8 @@ impl Reading {
             selected: None,
             after_selected: None,
             after_base: None,
-            changes: Vec::new(),
+            changes: LogChanges::default(),
+            last: 0,
             record: Dataset::named(name),
         }
     }
@@ -93,6 +105,7 @@ impl Reading {
     #[cfg(feature = "http")]
     pub fn begin_after(&mut self, change: LogChange, location: SourceLocation) {
         self.base = Base::Mirror(change.clone());
+        self.last = change.number;
         self.selected = Some((change, location));
     }
 
@@ -100,6 +113,7 @@ impl Reading {
     #[cfg(feature = "http")]
     pub fn begin_at_end(&mut self, last: LogChange, location: SourceLocation) {
         self.base = Base::NotYet;
+        self.last = last.number;
         self.selected = Some((last, location));
     }
 
@@ -134,6 +148,10 @@ impl Reading {
         location: SourceLocation,
     ) -> Result<()> {
         let at = part.timestamp;
+        if let Some(change) = &change {
+            self.changes.add(change)?;
+            self.last = change.number;
+        }
         if let Base::Mirror(base) = &self.base
             && base.timestamp < at
         {
@@ -141,7 +159,6 @@ impl Reading {
         }
         if self.up_to.is_some_and(|up_to| at > up_to) {
             self.after_selected = self.after_selected.or(Some(at));
-            self.changes.extend(change);
             return Ok(());
         }
         if self.is_staging() {
@@ -155,8 +172,7 @@ impl Reading {
             (self.base, self.after_base) = (Base::Mirror(change.clone()), None);
             self.replay = Replay::default();
         }
-        self.selected = Some((change.clone(), location));
-        self.changes.push(change);
+        self.selected = Some((change, location));
         Ok(())
     }
 
@@ -185,9 +201,7 @@ impl Reading {
         }
         let name = name.clone();
         Err(Error::Registry(match (self.changes.first(), at) {
-            (Some(first), Some(at)) => {
-                registry::Error::BeforeHistory { name, at, begins: first.timestamp }
-            }
+            (Some((_, begins)), Some(at)) => registry::Error::BeforeHistory { name, at, begins },
             _ => registry::Error::NoHistory { name },
         }))
     }
@@ -195,11 +209,16 @@ impl Reading {
     /// The number of the first change that was read, or would be.
     pub fn first_read(&self) -> u64 {
         match (self.changes.first(), &self.selected) {
-            (Some(first), _) => first.number,
+            (Some((first, _)), _) => first,
             // Nothing was read after the change from which the log goes on.
             (None, Some((selected, _))) => selected.number + 1,
             (None, None) => 1,
         }
+    }
+
+    /// The number of the last change of the log.
+    pub fn last_read(&self) -> u64 {
+        self.last
     }
 
     /// The primary's instance that the mirror is compared with.

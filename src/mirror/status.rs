@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Identifier, Instance, Timestamp};
+use crate::model::{Instance, Timestamp};
 
 /// How a mirror compares with its primary, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,11 +57,4 @@ pub struct MirrorStatus {
     pub standing: Option<Standing>,
     /// Rewritten: where. `None` otherwise.
     pub first_difference: Option<FirstDifference>,
-}
-
-impl MirrorStatus {
-    /// The identifier of what the mirror holds.
-    pub(super) fn held(&self) -> Identifier {
-        self.mirror.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier)
-    }
 }

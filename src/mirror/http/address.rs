@@ -76,9 +76,9 @@ impl Address {
     /// The address of the same dataset by another name.
     pub(super) fn renamed(&self, name: &DatasetName) -> Self {
         let mut url = self.0.clone();
-        let parent = url.path().trim_end_matches('/').rsplit_once('/').map_or("", |(it, _)| it);
-        let path = format!("{parent}/{name}/");
-        url.set_path(&path);
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().pop().push(name.as_str()).push("");
+        }
         Address(url)
     }
 

@@ -30,11 +30,40 @@ fn is_fast(bytes: u64, time: Duration) -> bool {
     u128::from(bytes) * 1_000 >= u128::from(MIN_RATE) * time.as_millis()
 }
 
-/// The body of a response, counted.
+/// More bytes were read than are permitted.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {0} bytes")]
+pub(super) struct TooMany(pub u64);
+
+/// What a body contains after decompression, counted together with all others, and limited.
+pub(super) struct Content {
+    reader: Box<dyn Read>,
+    read: Rc<Cell<u64>>,
+    max_bytes: u64,
+}
+
+impl Content {
+    /// Counts what is read into `read`. Fails with [`TooMany`] beyond `max_bytes`.
+    pub fn of(reader: impl Read + 'static, read: Rc<Cell<u64>>, max_bytes: u64) -> Self {
+        Content { reader: Box::new(reader), read, max_bytes }
+    }
+}
+
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.read.set(self.read.get().saturating_add(read as u64));
+        match self.read.get() > self.max_bytes {
+            true => Err(io::Error::other(TooMany(self.max_bytes))),
+            false => Ok(read),
+        }
+    }
+}
+
+/// The body of a response as it is sent, counted.
 pub(super) struct Counted {
     reader: Box<dyn Read>,
     received: Rc<Cell<u64>>,
-    max_bytes: Option<u64>,
     /// How long a server may be too slow.
     window: Duration,
     /// How long the server was waited for since the window began: what the mirror itself does between
@@ -45,22 +74,14 @@ pub(super) struct Counted {
 
 impl Counted {
     /// Counts what is read into `received`.
-    pub fn of(
-        reader: impl Read + 'static,
-        received: Rc<Cell<u64>>,
-        max_bytes: Option<u64>,
-        window: Duration,
-    ) -> Self {
+    pub fn of(reader: impl Read + 'static, received: Rc<Cell<u64>>, window: Duration) -> Self {
         let (reader, waited) = (Box::new(reader), Duration::ZERO);
-        Counted { reader, received, max_bytes, window, waited, received_meanwhile: 0 }
+        Counted { reader, received, window, waited, received_meanwhile: 0 }
     }
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.max_bytes.is_some_and(|max_bytes| self.received.get() > max_bytes) {
-            return Err(io::Error::other("more than --max-bytes"));
-        }
         let began = Instant::now();
         let read = self.reader.read(buffer)?;
         self.waited += began.elapsed();

@@ -1,19 +1,20 @@
 //! Requests, with limits, redirects within the origin, and repetitions.
 
 use std::cell::Cell;
-use std::io::Read;
+use std::io::{self, Read};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use flate2::read::GzDecoder;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body, Proxy};
 use url::Url;
 
 use super::address::is_loopback;
-use super::body::{Counted, Pace};
+use super::body::{Content, Counted, Pace, TooMany};
 use super::failure::{Failure, MAX_PROBLEM_BYTES, detail, failure, is_problem, retry_after};
 use super::proxy::proxy_of;
 use crate::mirror::error::{Error, Result};
@@ -23,8 +24,8 @@ use crate::mirror::error::{Error, Result};
 pub struct HttpOptions {
     /// How long a server may send nothing, or less than 10 kB a second.
     pub timeout: Duration,
-    /// How many bytes may be received, all together. `None`: any number.
-    pub max_bytes: Option<u64>,
+    /// How many bytes may be read, all together and after decompression.
+    pub max_bytes: u64,
     /// How old a head may be. `None`: any age.
     pub max_age: Option<Duration>,
     /// Whether `http` is accepted for any host.
@@ -39,19 +40,35 @@ pub struct HttpOptions {
     pub first_delay: Duration,
     /// The longest time to wait because a server asks for it (`Retry-After`).
     pub max_delay: Duration,
+    /// Called before a request is repeated. By default, nothing is done.
+    pub retrying: fn(&Retry<'_>),
+}
+
+/// A request that failed, and will be made again.
+#[derive(Debug)]
+pub struct Retry<'a> {
+    /// Why it failed.
+    pub error: &'a Error,
+    /// How many attempts failed so far without progress.
+    pub attempt: u32,
+    /// How many attempts are made.
+    pub attempts: u32,
+    /// How long is waited before the next one.
+    pub delay: Duration,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
         HttpOptions {
             timeout: Duration::from_secs(30),
-            max_bytes: None,
+            max_bytes: 64 << 30,
             max_age: None,
             permits_http: false,
             authorities: None,
             environment: |_| None,
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
+            retrying: |_| {},
         }
     }
 }
@@ -62,12 +79,21 @@ pub(super) const ATTEMPTS: u32 = 5;
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
 
+/// How a body is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    Identity,
+    Gzip,
+}
+
 /// Makes requests to one origin, and counts what is received.
 pub(super) struct Client {
     agent: Agent,
     proxy: Option<Proxy>,
     options: HttpOptions,
     received: Rc<Cell<u64>>,
+    /// How many bytes were read, after decompression.
+    read: Rc<Cell<u64>>,
     requests: Cell<u64>,
 }
 
@@ -95,8 +121,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        let received = Rc::new(Cell::new(0));
-        Ok(Client { agent, proxy, options, received, requests: Cell::new(0) })
+        let (received, read) = (Rc::default(), Rc::default());
+        Ok(Client { agent, proxy, options, received, read, requests: Cell::new(0) })
     }
 
     pub fn options(&self) -> &HttpOptions {
@@ -137,13 +163,20 @@ impl Client {
             return match status.as_u16() {
                 200 | 206 | 304 | 404 | 410 | 416 => Ok(response),
                 code => {
-                    let asked = retry_after(&response);
-                    let mut what = format!("the server responded with {status}");
-                    if is_problem(&response) {
-                        let said = detail(self.body(response, MAX_PROBLEM_BYTES));
-                        what.extend(said.map(|said| format!(": {said}")));
+                    let (asked, url) = (retry_after(&response), at.to_string());
+                    let said = match is_problem(&response) {
+                        true => detail(self.body(response, MAX_PROBLEM_BYTES, Coding::Identity)),
+                        false => None,
+                    };
+                    let said = said.map(|said| format!(": {said}"));
+                    // The primary contradicts itself until a person acts.
+                    if let (409, Some(said)) = (code, &said) {
+                        let what = said.clone();
+                        return Err(Failure::Lasting(Error::PrimaryConflict { url, what }));
                     }
-                    let error = Error::Response { url: at.to_string(), what };
+                    let said = said.unwrap_or_default();
+                    let what = format!("the server responded with {status}{said}");
+                    let error = Error::Response { url, what };
                     if matches!(code, 408 | 425 | 429) || status.is_server_error() {
                         Err(Failure::Passing(error, asked))
                     } else {
@@ -165,19 +198,39 @@ impl Client {
         match failure {
             Failure::Lasting(error) => Err(error),
             Failure::Passing(error, _) if attempt >= ATTEMPTS => Err(error),
-            Failure::Passing(_, asked) => {
+            Failure::Passing(error, asked) => {
                 let delay = self.options.first_delay * 2_u32.pow(attempt - 1);
-                sleep(asked.unwrap_or(delay).min(self.options.max_delay));
+                let delay = asked.unwrap_or(delay).min(self.options.max_delay);
+                let retry = Retry { error: &error, attempt, attempts: ATTEMPTS, delay };
+                (self.options.retrying)(&retry);
+                sleep(delay);
                 Ok(())
             }
         }
     }
 
-    /// The bytes of a body, counted, at most `limit` of them.
-    pub fn body(&self, response: Response<Body>, limit: u64) -> Counted {
+    /// The content of a body, counted, at most `limit` bytes of it.
+    pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> Content {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
-        let (received, max_bytes) = (Rc::clone(&self.received), self.options.max_bytes);
-        Counted::of(reader.take(limit), received, max_bytes, self.options.timeout)
+        // A compressed form that is longer than what it contains is none.
+        let sent = reader.take(limit.saturating_add(1_024));
+        let sent = Counted::of(sent, Rc::clone(&self.received), self.options.timeout);
+        let (read, max_bytes) = (Rc::clone(&self.read), self.options.max_bytes);
+        match coding {
+            Coding::Identity => Content::of(sent.take(limit), read, max_bytes),
+            Coding::Gzip => Content::of(GzDecoder::new(sent).take(limit), read, max_bytes),
+        }
+    }
+
+    /// Why a body could not be read to its end.
+    pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
+        let url = url.to_string();
+        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(TooMany(max_bytes)) => {
+                Failure::Lasting(Error::TooManyBytes { url, max_bytes: *max_bytes })
+            }
+            None => Failure::Passing(Error::Unreachable { url, what: error.to_string() }, None),
+        }
     }
 
     /// When an attempt begins.
@@ -190,16 +243,6 @@ impl Client {
     /// nothing.
     pub fn was_fast(&self, pace: &Pace) -> bool {
         pace.is_fast(self.received.get())
-    }
-
-    /// Whether more was received than is allowed.
-    pub fn check_limit(&self, url: &Url) -> Result<()> {
-        match self.options.max_bytes {
-            Some(max_bytes) if self.received.get() > max_bytes => {
-                Err(Error::TooManyBytes { url: url.to_string(), max_bytes })
-            }
-            _ => Ok(()),
-        }
     }
 }
 

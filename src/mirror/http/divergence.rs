@@ -5,11 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use flate2::read::GzDecoder;
-use ureq::Body;
-use ureq::http::{Response, header};
+use ureq::http::header;
 use url::Url;
 
+use super::body::Content;
+use super::client::{Client, Coding};
 use super::failure::Failure;
 use super::remote::{FetchedHead, Remote};
 use crate::chain::Chain;
@@ -19,9 +19,12 @@ use crate::mirror::differences::Held;
 use crate::mirror::error::{Error, Result};
 use crate::model::{Event, EventKind, GranuleId, Identifier, SourceLocation, Timestamp};
 
-/// A block whose ids are not those of the mirror, and where the next one begins.
-struct Spoiled {
+/// A block whose ids are not those of the mirror.
+struct DifferingBlock {
     block: Block,
+    /// Its line in the list of blocks.
+    line: u64,
+    /// Where the next block begins. `None` means that it is the last one.
     until: Option<String>,
 }
 
@@ -64,21 +67,20 @@ impl Divergence<'_> {
     ) -> Result<bool> {
         let Some(url) = self.of.address.of_set(self.identifier, "blocks") else { return Ok(false) };
         let mut attempt = 0;
-        let spoiled = loop {
+        let (first, differing) = loop {
             attempt += 1;
-            match self.spoiled(&url, progress) {
-                Ok(spoiled) => break spoiled,
+            match self.differing(&url, progress) {
+                Ok(found) => break found,
                 Err(Stop::NotThere) => return Ok(false),
                 Err(Stop::Failed(failure)) => self.remote.client.wait(attempt, failure)?,
             }
         };
         let held = &mut (self.held)()?.peekable();
         // What the mirror holds before the first granule of the primary.
-        let (first, spoiled) = spoiled;
         while let Some(granule_id) = next_before(held, first.as_deref())? {
-            add(self.event(EventKind::Deleted, granule_id, &url))?;
+            add(self.deleted(granule_id))?;
         }
-        let mut left = &spoiled[..];
+        let mut left = &differing[..];
         let mut attempt = 0;
         while !left.is_empty() {
             // Neighbours are fetched together.
@@ -101,24 +103,29 @@ impl Divergence<'_> {
         Ok(true)
     }
 
-    fn event(&self, kind: EventKind, granule_id: GranuleId, url: &Url) -> Event {
-        let source: Arc<str> = url.as_str().into();
-        let location = Some(SourceLocation::Line { source, line: 1 });
-        Event { at: self.since, kind, granule_id, producer_granule: None, location }
+    /// Of a granule that the mirror holds: it is in no list.
+    fn deleted(&self, granule_id: GranuleId) -> Event {
+        let (at, kind) = (self.since, EventKind::Deleted);
+        Event { at, kind, granule_id, producer_granule: None, location: None }
+    }
+
+    fn ingested(&self, (granule_id, location): (GranuleId, SourceLocation)) -> Event {
+        let (at, kind, location) = (self.since, EventKind::Ingested, Some(location));
+        Event { at, kind, granule_id, producer_granule: None, location }
     }
 
     /// The first id of the primary, and the blocks that are not as the mirror's.
-    fn spoiled(
+    fn differing(
         &self,
         url: &Url,
         progress: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<(Option<String>, Vec<Spoiled>), Stop> {
+    ) -> Result<(Option<String>, Vec<DifferingBlock>), Stop> {
         let head = &self.of.head;
         // Each block has one id, which is in the log too.
         let limit = head.segments.bytes().saturating_add(head.granules.saturating_mul(128));
         let mut lines = self.list(url, "application/jsonl", limit)?;
         let held = &mut (self.held)()?.peekable();
-        let (mut first, mut spoiled) = (None, Vec::new());
+        let (mut first, mut differing) = (None, Vec::new());
         let (mut current, mut granules): (Option<Block>, u64) = (None, 0);
         loop {
             let line = lines.next(MAX_BLOCK_LINE_BYTES)?;
@@ -143,7 +150,8 @@ impl Divergence<'_> {
                         count += 1;
                     }
                     if (count, chain.identifier()) != (block.granules, block.identifier) {
-                        spoiled.push(Spoiled { block, until });
+                        let line = lines.number - 1;
+                        differing.push(DifferingBlock { block, line, until });
                     }
                 }
             }
@@ -156,18 +164,18 @@ impl Divergence<'_> {
             let what = format!("it has {granules} granules, the head has {}", head.granules);
             return Err(lines.wrong(&what).into());
         }
-        Ok((first, spoiled))
+        Ok((first, differing))
     }
 
     /// Fetches the ids of blocks that follow each other. Those that were read are removed from `run`.
     fn fetch(
         &self,
-        run: &mut &[Spoiled],
+        run: &mut &[DifferingBlock],
         held: &mut Peekable<Held>,
         add: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<(), Stop> {
-        let Some(Spoiled { block, .. }) = run.first() else { return Ok(()) };
-        let granules: u64 = run.iter().map(|spoiled| spoiled.block.granules).sum();
+        let Some(DifferingBlock { block, .. }) = run.first() else { return Ok(()) };
+        let granules: u64 = run.iter().map(|block| block.block.granules).sum();
         let Some(mut url) = self.of.address.of_set(self.identifier, "granules") else {
             return Err(Stop::NotThere);
         };
@@ -178,13 +186,22 @@ impl Divergence<'_> {
             1 => None,
             _ => Some(self.list(&url, "text/plain", self.of.head.segments.bytes())?),
         };
+        let source: Arc<str> = url.as_str().into();
         let mut is_first = true;
-        while let Some(Spoiled { block, until }) = run.first() {
-            let mut ids = Vec::new();
+        while let Some(DifferingBlock { block, line, until }) = run.first() {
+            let mut ids: Vec<(GranuleId, SourceLocation)> = Vec::new();
             let mut chain = Chain::start();
             for _ in 0..block.granules {
+                let mut location = SourceLocation::Line {
+                    source: Arc::clone(&source),
+                    line: lines.as_ref().map_or(0, |lines| lines.number + 1),
+                };
                 let granule_id = match &mut lines {
-                    _ if std::mem::take(&mut is_first) => GranuleId::new(block.first.as_str()),
+                    _ if std::mem::take(&mut is_first) => {
+                        // It is known from the list of blocks.
+                        location = self.in_blocks(*line);
+                        GranuleId::new(block.first.as_str())
+                    }
                     Some(lines) => match lines.next(GranuleId::MAX_BYTES as u64 + 1)? {
                         Some(line) => {
                             GranuleId::from_bytes(line.strip_suffix(b"\n").unwrap_or(line))
@@ -198,11 +215,11 @@ impl Divergence<'_> {
                     None => Error::Response { url: url.to_string(), what: what.to_owned() },
                 };
                 let granule_id = granule_id.map_err(|error| wrong(&error.to_string()))?;
-                if ids.last().is_some_and(|last| *last >= granule_id) {
+                if ids.last().is_some_and(|(last, _)| *last >= granule_id) {
                     return Err(wrong("its ids are out of order").into());
                 }
                 chain.push(granule_id.as_str());
-                ids.push(granule_id);
+                ids.push((granule_id, location));
             }
             if chain.identifier() != block.identifier {
                 let what = "its ids are not those of the block";
@@ -217,30 +234,33 @@ impl Divergence<'_> {
             let mut theirs = ids.into_iter().peekable();
             loop {
                 let ours = peeked(held, until.as_deref())?;
-                let (kind, granule_id) = match (ours, theirs.peek()) {
+                let order = match (ours, theirs.peek()) {
                     (None, None) => break,
-                    (Some(ours), Some(theirs_next)) => match ours.cmp(theirs_next) {
-                        Ordering::Less => (EventKind::Deleted, taken(held)?),
-                        Ordering::Greater => (EventKind::Ingested, theirs.next()),
-                        Ordering::Equal => {
-                            taken(held)?;
-                            theirs.next();
-                            continue;
-                        }
-                    },
-                    (Some(_), None) => (EventKind::Deleted, taken(held)?),
-                    (None, Some(_)) => (EventKind::Ingested, theirs.next()),
+                    (Some(ours), Some((theirs, _))) => ours.cmp(theirs),
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
                 };
-                let Some(granule_id) = granule_id else { break };
-                add(self.event(kind, granule_id, &url))?;
+                let ours = if order.is_le() { taken(held)? } else { None };
+                let theirs = if order.is_ge() { theirs.next() } else { None };
+                match (ours, theirs) {
+                    (Some(ours), None) => add(self.deleted(ours))?,
+                    (None, Some(theirs)) => add(self.ingested(theirs))?,
+                    _ => {}
+                }
             }
             *run = &run[1..];
         }
         Ok(())
     }
 
+    /// A line of the list of blocks.
+    fn in_blocks(&self, line: u64) -> SourceLocation {
+        let url = self.of.address.of_set(self.identifier, "blocks");
+        SourceLocation::Line { source: url.map_or_else(String::new, String::from).into(), line }
+    }
+
     /// Requests a list of lines.
-    fn list(&self, url: &Url, media_type: &str, limit: u64) -> Result<Lines, Stop> {
+    fn list(&self, url: &Url, media_type: &str, limit: u64) -> Result<Lines<'_>, Stop> {
         let headers = [(header::ACCEPT, media_type), (header::ACCEPT_ENCODING, "gzip, identity")];
         let response = self.remote.client.get(url, &headers).map_err(Stop::Failed)?;
         let named = |name: header::HeaderName| response.headers().get(name);
@@ -250,12 +270,17 @@ impl Divergence<'_> {
         if response.status().as_u16() != 200 || !is_list {
             return Err(Stop::NotThere);
         }
-        let is_zipped = named(header::CONTENT_ENCODING).is_some_and(|it| it == "gzip");
-        Ok(Lines::of(self.remote, url, response, is_zipped, limit))
+        let coding = match named(header::CONTENT_ENCODING) {
+            Some(coding) if coding == "gzip" => Coding::Gzip,
+            _ => Coding::Identity,
+        };
+        let client = &self.remote.client;
+        let body = BufReader::new(client.body(response, limit, coding));
+        Ok(Lines { client, url: url.clone(), body, line: Vec::new(), number: 0 })
     }
 }
 
-fn are_neighbours(left: &Spoiled, right: &Spoiled) -> bool {
+fn are_neighbours(left: &DifferingBlock, right: &DifferingBlock) -> bool {
     left.until.as_ref() == Some(&right.block.first)
 }
 
@@ -280,34 +305,16 @@ fn next_before(held: &mut Peekable<Held>, until: Option<&str>) -> Result<Option<
 }
 
 /// The lines of a response.
-struct Lines {
+struct Lines<'a> {
+    client: &'a Client,
     url: Url,
-    body: BufReader<Box<dyn Read>>,
+    body: BufReader<Content>,
     line: Vec<u8>,
+    /// How many were read.
     number: u64,
-    max_bytes: Option<u64>,
 }
 
-impl Lines {
-    fn of(
-        remote: &Remote,
-        url: &Url,
-        response: Response<Body>,
-        is_zipped: bool,
-        limit: u64,
-    ) -> Self {
-        // What is compressed is limited before and after.
-        let body = remote.client.body(response, limit.saturating_add(1_024));
-        let body: Box<dyn Read> = match is_zipped {
-            true => Box::new(GzDecoder::new(body)),
-            false => Box::new(body),
-        };
-        let body: Box<dyn Read> = Box::new(body.take(limit));
-        let max_bytes = remote.client.options().max_bytes;
-        let (url, body) = (url.clone(), BufReader::new(body));
-        Lines { url, body, line: Vec::new(), number: 0, max_bytes }
-    }
-
+impl Lines<'_> {
     /// The next line, with its line end. `None` means that there are no more.
     fn next(&mut self, most: u64) -> Result<Option<&[u8]>, Stop> {
         self.line.clear();
@@ -318,11 +325,7 @@ impl Lines {
             Ok(_) if self.line.ends_with(b"\n") => Ok(Some(&self.line)),
             Ok(read) if read as u64 == most => Err(self.wrong("the line is too long").into()),
             Ok(_) => Err(self.broken("it ends early")),
-            Err(error) if error.to_string().contains("--max-bytes") => {
-                let max_bytes = self.max_bytes.unwrap_or_default();
-                Err(Error::TooManyBytes { url: self.url.to_string(), max_bytes }.into())
-            }
-            Err(error) => Err(self.broken(&error.to_string())),
+            Err(error) => Err(Stop::Failed(self.client.broken(&self.url, &error))),
         }
     }
 

@@ -11,8 +11,7 @@ use url::Url;
 use crate::mirror::error::Error;
 use crate::model::quoted;
 
-/// The greatest length of what a server says about a failure, in bytes, and of what of it is shown, in
-/// characters.
+/// Limits of the body of an error: the bytes that are read, and the characters that are shown.
 pub(super) const MAX_PROBLEM_BYTES: u64 = 16 * 1_024;
 const MAX_DETAIL: usize = 300;
 
@@ -43,13 +42,11 @@ pub(super) fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> F
         _ => {}
     }
     match error {
-        // Such as 407: credentials are needed, or wrong.
-        ureq::Error::ConnectProxyFailed(why) if why.contains("responded 4") => {
-            let status = why.rsplit(['/', ' ']).next().unwrap_or_default();
-            let what = format!("{through}it refused the connection with status {status}");
-            Failure::Lasting(Error::ProxyRefused { url: url.to_string(), what })
+        // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
+        ureq::Error::ConnectProxyFailed(why) => {
+            let what = format!("{through}{why}");
+            Failure::Passing(Error::ProxyRefused { url: url.to_string(), what }, None)
         }
-        ureq::Error::ConnectProxyFailed(why) => Failure::Passing(unreachable(&why), None),
         ureq::Error::Io(error) => Failure::Passing(unreachable(&error.to_string()), None),
         error @ (ureq::Error::BadUri(_)
         | ureq::Error::Tls(_)

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use flate2::read::GzDecoder;
 use ureq::http::header;
 use url::Url;
 
+use super::client::Coding;
 use super::failure::Failure;
 use super::remote::{FetchedHead, Remote};
 use crate::mirror::error::{Error, Result};
@@ -29,7 +29,7 @@ impl From<Error> for Stop {
 }
 
 impl Remote {
-    /// Reads a log from where the reader stands to the end that the head announces. `progress` is
+    /// Reads a log from the reader's position to the end that the head announces. `progress` is
     /// called with the number of bytes of each line.
     pub(super) fn log(
         &self,
@@ -113,8 +113,7 @@ impl Remote {
         if response.status().as_u16() != 200 {
             return Err(Stop::NotZipped);
         }
-        // A compressed form that is longer than what it contains is none.
-        let body = GzDecoder::new(self.client.body(response, segment.bytes + 1_024));
+        let body = self.client.body(response, segment.bytes, Coding::Gzip);
         match self.lines(url, body, (segment, begin), reader, progress, take) {
             Err(Stop::Failed(Failure::Passing(..))) if reader.position().bytes <= begin => {
                 Err(Stop::NotZipped)
@@ -164,13 +163,13 @@ impl Remote {
             404 | 410 => return Err(wrong("the segment is missing").into()),
             _ => return Err(wrong("the server did not respond with the segment").into()),
         };
-        let mut body = self.client.body(response, segment.bytes - offset + skipped);
+        let left = segment.bytes - offset + skipped;
+        let mut body = self.client.body(response, left, Coding::Identity);
         let copied = io::copy(&mut body.by_ref().take(skipped), &mut io::sink());
-        self.client.check_limit(url)?;
         match copied {
             Ok(copied) if copied == skipped => {}
             Ok(_) => return Err(passing(wrong("it is shorter than the head announces"))),
-            Err(error) => return Err(passing(broken(url, &error))),
+            Err(error) => return Err(Stop::Failed(self.client.broken(url, &error))),
         }
         self.lines(url, body, (segment, begin), reader, progress, take)
     }
@@ -192,8 +191,7 @@ impl Remote {
         while reader.position().bytes < end {
             line.clear();
             let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-            self.client.check_limit(url)?;
-            read.map_err(|error| passing(broken(url, &error)))?;
+            read.map_err(|error| Stop::Failed(self.client.broken(url, &error)))?;
             let is_last = reader.position().bytes + line.len() as u64 == end;
             if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
                 let (url, what) = (url.to_string(), "it ends early".to_owned());
@@ -216,8 +214,4 @@ impl Remote {
 
 fn passing(error: Error) -> Stop {
     Stop::Failed(Failure::Passing(error, None))
-}
-
-fn broken(url: &Url, error: &io::Error) -> Error {
-    Error::Unreachable { url: url.to_string(), what: error.to_string() }
 }

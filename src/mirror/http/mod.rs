@@ -7,10 +7,11 @@
 //! # What is refused
 //!
 //! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and
-//! the head itself is limited; a limit of the caller bounds everything together. Only `https` is
+//! the head itself is limited; a limit of the caller bounds everything together, counted after
+//! decompression. Only `https` is
 //! used, except to this machine or where the caller permits it; redirects stay within the origin;
-//! a server that sends nothing for a time, or less than 10 kB a second on average, is given up, also if
-//! it spreads that over many connections. Lines are verified one by one, as those of a manifest.
+//! a server that sends nothing for a time, or less than 10 kB a second on average, is given up; the
+//! rate also covers reconnections. Lines are verified one by one, as those of a manifest.
 //!
 //! # Resumption
 //!
@@ -29,7 +30,7 @@ mod remote;
 mod replica;
 
 pub use address::Address;
-pub use client::HttpOptions;
-pub(super) use follow::{Followed, reading_of};
+pub use client::{HttpOptions, Retry};
+pub(super) use follow::{Follow, Followed};
 pub use remote::Remote;
 pub use replica::{Replica, read_replica};

@@ -3,22 +3,20 @@
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use ureq::Body;
 use ureq::http::{Response, header};
 use url::Url;
 
 use super::address::Address;
-use super::client::{Client, HttpOptions};
+use super::client::{Client, Coding, HttpOptions};
 use super::failure::Failure;
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::error::{Error, Result};
-use crate::mirror::log::{Head, HeadFile, MAX_LINE_BYTES, SubsetReader, latest_change};
+use crate::mirror::log::{
+    Head, HeadFile, MAX_HEAD_BYTES, MAX_LINE_BYTES, SubsetReader, latest_change,
+};
 use crate::model::{DatasetName, Timestamp};
-use crate::registry::CitedSubset;
-
-/// The greatest length of a head, in bytes: of some 30,000 segments.
-const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
+use crate::registry::CitedSubsets;
 
 /// How many renamings are followed.
 const MAX_RENAMINGS: u32 = 5;
@@ -50,7 +48,7 @@ pub(super) struct FetchedHead {
     pub address: Address,
 }
 
-/// Whether an entity tag may be that of two heads: web servers for files make it of the length and the
+/// Whether a tag is too weak to identify one head: web servers for files make it of the length and the
 /// time in whole seconds, with a hyphen between, and the head may change again within that second.
 fn may_be_of_two(tag: &str, response: &Response<Body>) -> bool {
     let time = |name| {
@@ -145,12 +143,9 @@ impl Remote {
         let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.filter(|tag| !may_be_of_two(tag, &response)).map(str::to_owned);
         let mut line = Vec::new();
-        let read = self.client.body(response, MAX_HEAD_BYTES).read_to_end(&mut line);
-        self.client.check_limit(url).map_err(Failure::Lasting)?;
-        if let Err(error) = read {
-            let (url, what) = (url.to_string(), error.to_string());
-            return Err(Failure::Passing(Error::Unreachable { url, what }, None));
-        }
+        // One byte more shows that it is too long.
+        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1, Coding::Identity);
+        body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
         let text = std::str::from_utf8(&line).unwrap_or_default();
         match HeadFile::parse(text) {
             Ok(head) => Ok(Some((head, tag))),
@@ -178,16 +173,17 @@ impl Remote {
         Ok(())
     }
 
-    /// Fetches the cited subsets of a head. They are replaced before their head is: where they are not
-    /// those of the head, both are read again.
+    /// Fetches the cited subsets of a head, of changes up to a time (`None`: of none). They are replaced
+    /// before their head is: where they are not those of the head, both are read again.
     pub(super) fn subsets(
         &self,
         mut of: Box<FetchedHead>,
-    ) -> Result<(Box<FetchedHead>, Vec<CitedSubset>)> {
+        until: Option<Timestamp>,
+    ) -> Result<(Box<FetchedHead>, CitedSubsets)> {
         let mut attempt = 0;
         let mut changes = 0;
         loop {
-            match self.subsets_once(&of) {
+            match self.subsets_once(&of, until) {
                 Ok(Some(subsets)) => return Ok((of, subsets)),
                 Ok(None) if changes < MAX_CHANGES => {
                     changes += 1;
@@ -214,10 +210,15 @@ impl Remote {
     }
 
     /// `None`: they are not those of the head.
-    fn subsets_once(&self, of: &FetchedHead) -> Result<Option<Vec<CitedSubset>>, Failure> {
+    fn subsets_once(
+        &self,
+        of: &FetchedHead,
+        until: Option<Timestamp>,
+    ) -> Result<Option<CitedSubsets>, Failure> {
         let digest = of.head.subsets;
+        let mut subsets = CitedSubsets::default();
         if digest.count == 0 {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(subsets));
         }
         let url = of.address.file("subsets.jsonl");
         let headers = [(header::CACHE_CONTROL, "no-cache")];
@@ -228,41 +229,35 @@ impl Remote {
         }
         let source: Arc<str> = url.as_str().into();
         // One byte more shows that there is more than was announced.
-        let mut body = BufReader::new(self.client.body(response, digest.bytes + 1));
-        let (mut hash, mut bytes) = (Sha256::new(), 0);
-        let (mut reader, mut subsets) = (SubsetReader::default(), Vec::new());
-        let (mut line, mut number) = (Vec::new(), 0);
-        let mut wrong = None;
+        let limit = digest.bytes.saturating_add(1);
+        let mut body = BufReader::new(self.client.body(response, limit, Coding::Identity));
+        let (mut reader, mut line, mut number, mut wrong) =
+            (SubsetReader::default(), Vec::new(), 0, None);
         loop {
             line.clear();
             let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-            self.client.check_limit(&url).map_err(Failure::Lasting)?;
-            match read {
-                Ok(0) => break,
-                Ok(read) => bytes += read as u64,
-                Err(error) => {
-                    let (url, what) = (url.to_string(), error.to_string());
-                    return Err(Failure::Passing(Error::Unreachable { url, what }, None));
-                }
+            if read.map_err(|error| self.client.broken(&url, &error))? == 0 {
+                break;
             }
             number += 1;
-            hash.update(&line);
-            let text = std::str::from_utf8(&line).unwrap_or_default();
-            match reader.read(text, (&source, number)) {
-                Ok(subset) => subsets.extend(subset),
-                Err(what) => {
-                    wrong = Some(what);
-                    break;
+            match reader.read(&line, (&source, number)) {
+                // Of a change that came after the head: the next copy keeps it.
+                Ok(Some(subset)) if until.is_some_and(|until| subset.timestamp <= until) => {
+                    subsets.add(&subset).map_err(|error| Failure::Lasting(error.into()))?;
                 }
+                Ok(_) => {}
+                Err(what) => wrong = wrong.or(Some((number, what))),
             }
         }
-        if wrong.is_none() && bytes == digest.bytes && hash.finalize().as_slice() == digest.sha256 {
-            return match reader.check(digest) {
-                Ok(()) => Ok(Some(subsets)),
-                Err(_) => Ok(None),
-            };
+        match wrong {
+            // They are those that the primary announces.
+            Some((line, what)) if reader.has_read(digest) => {
+                let kind = InputErrorKind::Manifest { what };
+                Err(Failure::Lasting(InputError::new(&source, line, kind).into()))
+            }
+            None if reader.check(digest).is_ok() => Ok(Some(subsets)),
+            _ => Ok(None),
         }
-        Ok(None)
     }
 
     /// The latest time that a change may have.

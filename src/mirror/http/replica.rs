@@ -5,8 +5,8 @@ use super::remote::{Fetched, Remote};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::Position;
 use crate::mirror::manifest::events;
-use crate::model::{Dataset, DatasetName, LogChange, Timestamp};
-use crate::registry::{Expected, Import, Registry, Remembered};
+use crate::model::{Dataset, DatasetName, Identifier, LogChange};
+use crate::registry::{Expected, Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
 pub struct Replica {
@@ -14,7 +14,9 @@ pub struct Replica {
     pub record: Dataset,
     source: String,
     etag: Option<String>,
-    changes: Vec<LogChange>,
+    /// What the primary holds.
+    identifier: Identifier,
+    changes: LogChanges,
 }
 
 /// Reads the log of a primary into an import: what a dataset, which was copied from the same address
@@ -40,7 +42,7 @@ pub fn read_replica(
     };
     let base = base.filter(|base| base.number <= of.head.changes);
     let mut position = base.as_ref().map_or_else(Position::default, Position::from);
-    let mut changes: Vec<LogChange> = Vec::new();
+    let mut changes = LogChanges::default();
     let mut last = base;
     let memory = Registry::in_memory()?;
     let reports_to = registry.unwrap_or(&memory);
@@ -52,11 +54,11 @@ pub fn read_replica(
                 import.add(event)?;
             }
             if let Some(change) = change {
-                let LogChange { timestamp, identifier, note, .. } = change.clone();
-                let (identifier, location) = (Some(identifier), Some(location));
-                import.expect(timestamp, Expected { identifier, note, location });
-                last = Some(change.clone());
-                changes.push(change);
+                changes.add(&change)?;
+                let (identifier, location) = (Some(change.identifier), Some(location));
+                let note = change.note.clone();
+                import.expect(change.timestamp, Expected { identifier, note, location })?;
+                last = Some(change);
             }
             Ok(())
         };
@@ -74,19 +76,14 @@ pub fn read_replica(
     {
         return Err(Remote::contradiction(&of, &what));
     }
-    let (of, subsets) = remote.subsets(of)?;
-    let known_until = last.as_ref().map(|last| last.timestamp);
-    for subset in subsets {
-        // Of a change that came after the head: the next copy keeps it.
-        if known_until.is_some_and(|until| subset.timestamp <= until) {
-            import.keep_subset(subset);
-        }
-    }
+    let (of, subsets) = remote.subsets(of, last.as_ref().map(|last| last.timestamp))?;
+    import.keep_subsets(subsets);
     import.describe(of.head.record.clone());
-    Ok(Replica { record: of.head.record, source, etag: of.etag, changes })
+    let identifier = last.map_or(Identifier::EMPTY, |last| last.identifier);
+    Ok(Replica { record: of.head.record, source, etag: of.etag, identifier, changes })
 }
 
-/// The change of the log after which the dataset stands, as far as is remembered.
+/// The remembered change that matches the dataset's latest instance.
 fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Option<LogChange>> {
     if known(registry, dataset, source)?.is_none() {
         return Ok(None);
@@ -105,27 +102,31 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
 }
 
 impl Replica {
-    /// Remembers what was read, so that the next copy reads only what is new.
+    /// Applies the import, and remembers in the same transaction what was read, so that the next copy
+    /// reads only what is new.
     ///
     /// # Errors
     ///
-    /// [`Error::Registry`]: the registry cannot be written.
-    pub fn remember(
+    /// Those of [`Registry::import`].
+    pub fn import(
         &self,
         registry: &Registry,
         dataset: &DatasetName,
-        read: Timestamp,
-    ) -> Result<()> {
-        Ok(registry.remember(
-            dataset,
-            &Remembered {
+        import: &Import,
+        stamp: &Stamp<'_>,
+    ) -> Result<Imported> {
+        let remembered = |imported: &Imported| {
+            let held = imported.in_force.as_ref().map(|in_force| in_force.identifier);
+            // The primary may show an older state of its log.
+            let is_identical = held == Some(self.identifier);
+            Remembered {
                 source: &self.source,
-                read,
-                etag: self.etag.as_deref(),
-                is_identical: true,
+                etag: self.etag.as_deref().filter(|_| is_identical),
+                is_identical,
                 forget_from: None,
-                changes: &self.changes,
-            },
-        )?)
+                changes: Some(&self.changes),
+            }
+        };
+        Ok(registry.import_and_remember(dataset, import, stamp, Some(&remembered))?)
     }
 }

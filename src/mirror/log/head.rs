@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::record::{RecordRead, name, parsed};
+use super::line::AtMost;
+use super::record::{MAX_NAMES, RecordRead, name, parsed};
 use super::segments::{Segment, Segments};
 use super::subsets::SubsetsDigest;
 use super::writer::LogWriter;
@@ -15,6 +16,9 @@ const VERSION: u64 = 1;
 
 /// How every head begins, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_head\":";
+
+/// The greatest length of a head, in bytes: of some 30,000 segments.
+pub(crate) const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
 
 const SHA256: &str = ",\"sha256\":\"";
 
@@ -90,7 +94,7 @@ struct VersionRead {
 struct HeadRead {
     rule: String,
     dataset: RecordRead,
-    former_names: Vec<String>,
+    former_names: AtMost<String, MAX_NAMES>,
     withdrawn: Option<WithdrawalRead>,
     changes: u64,
     timestamp: Option<String>,
@@ -205,6 +209,9 @@ impl HeadFile {
     /// What is wrong with it.
     pub fn parse(line: &str) -> Result<Self, String> {
         let wrong = |error: serde_json::Error| format!("the head cannot be read: {error}");
+        if line.len() as u64 > MAX_HEAD_BYTES {
+            return Err("the head has more than 4 MiB".to_owned());
+        }
         let read: VersionRead = match line.starts_with(BEGINNING) {
             true => serde_json::from_str(line).map_err(wrong)?,
             false => return Err("this is not the head of a log".to_owned()),
@@ -222,7 +229,8 @@ impl HeadFile {
             return Err("the head is not as it was written: its sha256 is another".to_owned());
         }
         if let Some(moved_to) = read.moved_to {
-            return Ok(HeadFile::MovedTo(name(&moved_to)?));
+            // A name by the present rule: one of an older rule could lead to another directory.
+            return Ok(HeadFile::MovedTo(parsed(&moved_to, "dataset name")?));
         }
         let read: HeadRead = serde_json::from_str(line).map_err(wrong)?;
         Ok(HeadFile::Head(Box::new(read.into_head()?)))
@@ -260,8 +268,12 @@ impl HeadRead {
             None => None,
             Some(read) => Some(Withdrawal { timestamp: time(&read.timestamp)?, note: read.note }),
         };
+        if self.former_names.has_more {
+            return Err(format!("the dataset has more than {MAX_NAMES} former names"));
+        }
+        let former_names = self.former_names.elements.iter().map(|it| name(it));
         Ok(Head {
-            former_names: self.former_names.iter().map(|it| name(it)).collect::<Result<_, _>>()?,
+            former_names: former_names.collect::<Result<_, _>>()?,
             record: self.dataset.into_record()?,
             withdrawn,
             changes: self.changes,

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
@@ -20,35 +21,36 @@ pub const FIRST_LINE: &str =
     "{\"accession_log\":1,\"rule\":\"md5-chain\",\"check\":\"6cec330d363715611a235d9ceefcef5c\"}";
 
 /// The greatest number of granules in a line, so that a reader needs memory for one line only.
-pub(super) const LINE_GRANULES: usize = 1_000;
+pub(crate) const LINE_GRANULES: usize = 1_000;
 
-/// The greatest length of a line in bytes, its line end included: that of 1,000 ids of the greatest
-/// length, each with a producer's id, and a note of 64 KiB, whose characters are all escaped.
-pub(crate) const MAX_LINE_BYTES: u64 = 16 * 1_024 * 1_024;
+/// The greatest length of a line in bytes, its line end included. 1,000 ids of the greatest length, each
+/// with a producer's id, have 4.2 MB if all of their characters are escaped; a note has 0.4 MB, and a head
+/// at most 4 MiB.
+pub(crate) const MAX_LINE_BYTES: u64 = 8 * 1_024 * 1_024;
 
 const CHECK: &str = ",\"check\":\"";
 
 /// A line without its check, as it is written. The order of the members is part of the format.
 #[derive(Serialize)]
-pub(super) struct PartWritten<'a> {
-    pub timestamp: Timestamp,
-    pub ingested: Vec<Came<'a>>,
-    pub deleted: Vec<&'a GranuleId>,
+struct PartWritten<'a> {
+    timestamp: Timestamp,
+    ingested: Vec<Came<'a>>,
+    deleted: Vec<&'a GranuleId>,
     #[serde(flatten)]
-    pub end: Option<EndWritten<'a>>,
+    end: Option<EndWritten<'a>>,
 }
 
 /// The members of the last line of a change.
 #[derive(Serialize)]
-pub(super) struct EndWritten<'a> {
-    pub note: &'a Option<String>,
-    pub identifier: Identifier,
+struct EndWritten<'a> {
+    note: &'a Option<String>,
+    identifier: Identifier,
 }
 
 /// An ingested granule, as it is written.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Came<'a> {
+enum Came<'a> {
     Id(&'a GranuleId),
     WithProducer { granule: &'a GranuleId, producer_granule: &'a GranuleId },
 }
@@ -64,6 +66,33 @@ pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
     line.strip_suffix("\"}")?.rsplit_once(CHECK)
 }
 
+/// Verifies the checks of lines, which chain each line to all before it.
+pub(crate) struct Checks(Chain);
+
+impl Checks {
+    /// Continues after a line with this check. `None` means that the log begins here.
+    pub fn after(check: Option<Identifier>) -> Self {
+        Checks(check.map_or_else(Chain::start, Chain::resume))
+    }
+
+    /// Verifies the next line, which is given with its line end.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn verify(&mut self, line: &[u8]) -> Result<Identifier, &'static str> {
+        let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
+        let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
+        let (body, check) = sealed.ok_or("the line does not end with its check")?;
+        self.0.push(body);
+        let own = self.0.identifier();
+        match check == own.to_string() {
+            true => Ok(own),
+            false => Err("the line, or one before it, is not as it was written"),
+        }
+    }
+}
+
 /// The first line, as it is read.
 #[derive(Deserialize)]
 pub(super) struct FirstRead {
@@ -72,19 +101,64 @@ pub(super) struct FirstRead {
     pub rule: String,
 }
 
-/// A further line, as it is read. Members that are not named are ignored.
+/// A further line, as it is read. What is not in canonical form is found by writing it again
+/// ([`Part::body`]).
 #[derive(Deserialize)]
 pub(super) struct PartRead<'a> {
     #[serde(borrow)]
-    pub timestamp: Cow<'a, str>,
+    pub timestamp: Text<'a>,
     #[serde(borrow)]
-    pub ingested: Vec<CameRead<'a>>,
+    pub ingested: AtMost<CameRead<'a>, LINE_GRANULES>,
     #[serde(borrow)]
-    pub deleted: Vec<Text<'a>>,
-    #[serde(default)]
-    pub note: Option<String>,
+    pub deleted: AtMost<Text<'a>, LINE_GRANULES>,
     #[serde(default, borrow)]
-    pub identifier: Option<Cow<'a, str>>,
+    pub note: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub identifier: Option<Text<'a>>,
+}
+
+/// The elements of an array, which are counted while they are parsed: of an array that has more than
+/// `MOST`, only the first `MOST` are kept.
+pub(super) struct AtMost<T, const MOST: usize> {
+    pub elements: Vec<T>,
+    pub has_more: bool,
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(AtMostVisitor(PhantomData))
+    }
+}
+
+struct AtMostVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMostVisitor<T, MOST> {
+    type Value = AtMost<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let (mut elements, mut has_more) = (Vec::new(), false);
+        while elements.len() < MOST {
+            match array.next_element()? {
+                Some(element) => elements.push(element),
+                None => return Ok(AtMost { elements, has_more }),
+            }
+        }
+        while array.next_element::<de::IgnoredAny>()?.is_some() {
+            has_more = true;
+        }
+        Ok(AtMost { elements, has_more })
+    }
+}
+
+/// No elements: the default of a member that may be absent.
+impl<T, const MOST: usize> Default for AtMost<T, MOST> {
+    fn default() -> Self {
+        AtMost { elements: Vec::new(), has_more: false }
+    }
 }
 
 /// A string that borrows from the line, unless it contains escapes.
@@ -133,6 +207,27 @@ impl<'de> Visitor<'de> for CameVisitor {
         }
         let granule = granule.ok_or_else(|| de::Error::missing_field("granule"))?;
         Ok(CameRead { granule, producer_granule })
+    }
+}
+
+impl Part {
+    /// The line in its canonical form, without its check.
+    pub fn body(&self) -> serde_json::Result<String> {
+        let ingested =
+            self.ingested.iter().map(|(granule, producer_granule)| match producer_granule {
+                None => Came::Id(granule),
+                Some(producer_granule) => Came::WithProducer { granule, producer_granule },
+            });
+        let end = self.end.as_ref();
+        let mut text = serde_json::to_string(&PartWritten {
+            timestamp: self.timestamp,
+            ingested: ingested.collect(),
+            deleted: self.deleted.iter().collect(),
+            end: end.map(|end| EndWritten { note: &end.note, identifier: end.identifier }),
+        })?;
+        // The check takes the place of the closing brace.
+        text.pop();
+        Ok(text)
     }
 }
 

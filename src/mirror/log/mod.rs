@@ -19,12 +19,14 @@ mod segments;
 mod subsets;
 mod writer;
 
+#[cfg(feature = "http")]
+pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
-pub(crate) use line::{MAX_LINE_BYTES, Part};
+pub(crate) use line::{Checks, LINE_GRANULES, MAX_LINE_BYTES, Part};
 pub(crate) use reader::{LogReader, Position, latest_change};
-pub(crate) use segments::Segment;
+pub(crate) use segments::{Segment, Segments};
 pub(crate) use subsets::{
     BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter, SubsetsDigest,
 };
-pub(crate) use writer::{Line, LogWriter};
+pub(crate) use writer::LogWriter;

@@ -1,5 +1,6 @@
 //! Reads and verifies the lines of a log.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::line::{FIRST_LINE, LINE_GRANULES};
@@ -112,6 +113,9 @@ impl LogReader {
             return Ok(None);
         }
         let part = self.parse(text)?;
+        if part.body().ok().as_deref() != Some(body) {
+            return self.fail("it is not in canonical form");
+        }
         let change = self.take(&part)?;
         Ok(Some((part, change)))
     }
@@ -135,28 +139,34 @@ impl LogReader {
         let Ok(read) = serde_json::from_str::<PartRead<'_>>(text) else {
             return self.fail("this line is not a change");
         };
-        if read.ingested.len() + read.deleted.len() > LINE_GRANULES {
+        let granules = read.ingested.elements.len() + read.deleted.elements.len();
+        if granules > LINE_GRANULES || read.ingested.has_more || read.deleted.has_more {
             return self.fail("it has more than 1,000 granules");
         }
-        let ingested = read.ingested.into_iter().map(|came| {
+        let note = read.note.map(|note| note.0);
+        if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
+            return self.fail("its note has more than 64 KiB");
+        }
+        let ingested = read.ingested.elements.into_iter().map(|came| {
             let producer = came.producer_granule.map(|text| self.granule_id(&text)).transpose()?;
             Ok((self.granule_id(&came.granule)?, producer))
         });
+        let deleted = read.deleted.elements.iter().map(|text| self.granule_id(&text.0));
         let end = match read.identifier {
             None => None,
             Some(text) => {
-                let identifier = self.parse_as(&text, "identifier")?;
-                Some(PartEnd { identifier, note: read.note })
+                let identifier = self.parse_as(&text.0, "identifier")?;
+                Some(PartEnd { identifier, note: note.map(Cow::into_owned) })
             }
         };
+        // Each line but the last one of a change is full.
+        if end.is_none() && granules < LINE_GRANULES {
+            return self.fail("its change is divided elsewhere than after 1,000 granules");
+        }
         Ok(Part {
-            timestamp: self.parse_as(&read.timestamp, "timestamp")?,
+            timestamp: self.parse_as(&read.timestamp.0, "timestamp")?,
             ingested: ingested.collect::<Result<_>>()?,
-            deleted: read
-                .deleted
-                .into_iter()
-                .map(|text| self.granule_id(&text.0))
-                .collect::<Result<_>>()?,
+            deleted: deleted.collect::<Result<_>>()?,
             end,
         })
     }
@@ -194,7 +204,7 @@ impl LogReader {
             self.open = Some(open);
             return Ok(None);
         };
-        if open.ingested + open.deleted == 0 {
+        if part.ingested.is_empty() && part.deleted.is_empty() {
             return self.fail("its change ingests nothing and deletes nothing");
         }
         let granules = self.position.granules + open.ingested;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::line::AtMost;
 use crate::model::{Creator, Dataset, DatasetName};
 
 /// A record, as it is read. Members that are not named are ignored.
@@ -12,7 +13,7 @@ pub(super) struct RecordRead {
     title: Option<String>,
     description: Option<String>,
     #[serde(default)]
-    creators: Vec<String>,
+    creators: AtMost<String, MAX_NAMES>,
     publisher: Option<String>,
     version: Option<String>,
     year: Option<u16>,
@@ -20,6 +21,9 @@ pub(super) struct RecordRead {
     licence: Option<String>,
     archive: Option<String>,
 }
+
+/// The greatest number of creators, and of former names.
+pub(super) const MAX_NAMES: usize = 10_000;
 
 /// Reads a dataset name.
 pub(super) fn name(text: &str) -> Result<DatasetName, String> {
@@ -30,10 +34,14 @@ impl RecordRead {
     /// The record, or what is wrong with it.
     pub fn into_record(self) -> Result<Dataset, String> {
         let RecordRead { title, description, publisher, version, archive, licence, .. } = self;
-        let creators = self.creators.iter().map(|text| match Creator::organisation(text) {
-            Ok(whole) => Ok(text.parse().unwrap_or(whole)),
-            Err(_) => parsed(text, "creator"),
-        });
+        if self.creators.has_more {
+            return Err(format!("the record has more than {MAX_NAMES} creators"));
+        }
+        let creators =
+            self.creators.elements.iter().map(|text| match Creator::organisation(text) {
+                Ok(whole) => Ok(text.parse().unwrap_or(whole)),
+                Err(_) => parsed(text, "creator"),
+            });
         Ok(Dataset {
             name: name(&self.name)?,
             doi: self.doi.map(|text| parsed(&text, "DOI")).transpose()?,

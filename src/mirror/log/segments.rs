@@ -34,21 +34,15 @@ impl Segment {
 pub(crate) struct Segments(pub Vec<Segment>);
 
 impl Segments {
-    /// Adds a line. Returns whether it completes its segment.
-    pub fn add(&mut self, bytes: u64, timestamp: Option<Timestamp>, check: Identifier) -> bool {
+    /// Adds a line.
+    pub fn add(&mut self, bytes: u64, timestamp: Option<Timestamp>, check: Identifier) {
         match self.0.last_mut().filter(|last| !last.is_sealed()) {
             Some(last) => {
                 last.bytes += bytes;
                 last.timestamp = last.timestamp.or(timestamp);
                 last.check = check;
-                last.is_sealed()
             }
-            None => {
-                let new = Segment { bytes, timestamp, check };
-                let is_sealed = new.is_sealed();
-                self.0.push(new);
-                is_sealed
-            }
+            None => self.0.push(Segment { bytes, timestamp, check }),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::line::{LINE_GRANULES, Text};
+use super::line::{AtMost, LINE_GRANULES, Text};
 use super::record::parsed;
 use crate::model::{Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp};
 use crate::registry::{CitedSubset, Named, Wanted};
@@ -97,16 +97,19 @@ impl SubsetWriter {
     }
 }
 
+/// The greatest number of patterns that have the greatest length together.
+const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
+
 #[derive(Deserialize)]
 struct SubsetRead<'a> {
     #[serde(borrow)]
     subset: Text<'a>,
     #[serde(borrow)]
     timestamp: Text<'a>,
-    #[serde(default)]
-    patterns: Option<Vec<String>>,
     #[serde(default, borrow)]
-    granules: Option<Vec<Text<'a>>>,
+    patterns: Option<AtMost<Text<'a>, MAX_PATTERNS>>,
+    #[serde(default, borrow)]
+    granules: Option<AtMost<Text<'a>, LINE_GRANULES>>,
     #[serde(default)]
     count: Option<u64>,
     #[serde(default, borrow)]
@@ -129,28 +132,35 @@ impl SubsetReader {
     /// What is wrong with the line.
     pub fn read(
         &mut self,
-        line: &str,
+        line: &[u8],
         location: (&Arc<str>, u64),
     ) -> Result<Option<CitedSubset>, String> {
         let wrong = || "this line is not a cited subset".to_owned();
-        let read: SubsetRead<'_> = serde_json::from_str(line).map_err(|_| wrong())?;
         self.writer.hash.update(line);
         self.writer.bytes += line.len() as u64;
+        let read: SubsetRead<'_> = serde_json::from_slice(line).map_err(|_| wrong())?;
         let identifier: Identifier = parsed(&read.subset.0, "identifier")?;
         let timestamp: Timestamp = parsed(&read.timestamp.0, "timestamp")?;
         let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
         let wanted = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
-                let patterns = patterns.iter().map(|text| parsed(text, "pattern"));
+                let of_all: usize = patterns.elements.iter().map(|text| text.0.len() + 1).sum();
+                if patterns.has_more || of_all > Criteria::MAX_BYTES {
+                    return Err("its patterns have more than 64 KiB".to_owned());
+                }
+                let patterns = patterns.elements.iter().map(|text| parsed(&text.0, "pattern"));
                 Wanted::Patterns(patterns.collect::<Result<_, _>>()?)
             }
             (None, Some(granules), open) => {
+                if granules.has_more {
+                    return Err("it has more than 1,000 granules".to_owned());
+                }
                 let (first, at, mut named) =
                     open.unwrap_or_else(|| (identifier, timestamp, Named::new()));
                 if (first, at) != (identifier, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
-                for text in granules {
+                for text in granules.elements {
                     let granule_id: GranuleId = parsed(&text.0, "granule id")?;
                     named.add(granule_id).map_err(|error| error.to_string())?;
                 }
@@ -166,6 +176,13 @@ impl SubsetReader {
         self.writer.count += 1;
         let cited = parsed(&cited.0, "timestamp")?;
         Ok(Some(CitedSubset { identifier, timestamp, wanted, granules, cited, location }))
+    }
+
+    /// Whether the lines that were read are those that the head announces, whatever they contain.
+    #[cfg(feature = "http")]
+    pub fn has_read(&self, announced: SubsetsDigest) -> bool {
+        self.writer.bytes == announced.bytes
+            && self.writer.hash.clone().finalize().as_slice() == announced.sha256
     }
 
     /// Compares what was read with what the head announces.
