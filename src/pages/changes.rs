@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{change, grouped, time, visible};
+use super::figures::{change, grouped, note, time};
 use super::site::Site;
 use crate::model::Instance;
 
@@ -22,7 +22,7 @@ pub(super) fn list(site: &Site, instances: &[Instance]) -> Markup {
                     code.id { (instance.identifier) }
                     span.held { (grouped(instance.granules)) span.unit { " held" } }
                     span.change { (change(instance.ingested, instance.deleted)) }
-                    @if let Some(note) = &instance.note { span.note { (visible(note)) } }
+                    @if let Some(text) = &instance.note { span.note { (note(text)) } }
                 }
             }
         }

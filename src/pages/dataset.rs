@@ -78,6 +78,7 @@ impl DatasetPage {
             json_ld,
             section: Section::Datasets,
             is_unlisted: false,
+            refresh: None,
         };
         page(site, &head, &self.main(site)).into_string()
     }
@@ -88,7 +89,7 @@ impl DatasetPage {
         let path = Site::dataset(&dataset.name);
         html! {
             (trail(site, &[], dataset.name.as_str()))
-            (record::withdrawal(self.listed.withdrawn.as_ref()))
+            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
             div.masthead {
                 h1 { (record::title(dataset)) }
                 (record::byline(dataset))

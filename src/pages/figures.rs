@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Identifier, Timestamp};
+use crate::model::{Identifier, Timestamp, is_interpreted};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {
@@ -59,18 +59,24 @@ pub fn change(ingested: u64, deleted: u64) -> Markup {
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for character in text.chars() {
-        let is_interpreted = character.is_control()
-            || matches!(
-                character,
-                '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            );
         match character {
             '\n' | '\r' | '\t' => visible.push(' '),
-            character if is_interpreted => visible.extend(character.escape_unicode()),
+            character if is_interpreted(character) => visible.extend(character.escape_unicode()),
             character => visible.push(character),
         }
     }
     visible
+}
+
+/// The greatest number of characters of a note that a page shows.
+const NOTE_CHARACTERS: usize = 1_000;
+
+/// A note as [`visible`] shows it, cut if it is very long: the JSON of the same list has all of it.
+pub fn note(text: &str) -> String {
+    match text.char_indices().nth(NOTE_CHARACTERS) {
+        Some((end, _)) => format!("{} …", visible(&text[..end])),
+        None => visible(text),
+    }
 }
 
 /// The identifier of a set, with its prefix.

@@ -30,7 +30,7 @@ impl HistoryPage {
         let title = record::title(dataset);
         let main = html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
-            (record::withdrawal(self.listed.withdrawn.as_ref()))
+            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
             div.masthead {
                 h1 { "Changes of " (title) }
                 p.lead {

@@ -65,10 +65,14 @@ impl IndexPage {
             div.masthead {
                 h1 { "Datasets" }
                 p.lead {
-                    "Each dataset's page says which granules it held at any time. "
-                    "An identifier from a paper, such as "
-                    code.id { "DI:7631…" }
-                    ", leads to exactly the granules that were cited."
+                    @if site.is_complete() {
+                        "Each dataset's page says which granules it held at any time. "
+                        "An identifier from a paper, such as "
+                        code.id { "DI:7631…" }
+                        ", leads to exactly the granules that were cited."
+                    } @else {
+                        "Each dataset's page says how many granules it held at any time, and what to cite."
+                    }
                 }
                 @if site.is_complete() { (self.search(site)) }
             }
@@ -128,6 +132,9 @@ fn entry(site: &Site, listed: &Listed) -> Markup {
                     @if latest.granules == 1 { " granule" } @else { " granules" }
                 }
                 p.since { "since " (time(latest.timestamp)) }
+            },
+            None if listed.problem.is_some() => {
+                p.count { "not available now: the machine that has it cannot be reached" }
             },
             None => { p.count { "no granules yet" } },
         }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{change, counted, identifier, time, time_text, visible};
+use super::figures::{change, counted, identifier, note, time, time_text};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
 use super::set::ids;
@@ -63,7 +63,7 @@ impl InstancePage {
         let path = format!("/datasets/{}@{}", dataset.name, self.at);
         html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], &time_text(instance.timestamp)))
-            (record::withdrawal(self.listed.withdrawn.as_ref()))
+            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
             div.masthead {
                 h1 { (record::title(dataset)) }
                 p.lead {
@@ -88,7 +88,7 @@ impl InstancePage {
                 }
                 p.summary {
                     "This change: " (change(instance.ingested, instance.deleted))
-                    @if let Some(note) = &instance.note { span.note { (visible(note)) } }
+                    @if let Some(text) = &instance.note { span.note { (note(text)) } }
                 }
                 p.actions {
                     a.button href=(site.href(&Site::granules(instance.identifier))) { "List the granules" }

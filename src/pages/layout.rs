@@ -23,6 +23,8 @@ pub(super) struct Head<'a> {
     pub section: Section,
     /// Whether search engines should leave the page out.
     pub is_unlisted: bool,
+    /// The address that is shown in place of this page. `None` means that there is none.
+    pub refresh: Option<String>,
 }
 
 /// An entry of the navigation.
@@ -53,6 +55,9 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
                 title { (head.title) " · " (site.name) }
                 @if let Some(description) = &head.description {
                     meta name="description" content=(description);
+                }
+                @if let Some(target) = &head.refresh {
+                    meta http-equiv="refresh" content={ "0; url=" (target) };
                 }
                 @if head.is_unlisted { meta name="robots" content="noindex"; }
                 meta name="color-scheme" content="light dark";

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::figures::{time, visible};
+use super::figures::{note, time, visible};
+use super::site::Site;
 use crate::model::{Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
 
 /// The title of a dataset or, if it has none, its name.
@@ -110,15 +111,16 @@ pub(super) fn licence_address(licence: &str) -> Option<String> {
 }
 
 /// A notice that a dataset was withdrawn.
-pub(super) fn withdrawal(withdrawn: Option<&Withdrawal>) -> Markup {
+pub(super) fn withdrawal(site: &Site, withdrawn: Option<&Withdrawal>) -> Markup {
     html! {
         @if let Some(withdrawal) = withdrawn {
             div.notice role="note" {
                 p {
                     strong { "This dataset was withdrawn" } " on " (time(withdrawal.timestamp)) ". "
-                    "It no longer changes. Every identifier that was ever issued still resolves."
+                    "It no longer changes."
+                    @if site.is_complete() { " Every identifier that was ever issued still resolves." }
                 }
-                @if let Some(note) = &withdrawal.note { p.reason { (visible(note)) } }
+                @if let Some(text) = &withdrawal.note { p.reason { (note(text)) } }
             }
         }
     }

@@ -76,6 +76,7 @@ impl SetPage {
             )),
             section: Section::Other,
             is_unlisted: true,
+            refresh: None,
         };
         page(site, &head, &self.main(site)).into_string()
     }
@@ -95,7 +96,7 @@ impl SetPage {
                     a href=(site.href(&Site::dataset(&self.record.name))) { (record::title(&self.record)) }
                 }
             }
-            (record::withdrawal(self.withdrawn.as_ref()))
+            (record::withdrawal(site, self.withdrawn.as_ref()))
             section.card aria-label="Identifier" {
                 p.label { "Identifier" }
                 p.identifier { (code(self.identifier)) }

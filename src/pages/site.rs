@@ -22,19 +22,34 @@ pub struct Site {
 pub enum Serves {
     /// A program: every address of a registry.
     Everything,
-    /// A web server for files: the pages of the datasets, and what mirrors read.
-    Files,
+    /// A web server for files: the pages of the datasets, and what mirrors read. They may be anywhere
+    /// below an address, so links are relative.
+    Files {
+        /// How many directories the page is below the root of the site.
+        depth: usize,
+    },
 }
 
 impl Site {
+    /// The name of a site that was not given one.
+    pub const DEFAULT_NAME: &str = "Granule registry";
+
     /// Whether every address of a registry is answered.
     pub fn is_complete(&self) -> bool {
         self.serves == Serves::Everything
     }
 
-    /// A path of the site as its pages link to it: below the path of its public address.
+    /// A path of the site as its pages link to it: below the path of its public address or, in files,
+    /// relative to the page. A relative link begins with `./` or `../`: names may contain a colon,
+    /// before which would be a scheme.
     pub fn href(&self, path: &str) -> String {
-        format!("{}{path}", self.base_path())
+        match self.serves {
+            Serves::Everything => format!("{}{path}", self.base_path()),
+            Serves::Files { depth: 0 } => format!(".{path}"),
+            Serves::Files { depth } => {
+                format!("{}{}", "../".repeat(depth), path.trim_start_matches('/'))
+            }
+        }
     }
 
     /// The absolute address of a path. `None` means that the public address is not known.
@@ -48,7 +63,7 @@ impl Site {
     }
 
     /// The path of the public address: `/registry` of `https://archive.example/registry`.
-    fn base_path(&self) -> &str {
+    pub(super) fn base_path(&self) -> &str {
         let url = self.public_url.as_deref().unwrap_or_default();
         let Some((_, after_scheme)) = url.split_once("://") else { return "" };
         after_scheme.find('/').map_or("", |slash| &after_scheme[slash..])
@@ -113,6 +128,26 @@ mod tests {
                 serves: Serves::Everything,
             };
             assert_eq!(site.href(&Site::dataset(&"A".parse().unwrap())), href);
+        }
+    }
+
+    #[test]
+    fn links_between_files_are_relative_wherever_the_files_are() {
+        for public_url in [None, Some("https://archive.example/registry".to_owned())] {
+            for (depth, path, href) in [
+                (0, "/", "./"),
+                (0, "/datasets/DI:1/", "./datasets/DI:1/"),
+                (2, "/", "../../"),
+                (2, "/datasets/DI:1/", "../../datasets/DI:1/"),
+            ] {
+                let site = Site {
+                    name: "Archive".to_owned(),
+                    contact: None,
+                    public_url: public_url.clone(),
+                    serves: Serves::Files { depth },
+                };
+                assert_eq!(site.href(path), href);
+            }
         }
     }
 }

@@ -41,9 +41,14 @@ pub fn whole(format: Format, content: impl Into<Bytes>, keep: Keep) -> Response<
 pub fn whole_of_type(content_type: &str, content: impl Into<Bytes>, keep: Keep) -> Response<Body> {
     let content = content.into();
     let digest = Sha256::digest(&content);
+    described(content_type, Body::from(content), &digest.into(), keep)
+}
+
+/// A response whose content has a digest, from which its tag is made.
+pub fn described(content_type: &str, body: Body, digest: &[u8; 32], keep: Keep) -> Response<Body> {
     let tag = format!("\"{}\"", hex::encode(&digest[..12]));
     let repr_digest = format!("sha-256=:{}:", BASE64_STANDARD.encode(digest));
-    let mut response = Response::new(Body::from(content));
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, value(content_type));
     headers.insert(CACHE_CONTROL, keep.header());

@@ -9,6 +9,7 @@ use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 
+use super::client::Client;
 use super::format::{self, Format};
 use super::problem::Problem;
 use crate::model::{DatasetName, Moment};
@@ -19,6 +20,7 @@ pub struct Asked {
     path: String,
     query: String,
     headers: HeaderMap,
+    client: Option<Client>,
 }
 
 impl<S: Sync> FromRequestParts<S> for Asked {
@@ -29,11 +31,17 @@ impl<S: Sync> FromRequestParts<S> for Asked {
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers.clone(),
+            client: parts.extensions.get().copied(),
         })
     }
 }
 
 impl Asked {
+    /// The client, by which limits count. `None` means that it is not known.
+    pub fn client(&self) -> Option<Client> {
+        self.client
+    }
+
     /// The path as it was sent.
     pub fn path(&self) -> &str {
         &self.path

@@ -3,24 +3,27 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tempfile::TempDir;
+use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
-use crate::model::{DatasetName, Subset};
+use crate::disk::scratch;
+use crate::model::DatasetName;
 use crate::publish::{self, Error as PublishError, publish};
-use crate::registry::{Listed, Registry, Result, Snapshot};
+use crate::registry::{self, Listed, Registry, Snapshot};
 
-/// The greatest length of a file that is delivered, in bytes: a segment is complete with the line
-/// that takes it past 4 MiB.
-const MAX_FILE_BYTES: u64 = 64 * 1_024 * 1_024;
+/// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
+const MAX_DIGESTS: usize = 65_536;
 
 /// The directory with what mirrors read.
 pub struct Cache {
     directory: Mutex<Place>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
+    /// The digests of files that did not change since they were computed.
+    digests: Mutex<BTreeMap<Identity, [u8; 32]>>,
     /// Only one dataset is published at a time.
     pub turn: Arc<Semaphore>,
 }
@@ -29,16 +32,29 @@ enum Place {
     /// A directory that is kept.
     Kept(PathBuf),
     /// One that is removed at the end. `None` means that it was not needed yet.
-    Own(Option<TempDir>),
+    Own(Option<scratch::Directory>),
+}
+
+/// A file as it was at some time: its device, its number, its length, and when it was written.
+type Identity = (u64, u64, u64, i64, i64);
+
+/// A file to be sent.
+pub struct Opened {
+    /// The file, which stays the same when another one takes its place.
+    pub file: File,
+    /// Its length when it was opened. What is appended later is not sent.
+    pub bytes: u64,
+    /// The SHA-256 of these bytes.
+    pub digest: [u8; 32],
 }
 
 /// What of a dataset decides its files: the registry that was opened, the record with the latest
-/// change, and the cited subsets.
+/// change, and the last subset that was cited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     generation: u64,
     listed: Listed,
-    subsets: Vec<Subset>,
+    last_subset: u64,
 }
 
 impl Version {
@@ -47,19 +63,22 @@ impl Version {
     /// # Errors
     ///
     /// [`Error::NoDataset`](crate::Error::NoDataset).
-    pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
+    pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> registry::Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let subsets = snapshot.subsets(&listed.dataset.name)?;
-        Ok(Version { generation, listed, subsets })
+        let last_subset = snapshot.last_subset(&listed.dataset.name)?;
+        Ok(Version { generation, listed, last_subset })
     }
 }
 
 impl Cache {
-    /// A cache in a directory that is kept, or in a temporary one.
+    /// A cache in a directory that is kept, or in a temporary one. Those that killed servers left are
+    /// removed.
     pub fn new(directory: Option<PathBuf>) -> Self {
+        scratch::remove_leftovers();
         Cache {
             directory: Mutex::new(directory.map_or(Place::Own(None), Place::Kept)),
             known: Mutex::default(),
+            digests: Mutex::default(),
             turn: Arc::new(Semaphore::new(1)),
         }
     }
@@ -93,19 +112,50 @@ impl Cache {
         Ok(())
     }
 
-    /// Reads a file of a dataset. `None` means that the file does not exist.
+    /// Opens a file of a dataset. `None` means that the file does not exist. Its digest is computed
+    /// once, with calls of `proceed` meanwhile, which can stop it.
     ///
     /// # Errors
     ///
-    /// [`PublishError::File`].
-    pub fn file(&self, name: &DatasetName, file: &str) -> publish::Result<Option<Vec<u8>>> {
+    /// [`PublishError::File`]; those of `proceed`.
+    pub fn open(
+        &self,
+        name: &DatasetName,
+        file: &str,
+        proceed: impl Fn() -> registry::Result<()>,
+    ) -> publish::Result<Option<Opened>> {
         let path = self.directory()?.join("datasets").join(name.as_str()).join(file);
-        let mut bytes = Vec::new();
-        match File::open(&path).and_then(|it| it.take(MAX_FILE_BYTES).read_to_end(&mut bytes)) {
-            Ok(_) => Ok(Some(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(PublishError::File { verb: "read", path, source }),
+        let failed = |source| PublishError::File { verb: "read", path: path.clone(), source };
+        let mut file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        let found = file.metadata().map_err(failed)?;
+        let bytes = found.len();
+        let identity = (found.dev(), found.ino(), bytes, found.mtime(), found.mtime_nsec());
+        if let Some(digest) = self.digests().get(&identity) {
+            return Ok(Some(Opened { file, bytes, digest: *digest }));
         }
+        let (mut sha256, mut part) = (Sha256::new(), vec![0; 64 * 1_024]);
+        let mut rest = (&mut file).take(bytes);
+        loop {
+            match rest.read(&mut part).map_err(failed)? {
+                0 => break,
+                read => sha256.update(&part[..read]),
+            }
+            proceed()?;
+        }
+        let digest: [u8; 32] = sha256.finalize().into();
+        let mut digests = self.digests();
+        if digests.len() == MAX_DIGESTS {
+            digests.clear();
+        }
+        digests.insert(identity, digest);
+        Ok(Some(Opened { file, bytes, digest }))
+    }
+
+    fn digests(&self) -> MutexGuard<'_, BTreeMap<Identity, [u8; 32]>> {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_own(&self) -> bool {
@@ -119,10 +169,7 @@ impl Cache {
             Place::Kept(directory) => Ok(directory.clone()),
             Place::Own(Some(directory)) => Ok(directory.path().to_owned()),
             Place::Own(own) => {
-                let made = tempfile::tempdir().map_err(|source| {
-                    let path = Path::new("a temporary directory").to_owned();
-                    PublishError::File { verb: "create", path, source }
-                })?;
+                let made = scratch::Directory::new()?;
                 Ok(own.insert(made).path().to_owned())
             }
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::client::Network;
 use crate::model::Timestamp;
 use crate::pages::Site;
 use crate::registry::{Registry, Result};
@@ -21,12 +22,16 @@ pub struct Config {
     /// The directory into which the logs of datasets are published, from which mirrors read. `None`
     /// means a temporary one.
     pub cache: Option<PathBuf>,
+    /// The networks of the proxies whose header `X-Forwarded-For` is believed, as that of this host is.
+    pub trusted_proxies: Vec<Network>,
 }
 
-/// The limits on what clients may use.
+/// The limits on what clients may use. Of the tasks and the bytes, a client whose address is known may
+/// use half, and at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of connections. Further ones wait until one of them is closed.
+    /// The greatest number of connections on which requests are answered. A request on a further one
+    /// waits until one of them is closed, unless it is for `/healthz` or `/metrics`.
     pub connections: usize,
     /// The longest time in which a client sends the head of its next request. It also bounds how long
     /// a connection may be idle.
@@ -35,12 +40,14 @@ pub struct Limits {
     pub stall_time: Duration,
     /// The longest time until a response begins.
     pub request_time: Duration,
-    /// The longest time that a comparison or a check may take.
+    /// The longest time that a comparison, a check or a list with patterns may take.
     pub budget: Duration,
     /// The greatest number of requests that read the registry at the same time.
     pub readers: usize,
-    /// The greatest number of comparisons and checks that run at the same time.
+    /// The greatest number of comparisons, checks and lists with patterns that run at the same time.
     pub comparisons: usize,
+    /// The greatest number of bytes in memory that were made for clients and are not sent yet.
+    pub bytes_in_flight: usize,
     /// The longest target of a request, in bytes.
     pub target_bytes: usize,
     /// The longest body of a request, in bytes.
@@ -61,6 +68,7 @@ impl Default for Limits {
             budget: Duration::from_secs(10),
             readers: 8,
             comparisons: 2,
+            bytes_in_flight: 128 * 1_024 * 1_024,
             target_bytes: 8 * 1_024,
             body_bytes: 256 * 1_024,
             citations: 200,

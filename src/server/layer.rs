@@ -8,14 +8,16 @@ use axum::extract::{Request, State as Extracted};
 use axum::http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 
 use super::answer::{REPR_DIGEST, value, with_links};
+use super::client::{Client, Peer};
 use super::format::prefers_html;
 use super::problem::Problem;
 use super::state::State;
@@ -95,12 +97,14 @@ pub async fn revalidate(request: Request, next: Next) -> Response<Body> {
         }
     }
     let (Some(known), Some(tag)) = (known, response.headers().get(ETAG)) else { return response };
-    if response.status() != StatusCode::OK || !matches(&known, tag) {
+    // A range is asked for only of what the client does not have (RFC 9110 §13.2.2).
+    let is_content = [StatusCode::OK, StatusCode::PARTIAL_CONTENT].contains(&response.status());
+    if !is_content || !matches(&known, tag) {
         return response;
     }
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     *response.body_mut() = Body::empty();
-    for header in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING, REPR_DIGEST] {
+    for header in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_RANGE, REPR_DIGEST] {
         response.headers_mut().remove(header);
     }
     response
@@ -112,11 +116,11 @@ fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
 }
 
-/// Refuses what is too long, ends what takes too long, and writes why a request was refused: as a
-/// page for a browser, else as JSON.
+/// Refuses what is too long, ends what takes too long, counts what is sent, and writes why a request
+/// was refused: as a page for a browser, else as JSON.
 pub async fn limit_and_explain(
     Extracted(state): Extracted<Arc<State>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response<Body> {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
@@ -126,6 +130,11 @@ pub async fn limit_and_explain(
     if request.method() == Method::OPTIONS {
         return options(&path);
     }
+    let peer = request.extensions().get::<Peer>().copied();
+    let client = Client::of(peer, request.headers(), &state.trusted_proxies);
+    if let Some(client) = client {
+        request.extensions_mut().insert(client);
+    }
     let response = if target_bytes > state.limits.target_bytes {
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
         Problem::too_long(StatusCode::URI_TOO_LONG, detail).into_response()
@@ -133,7 +142,8 @@ pub async fn limit_and_explain(
         // Slightly longer than the time limit of the work itself, whose error is more specific.
         let time = state.limits.request_time + std::time::Duration::from_secs(2);
         let answered = tokio::time::timeout(time, next.run(request)).await;
-        answered.unwrap_or_else(|_| Problem::busy().into_response())
+        let response = answered.unwrap_or_else(|_| Problem::busy().into_response());
+        state.flight.count(client, response).await.unwrap_or_else(Problem::into_response)
     };
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) => explain(&state, &problem, &path, wants_page),
@@ -153,8 +163,10 @@ fn options(path: &str) -> Response<Body> {
     response
 }
 
-fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -> Response<Body> {
-    if problem.status.is_server_error() {
+/// The response that says why a request was refused.
+pub fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -> Response<Body> {
+    // What only the operator should read, such as a path, is in the log.
+    if problem.status.is_server_error() || problem.cause.is_some() {
         let cause = problem.cause.as_deref().unwrap_or(&problem.detail);
         tracing::warn!(kind = problem.kind, path, cause, "request failed");
     }

@@ -1,5 +1,6 @@
 //! Connections: from listening to the end of the last one.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,11 +18,14 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 
-use super::config::{Config, Limits};
+use super::admission::{Admission, Admitted};
+use super::client::Peer;
+use super::config::Config;
+use super::layer::explain;
+use super::problem::Problem;
 use super::route;
 use super::state::State;
 
@@ -32,6 +37,12 @@ const MAX_HEADERS: usize = 64;
 
 /// How long to wait after an error that is not one connection's fault, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What monitoring asks for, also on a connection beyond the limit.
+const MONITORED: [&str; 2] = ["/healthz", "/metrics"];
+
+/// How long a connection that is refused may take to read why.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
 /// A server that listens.
 pub struct Server {
@@ -140,21 +151,16 @@ async fn serve(
     state: &Arc<State>,
     stopped: impl Future<Output = ()>,
 ) {
-    let connections = Arc::new(Semaphore::new(state.limits.connections));
+    let mut admission = Admission::new(state.limits.connections);
     let graceful = GracefulShutdown::new();
     let mut stopped = std::pin::pin!(stopped);
     loop {
-        // A connection is accepted when there is room for it: further ones wait in the backlog.
-        let permit = tokio::select! {
-            permit = Arc::clone(&connections).acquire_owned() => permit,
-            () = &mut stopped => break,
-        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut stopped => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok((stream, peer)) => (stream, Peer(peer.ip())),
             Err(error) => {
                 tracing::warn!(cause = %error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -162,14 +168,18 @@ async fn serve(
             }
         };
         let (router, state) = (router.clone(), Arc::clone(state));
-        let watcher = graceful.watcher();
+        let (admitted, watcher) = (admission.admit(), graceful.watcher());
         tokio::spawn(async move {
             state.metrics.connection_opens();
-            if let Err(error) = connection(stream, router, state.limits, watcher).await {
+            let refused = admitted.clone();
+            let ended = tokio::select! {
+                ended = connection(stream, peer, router, &state, admitted, watcher) => ended,
+                () = async { refused.refused().await; tokio::time::sleep(REFUSAL_TIME).await } => Ok(()),
+            };
+            if let Err(error) = ended {
                 tracing::debug!(cause = %error, "a connection ended");
             }
             state.metrics.connection_closes();
-            drop(permit);
         });
     }
     tracing::info!("stopping");
@@ -182,24 +192,49 @@ async fn serve(
 /// Serves one connection until its end, or until the server stops.
 async fn connection(
     stream: TcpStream,
+    peer: Peer,
     router: Router,
-    limits: Limits,
+    state: &Arc<State>,
+    admitted: Admitted,
     watcher: Watcher,
 ) -> hyper::Result<()> {
     // Small responses are sent at once. If that cannot be set, they are slower.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(limits.stall_time));
-    let service = service_fn(move |request: Request<Incoming>| {
-        router.clone().oneshot(request.map(Body::new))
+    stream.set_write_timeout(Some(state.limits.stall_time));
+    let shared = Arc::clone(state);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        let state = Arc::clone(&shared);
+        answer(state, router.clone(), admitted.clone(), request.map(Body::new))
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head_time)
+        .header_read_timeout(state.limits.head_time)
         .max_headers(MAX_HEADERS)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(Box::pin(stream)), service);
     watcher.watch(connection).await
+}
+
+/// Answers a request as soon as its connection is within the limit.
+async fn answer(
+    state: Arc<State>,
+    router: Router,
+    admitted: Admitted,
+    request: Request<Body>,
+) -> Result<Response<Body>, Infallible> {
+    let path = request.uri().path();
+    let waited = async {
+        let admission = admitted.within_limit();
+        tokio::time::timeout(state.limits.request_time, admission).await.is_ok_and(|it| it.is_ok())
+    };
+    if !MONITORED.contains(&path) && !waited.await {
+        let mut response = explain(&state, &Problem::busy(), path, false);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        return Ok(response);
+    }
+    router.oneshot(request).await
 }
 
 /// How requests are logged.

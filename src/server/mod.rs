@@ -8,39 +8,50 @@
 //! Nothing is written: the server knows only the snapshots of a registry that is opened for reading.
 //! Connections, heads, addresses, bodies and the time of a request are limited ([`Limits`]). A long
 //! list is read page by page, each in a short transaction of its own, and only when the client has
-//! taken the page before it. Comparisons and checks have a budget.
+//! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits
+//! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
+//! before its work has ended, and one that reads nothing keeps what was made for it.
 //!
 //! # Layers
 //!
-//! Each may use only those before it: `config`, `problem`, `metrics`; `source`: the registry;
-//! `cache`: the files that mirrors read; `state`: what requests share; `format`, `asked`, `answer`, `memento`, `rows`: requests and responses;
-//! `layer`; `route`; `listener`.
+//! Each may use only those before it: `client`, `config`, `problem`, `metrics`; `deadline`, `permits`:
+//! limits; `source`, `health`: the registry; `sending`: what is in memory for clients; `cache`: the files
+//! that mirrors read; `state`: what requests share; `format`, `asked`, `answer`, `memento`, `rows`: requests
+//! and responses; `layer`; `route`; `admission`, `listener`: connections.
 
+mod admission;
 mod answer;
 mod asked;
 mod cache;
+mod client;
 mod config;
+mod deadline;
 mod format;
+mod health;
 mod layer;
 mod listener;
 mod memento;
 mod metrics;
+mod permits;
 mod problem;
 mod route;
 mod rows;
+mod sending;
 mod source;
 mod state;
 
 use std::sync::Arc;
 
 pub use axum::Router;
+pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
 pub use listener::{AccessLog, Server, ServerError, log};
 
 use crate::registry::Result;
 use state::State;
 
-/// All routes, as a service.
+/// All routes, as a service. A client is limited by its address if the server adds the other end of the
+/// connection to the extensions of each request: [`Peer`].
 ///
 /// # Errors
 ///

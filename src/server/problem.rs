@@ -44,6 +44,12 @@ impl Problem {
         Problem { hint: Some(hint), ..self }
     }
 
+    /// What is asked for cannot be given until a person acts: trying again does not help.
+    pub fn conflict(kind: &'static str, detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::CONFLICT, kind, detail.into())
+            .with_hint("Tell the archive: this stays so until its operator acts.")
+    }
+
     /// The request cannot be understood.
     pub fn usage(detail: impl Into<String>) -> Self {
         Problem::new(StatusCode::BAD_REQUEST, "usage", detail.into())
@@ -110,6 +116,7 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => "This cannot be changed here",
             StatusCode::NOT_ACCEPTABLE => "Not offered in this format",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
+            StatusCode::CONFLICT => "This needs the archive's operator",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",
             StatusCode::INTERNAL_SERVER_ERROR => "Something failed",
             _ => "This address is not right",
@@ -141,6 +148,13 @@ impl From<Error> for Problem {
             Error::NoHistory { .. } | Error::BeforeHistory { .. } => Problem::unknown(kind, detail),
             Error::UnknownIdentifier { .. } => Problem::unknown(kind, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
+            Error::Temporary(cause) => {
+                // The directory is for the operator only.
+                let source = std::error::Error::source(cause).map(|it| format!(": {it}"));
+                let cause = format!("{cause}{}", source.unwrap_or_default());
+                let detail = "The server has no room for temporary files now.".to_owned();
+                Problem { cause: Some(cause), ..Problem::overload(kind, detail, 60) }
+            }
             Error::Interrupted => Problem::too_costly("This takes longer than a request may."),
             Error::Store { source, .. } => {
                 // The path of the registry is for the operator only.
@@ -148,6 +162,9 @@ impl From<Error> for Problem {
                     Some(deeper) => format!("{error}: {source}: {deeper}"),
                     None => format!("{error}: {source}"),
                 };
+                if let StoreError::Damaged { .. } = source {
+                    return Problem { kind, ..Problem::internal(cause) };
+                }
                 let detail = match source {
                     StoreError::Busy => "The registry is busy.",
                     StoreError::Newer { .. } => {
@@ -173,4 +190,22 @@ fn sentence(message: &str) -> String {
     let mut characters = message.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());
     format!("{}{}.", first.unwrap_or_default(), characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::disk::scratch;
+
+    #[test]
+    fn no_room_for_temporary_files_is_an_outage_and_the_directory_is_not_shown() {
+        let full = scratch::unusable("write", io::ErrorKind::StorageFull.into());
+        let problem = Problem::from(Error::Temporary(full));
+        assert_eq!((problem.status, problem.kind), (StatusCode::SERVICE_UNAVAILABLE, "temporary"));
+        let directory = scratch::directory().to_string_lossy().into_owned();
+        assert!(problem.cause.is_some_and(|cause| cause.contains(&directory)));
+        assert!(!problem.detail.contains(&directory), "{}", problem.detail);
+    }
 }

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::answer::{Keep, whole, with_links};
 use super::format::Format;
-use crate::model::{Instance, Set};
+use crate::model::Instance;
 use crate::pages::Link;
-use crate::registry::{Listed, Resolved};
+use crate::registry::Result;
 
 /// Rows, each on a line.
 pub fn json_lines<T: Serialize>(rows: &[T]) -> String {
@@ -84,57 +84,82 @@ pub fn instance_cells(instance: &Instance) -> [String; 9] {
     ]
 }
 
-/// Leaves out who recorded a change: that is kept in the registry only.
-pub trait Anonymous {
-    /// The same without it.
-    #[must_use]
-    fn anonymous(self) -> Self;
-}
+/// The greatest size of the rows of a page, of which its last row may be the rest: rows have notes and
+/// ids of any length.
+pub const PAGE_BYTES: usize = 1_024 * 1_024;
 
-impl Anonymous for Instance {
-    fn anonymous(self) -> Self {
-        Instance { recorded_by: None, ..self }
-    }
-}
+/// How many rows are read at first, so that long ones are noticed.
+const FIRST_ROWS: u32 = 16;
 
-impl Anonymous for Set {
-    fn anonymous(self) -> Self {
-        match self {
-            Set::Instance(instance) => Set::Instance(instance.anonymous()),
-            Set::Subset { subset, instance } => {
-                Set::Subset { subset, instance: instance.anonymous() }
+/// How many rows are read at once at most.
+const MOST_ROWS: u32 = 256;
+
+/// Reads the rows of a page: at most `limit` of them, and no more than it takes to reach
+/// [`PAGE_BYTES`]. `read` returns at most a number of rows after one of them. Whether there are further
+/// rows is returned too.
+///
+/// # Errors
+///
+/// Those of `read`.
+pub fn read_page<Row>(
+    limit: u32,
+    bytes: impl Fn(&Row) -> usize,
+    mut read: impl FnMut(Option<&Row>, u32) -> Result<Vec<Row>>,
+) -> Result<(Vec<Row>, bool)> {
+    let (mut rows, mut room, mut at_once) = (Vec::new(), PAGE_BYTES, FIRST_ROWS);
+    loop {
+        // One more than the page has says whether there are more.
+        let wanted = at_once.min(limit + 1 - rows.len() as u32);
+        let found = read(rows.last(), wanted)?;
+        let is_last = found.len() < wanted as usize;
+        for row in found {
+            if rows.len() == limit as usize || (room == 0 && !rows.is_empty()) {
+                return Ok((rows, true));
             }
+            room = room.saturating_sub(bytes(&row));
+            rows.push(row);
         }
+        if is_last {
+            return Ok((rows, false));
+        }
+        at_once = (at_once * 2).min(MOST_ROWS);
     }
 }
 
-impl Anonymous for Resolved {
-    fn anonymous(self) -> Self {
-        Resolved { set: self.set.anonymous() }
-    }
-}
-
-impl Anonymous for Listed {
-    fn anonymous(self) -> Self {
-        Listed { latest: self.latest.anonymous(), ..self }
-    }
-}
-
-impl<T: Anonymous> Anonymous for Option<T> {
-    fn anonymous(self) -> Self {
-        self.map(T::anonymous)
-    }
-}
-
-impl<T: Anonymous> Anonymous for Vec<T> {
-    fn anonymous(self) -> Self {
-        self.into_iter().map(T::anonymous).collect()
-    }
+/// The size of an instance as a row.
+pub fn instance_bytes(instance: &Instance) -> usize {
+    256 + instance.note.as_ref().map_or(0, String::len)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_ends_by_rows_or_by_bytes() {
+        for (all, limit, row_bytes, expected, has_more) in [
+            (0_u32, 5, 1, 0_u32, false),
+            (5, 5, 1, 5, false),
+            (6, 5, 1, 5, true),
+            (10_000, 1_000, 1, 1_000, true),
+            (1_000, 10_000, 1, 1_000, false),
+            (10_000, 10_000, PAGE_BYTES / 100, 101, true),
+            // A page has a row, however long.
+            (3, 1_000, 2 * PAGE_BYTES, 1, true),
+            (1, 1_000, 2 * PAGE_BYTES, 1, false),
+        ] {
+            let mut most = 0;
+            let read = |last: Option<&u32>, count: u32| {
+                most = most.max(count);
+                let next = last.map_or(0, |last| last + 1);
+                Ok((next..all.min(next + count)).collect())
+            };
+            let (rows, more) = read_page(limit, |_| row_bytes, read).unwrap();
+            assert!(rows.iter().copied().eq(0..expected), "{all} rows, {limit}: {rows:?}");
+            assert_eq!(more, has_more, "{all} rows of {row_bytes} bytes, at most {limit}");
+            assert!(most <= MOST_ROWS);
+        }
+    }
 
     #[test]
     fn a_cell_is_never_a_formula() {

@@ -1,22 +1,35 @@
-//! The registry that a server reads.
+//! The registry that a server reads, and the permits for reading it.
+//!
+//! A permit and a deadline belong to the task that works, on a thread of its own: the deadline begins
+//! when the task is queued, a task whose client has gone stops within a page, and the permit is given
+//! back when the task has ended, not when its client has gone.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::sync::Semaphore;
-
+use super::client::Client;
 use super::config::Limits;
+use super::deadline::Deadline;
+use super::permits::Permits;
 use super::problem::Problem;
-use crate::registry::{Error, Monitor, Registry, Result};
+use crate::registry::{Error, Registry, Result};
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
     open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
     current: Mutex<Opened>,
-    readers: Semaphore,
-    comparisons: Semaphore,
+    readers: Permits,
+    comparisons: Permits,
     limits: Limits,
+}
+
+/// What work costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// A few look-ups, or a page of a list.
+    Page,
+    /// It grows with the sets, so it has a budget, and only a few such tasks run at the same time.
+    Comparison,
 }
 
 /// The registry as it was opened.
@@ -29,53 +42,24 @@ struct Opened {
 
 /// A registry within one request.
 pub struct Reading {
-    /// The registry, which stops when the request has taken too long.
+    /// The registry, which stops when the request has taken too long or its client has gone.
     pub registry: Registry,
     /// The number of registries that were opened before it.
     pub generation: u64,
-    until: Instant,
+    /// The registry without a deadline, for work that goes on after the request.
+    pub unlimited: Registry,
+    deadline: Arc<Deadline>,
 }
 
 impl Reading {
-    /// The registry, for work that goes on after the request.
-    pub fn unlimited(&self) -> Registry {
-        self.registry.with_monitor(Arc::new(Unlimited))
-    }
-
-    /// Fails if the request has taken too long.
+    /// Fails if the request has taken too long, or its client has gone.
     ///
     /// # Errors
     ///
     /// [`Error::Interrupted`].
     pub fn check_time(&self) -> Result<()> {
-        if Instant::now() < self.until { Ok(()) } else { Err(Error::Interrupted) }
+        if self.deadline.is_over() { Err(Error::Interrupted) } else { Ok(()) }
     }
-}
-
-/// Stops the work of a request that has taken too long.
-struct Deadline(Instant);
-
-impl Monitor for Deadline {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        if Instant::now() < self.0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-
-    fn end(&self) {}
-}
-
-/// Stops nothing.
-struct Unlimited;
-
-impl Monitor for Unlimited {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {}
 }
 
 impl Source {
@@ -88,53 +72,85 @@ impl Source {
         Ok(Source {
             open,
             current: Mutex::new(Opened { registry, generation: 0 }),
-            readers: Semaphore::new(limits.readers),
-            comparisons: Semaphore::new(limits.comparisons),
+            readers: Permits::new(limits.readers),
+            comparisons: Permits::new(limits.comparisons),
             limits,
         })
     }
 
-    /// Reads the registry on a thread of its own, where a disk may be waited for. `work` is done
-    /// again if another file has replaced the registry meanwhile.
+    /// Reads the registry. `work` is done again if another file has replaced the registry meanwhile.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
+        client: Option<Client>,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let permit = self.readers.acquire().await;
-        let _permit = permit.map_err(|_| Problem::busy())?;
-        self.run(self.limits.request_time, work).await
+        self.work(client, Cost::Page, work).await
     }
 
-    /// As [`Source::read`], for work whose cost grows with the sets: it has a budget, and only a
-    /// few such tasks run at the same time.
+    /// As [`Source::read`], for work whose cost grows with the sets.
     pub async fn compare<T: Send + 'static>(
         self: &Arc<Self>,
+        client: Option<Client>,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let waited = tokio::time::timeout(self.limits.budget, self.comparisons.acquire()).await;
-        let _permit = waited.map_err(|_| Problem::busy())?.map_err(|_| Problem::busy())?;
-        self.run(self.limits.budget, work).await
+        self.work(client, Cost::Comparison, work).await
     }
 
-    async fn run<T: Send + 'static>(
+    /// As [`Source::read`], for work of a cost that depends on the request.
+    pub async fn work<T: Send + 'static>(
         self: &Arc<Self>,
-        time: Duration,
+        client: Option<Client>,
+        cost: Cost,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let source = Arc::clone(self);
-        let joined = tokio::task::spawn_blocking(move || source.attempt(time, work)).await;
-        let result = joined.map_err(|error| Problem::internal(error.to_string()))?;
-        Ok(result?)
+        let deadline = Deadline::after(self.time(cost));
+        let _waiting = deadline.waiting();
+        let (source, of) = (Arc::clone(self), Arc::clone(&deadline));
+        Ok(self.run(client, cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
-    /// Does the work and, if the registry was replaced, opens it and does the work again.
-    fn attempt<T>(&self, time: Duration, work: impl Fn(&Reading) -> Result<T>) -> Result<T> {
-        let until = Instant::now() + time;
+    /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        client: Option<Client>,
+        cost: Cost,
+        deadline: &Deadline,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permits = match cost {
+            Cost::Page => &self.readers,
+            Cost::Comparison => &self.comparisons,
+        };
+        let queued = tokio::time::timeout_at(deadline.until().into(), permits.acquire(client, 1));
+        let permit = queued.await.map_err(|_| Problem::busy())?;
+        let work = move || {
+            let _permit = permit;
+            task()
+        };
+        let joined = tokio::task::spawn_blocking(work).await;
+        joined.map_err(|error| Problem::internal(error.to_string()))
+    }
+
+    /// How long work may take, from when it is queued.
+    pub fn time(&self, cost: Cost) -> Duration {
+        match cost {
+            Cost::Page => self.limits.request_time,
+            Cost::Comparison => self.limits.budget,
+        }
+    }
+
+    /// Does the work on this thread and, if the registry was replaced, opens it and does the work
+    /// again.
+    pub fn attempt<T>(
+        &self,
+        deadline: &Arc<Deadline>,
+        work: impl Fn(&Reading) -> Result<T>,
+    ) -> Result<T> {
         let opened = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match work(&opened.reading(until)) {
+        match work(&opened.reading(deadline)) {
             Err(error) if matches!(error.kind(), "replaced" | "changed") => {
                 let opened = self.reopen(opened.generation)?;
-                work(&opened.reading(until))
+                work(&opened.reading(deadline))
             }
             result => result,
         }
@@ -153,11 +169,72 @@ impl Source {
 }
 
 impl Opened {
-    fn reading(&self, until: Instant) -> Reading {
+    fn reading(&self, deadline: &Arc<Deadline>) -> Reading {
         Reading {
-            registry: self.registry.with_monitor(Arc::new(Deadline(until))),
+            registry: self.registry.with_monitor(Arc::<Deadline>::clone(deadline)),
             generation: self.generation,
-            until,
+            unlimited: self.registry.clone(),
+            deadline: Arc::clone(deadline),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_whose_client_has_gone_keeps_its_permit_and_is_told_to_stop() {
+        let limits =
+            Limits { readers: 1, request_time: Duration::from_millis(50), ..Limits::default() };
+        let source = Source::open(Box::new(Registry::in_memory), limits).unwrap();
+        let source = Arc::new(source);
+        let (begun, has_begun) = channel();
+        let (finish, is_finished) = channel::<()>();
+        let (ended, has_ended) = channel();
+        let is_finished = Mutex::new(is_finished);
+        let request = {
+            let source = Arc::clone(&source);
+            tokio::spawn(async move {
+                let work = move |reading: &Reading| {
+                    begun.send(reading.check_time().is_ok()).unwrap();
+                    is_finished.lock().unwrap().recv().unwrap();
+                    ended
+                        .send(reading.registry.snapshot().err().map(|error| error.kind()))
+                        .unwrap();
+                    Ok(())
+                };
+                source.work(None, Cost::Page, work).await
+            })
+        };
+        while has_begun.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        // The client hangs up.
+        request.abort();
+        assert!(request.await.unwrap_err().is_cancelled());
+        let refused = source.read(None, |_| Ok(())).await.unwrap_err();
+        assert_eq!(refused.kind, "busy", "the permit belongs to the work");
+        finish.send(()).unwrap();
+        assert_eq!(has_ended.recv().unwrap(), Some("interrupted"));
+        source.read(None, |_| Ok(())).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_time_of_work_begins_when_it_is_queued() {
+        let limits =
+            Limits { comparisons: 1, budget: Duration::from_millis(200), ..Limits::default() };
+        let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
+        let first = source.compare(None, |_| {
+            std::thread::sleep(Duration::from_millis(600));
+            Ok(())
+        });
+        // It gets its turn when its own time is over.
+        let second = source.compare(None, |_| Ok(()));
+        let (first, second) = tokio::join!(first, second);
+        assert!(first.is_ok());
+        assert_eq!(second.unwrap_err().kind, "busy");
     }
 }

@@ -3,8 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cache::Cache;
+use super::client::Network;
 use super::config::{Config, Limits};
+use super::health::Health;
 use super::metrics::Metrics;
+use super::sending::Flight;
 use super::source::{Reading, Source};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{Series, Site};
@@ -22,6 +25,12 @@ pub struct State {
     pub metrics: Metrics,
     /// The files that mirrors read.
     pub cache: Cache,
+    /// Whether the registry can be read.
+    pub health: Arc<Health>,
+    /// What is in memory for clients.
+    pub flight: Flight,
+    /// The proxies that are believed.
+    pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     plots: Plots,
 }
@@ -33,10 +42,13 @@ impl State {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, cache } = config;
+        let Config { site, open, clock, limits, cache, trusted_proxies } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(State {
+            health: Health::watch(&source),
             source,
+            flight: Flight::new(limits.bytes_in_flight),
+            trusted_proxies,
             site,
             limits,
             clock,

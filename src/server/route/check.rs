@@ -16,7 +16,7 @@ use crate::server::answer::{Keep, whole};
 use crate::server::asked::Asked;
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows::{self, PAGE_BYTES, instance_bytes};
 use crate::server::state::State;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
@@ -35,7 +35,7 @@ pub async fn check(
         let page = CheckPage::default();
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
-    answer(&state, format, text).await
+    answer(&state, &asked, format, text).await
 }
 
 /// The check of a longer text, from the form or as plain text.
@@ -59,11 +59,12 @@ pub async fn check_text(
     } else {
         Some(String::from_utf8_lossy(&body).into_owned())
     };
-    answer(&state, format, text.unwrap_or_default()).await
+    answer(&state, &asked, format, text.unwrap_or_default()).await
 }
 
 async fn answer(
     state: &Arc<State>,
+    asked: &Asked,
     format: Format,
     text: String,
 ) -> Result<Response<Body>, Problem> {
@@ -94,11 +95,11 @@ async fn answer(
     let now = state.now();
     let (quoted, checked) = state
         .source
-        .compare(move |reading| {
-            let mut quoted: Vec<Quoted> = Vec::new();
+        .compare(asked.client(), move |reading| {
+            let (mut quoted, mut room): (Vec<Quoted>, _) = (Vec::new(), PAGE_BYTES);
             let checked = check_citations(&reading.registry, &pasted, now, |verdict| {
                 reading.check_time()?;
-                quoted.push(shortened(verdict));
+                quoted.push(shortened(verdict, &mut room));
                 Ok::<_, crate::Error>(())
             })?;
             Ok((quoted, checked))
@@ -115,11 +116,17 @@ async fn answer(
     Ok(whole(format, content, Keep::WhileCurrent))
 }
 
-/// A verdict with some of its intervals: one set can be in thousands of datasets.
-fn shortened(verdict: Verdict) -> Quoted {
+/// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
+/// size of those that are listed is subtracted from `room`.
+fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
     let intervals = verdict.intervals.rows.len() as u64;
-    let rows = verdict.intervals.rows.iter().take(LISTED_INTERVALS).cloned().collect::<Vec<_>>();
-    let resolution = Resolution { rows: rows.anonymous(), ..Resolution::default() };
+    let listed = verdict.intervals.rows.iter().take(LISTED_INTERVALS).take_while(|row| {
+        let bytes = instance_bytes(row.set.instance());
+        let is_room = *room > 0;
+        *room = room.saturating_sub(bytes);
+        is_room
+    });
+    let resolution = Resolution { rows: listed.cloned().collect(), ..Resolution::default() };
     Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, intervals }
 }
 

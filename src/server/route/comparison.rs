@@ -14,7 +14,7 @@ use crate::server::answer::{Keep, redirect, whole};
 use crate::server::asked::{Asked, dataset_name, moment};
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows::{self, PAGE_BYTES};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -58,9 +58,10 @@ pub async fn comparison(
     let is_whole = after.is_none();
     let Compared { left, right, counts, differences, has_more } = state
         .source
-        .compare(move |reading| compare(reading, &left, &right, after.as_ref(), listed))
+        .compare(asked.client(), move |reading| {
+            compare(reading, &left, &right, after.as_ref(), listed)
+        })
         .await?;
-    let (left, right) = (left.anonymous(), right.anonymous());
     let path = format!("/compare/{}", escaped(&sides));
     let next = differences.last().filter(|_| has_more).map(|last| {
         let (Difference::OnlyLeft(last) | Difference::OnlyRight(last)) = last;
@@ -137,10 +138,12 @@ fn compare(
     };
     drop(snapshot);
     let mut differences = Vec::new();
-    let mut has_more = false;
+    let (mut has_more, mut room) = (false, PAGE_BYTES);
     for difference in compared.by_ref() {
         let difference = difference?;
-        if differences.len() < listed {
+        if differences.len() < listed && room > 0 {
+            let (Difference::OnlyLeft(one) | Difference::OnlyRight(one)) = &difference;
+            room = room.saturating_sub(one.as_str().len() + 16);
             differences.push(difference);
         } else {
             has_more = true;

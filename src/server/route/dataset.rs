@@ -9,13 +9,14 @@ use axum::http::{Response, StatusCode};
 use super::negotiated;
 use crate::model::DatasetName;
 use crate::pages::{DatasetPage, Describes, Extent, Series, Site, links, within_header};
-use crate::registry::{Error, Listed, Result, Selection};
+use crate::registry::{Error, Result, Selection, Snapshot};
 use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::{Asked, dataset_name, moment};
 use crate::server::format::Format;
 use crate::server::memento;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows;
+use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// Shows a dataset.
@@ -29,26 +30,22 @@ pub async fn dataset(
         return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
     }
     if let Some(datetime) = asked.header(memento::ACCEPT_DATETIME) {
-        return lead_to_memento(&state, &name, datetime).await;
+        return lead_to_memento(&state, &asked, &name, datetime).await;
     }
     let format = asked.format(&negotiated::formats(&[]))?;
-    let (shared, wanted, now) = (Arc::clone(&state), name.clone(), state.now());
-    let mut page = state
-        .source
-        .read(move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            // Only the page for people has the plot.
-            let series = match format {
-                Format::Html => shared.series(reading, &snapshot, &wanted)?,
-                _ => Arc::new(Series::new()),
-            };
-            DatasetPage::read(&snapshot, &wanted, series, now)
-        })
-        .await?;
-    page.listed = page.listed.anonymous();
-    if let Some(response) = moved(&state.site, &asked, &name, &page.listed) {
-        return Ok(response);
-    }
+    let (shared, now) = (Arc::clone(&state), state.now());
+    let read = read_present(&state, &asked, &name, move |reading, snapshot, name| {
+        // Only the page for people has the plot.
+        let series = match format {
+            Format::Html => shared.series(reading, snapshot, name)?,
+            _ => Arc::new(Series::new()),
+        };
+        DatasetPage::read(snapshot, name, series, now)
+    });
+    let page = match read.await? {
+        Present::Here(page) => page,
+        Present::Moved(response) => return Ok(response),
+    };
     let path = Site::dataset(&name);
     let record = &page.listed.dataset;
     let describes = Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier));
@@ -74,12 +71,13 @@ pub async fn dataset(
 /// Leads to what was held at the time that `Accept-Datetime` names.
 async fn lead_to_memento(
     state: &Arc<State>,
+    asked: &Asked,
     name: &DatasetName,
     datetime: &str,
 ) -> Result<Response<Body>, Problem> {
     let at = memento::asked_for(datetime)?;
     let wanted = name.clone();
-    let read = state.source.read(move |reading| {
+    let read = state.source.read(asked.client(), move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
         let selected = match snapshot.select(&selection) {
@@ -107,22 +105,40 @@ async fn lead_to_memento(
     }
 }
 
-/// The address of the same page of a dataset that was renamed. `None` if it was not.
-pub fn moved(
-    site: &Site,
+/// What was read of a dataset, or where it is.
+pub enum Present<T> {
+    /// What was read.
+    Here(T),
+    /// The name is a former one: the same page under the present one.
+    Moved(Response<Body>),
+}
+
+/// Reads something of a dataset, but only by its present name.
+pub async fn read_present<T: Send + 'static>(
+    state: &Arc<State>,
     asked: &Asked,
     name: &DatasetName,
-    listed: &Listed,
-) -> Option<Response<Body>> {
-    let current = &listed.dataset.name;
-    if current == name {
-        return None;
-    }
-    let rest = asked.path().strip_prefix("/datasets/")?.strip_prefix(name.as_str())?;
+    work: impl Fn(&Reading, &Snapshot, &DatasetName) -> Result<T> + Send + 'static,
+) -> Result<Present<T>, Problem> {
+    let wanted = name.clone();
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let present = snapshot.present_name(&wanted)?;
+        match present == wanted {
+            true => work(reading, &snapshot, &wanted).map(Ok),
+            false => Ok(Err(present)),
+        }
+    });
+    let present = match read.await? {
+        Ok(read) => return Ok(Present::Here(read)),
+        Err(present) => present,
+    };
+    let rest = asked.path().strip_prefix("/datasets/");
+    let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
     let query = match asked.query() {
         "" => String::new(),
         query => format!("?{query}"),
     };
-    let path = site.href(&format!("/datasets/{current}{rest}{query}"));
-    Some(redirect(StatusCode::MOVED_PERMANENTLY, &path))
+    let path = state.site.href(&format!("/datasets/{present}{rest}{query}"));
+    Ok(Present::Moved(redirect(StatusCode::MOVED_PERMANENTLY, &path)))
 }

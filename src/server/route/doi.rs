@@ -24,7 +24,9 @@ pub async fn doi(
     let wanted = doi.clone();
     let names = state
         .source
-        .read(move |reading| reading.registry.snapshot()?.datasets_with_doi(&wanted))
+        .read(asked.client(), move |reading| {
+            reading.registry.snapshot()?.datasets_with_doi(&wanted)
+        })
         .await?;
     let Some(name) = names.first() else {
         let detail = format!("No dataset here has the DOI {doi}.");

@@ -7,14 +7,15 @@ use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use crate::model::{DatasetName, GranuleId};
+use super::set::position;
+use crate::model::GranuleId;
 use crate::pages::FindPage;
 use crate::registry::{FoundPeriod, Result};
 use crate::server::answer::{Keep, whole};
 use crate::server::asked::Asked;
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows;
+use crate::server::rows::{self, read_page};
 use crate::server::state::State;
 
 const OFFERED: [Format; 4] = [Format::Html, Format::Json, Format::JsonLines, Format::Csv];
@@ -22,7 +23,7 @@ const OFFERED: [Format; 4] = [Format::Html, Format::Json, Format::JsonLines, For
 /// How many periods the page lists.
 const SHOWN_PERIODS: u32 = 200;
 
-/// Finds the datasets and periods in which a granule was held. Pages end between two datasets.
+/// Finds the datasets and periods in which a granule was held.
 pub async fn find(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
@@ -50,26 +51,31 @@ pub async fn find(
     };
     let (default, most) =
         if format == Format::Html { (SHOWN_PERIODS, SHOWN_PERIODS) } else { (1_000, 10_000) };
-    let limit = asked.limit(default, 10_000)?.min(most) as usize;
-    let after: Option<DatasetName> = asked.parsed("after")?;
+    let limit = asked.limit(default, 10_000)?.min(most);
+    let after = asked.parameter("after").filter(|after| !after.is_empty());
+    let after = after.map(|after| position(&after)).transpose()?;
     let wanted = granule_id.clone();
-    let mut periods: Vec<FoundPeriod> =
-        state.source.read(move |reading| reading.registry.snapshot()?.find(&wanted)).await?;
-    if let Some(after) = after {
-        periods.retain(|period| period.dataset > after);
-    }
-    let next = cut(&mut periods, limit);
-    let next_address = next.as_ref().map(|after| {
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let after = after.as_ref().map(|(name, ingested)| (name, *ingested));
+        let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
+        read_page(limit, bytes, |last, count| {
+            reading.check_time()?;
+            let last = last.map(|last| (&last.dataset, last.ingested));
+            snapshot.find(&wanted, last.or(after), count)
+        })
+    });
+    let (periods, has_more) = read.await?;
+    let next_address = periods.last().filter(|_| has_more).map(|last| {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("granule", granule_id.as_str());
-        query.append_pair("after", after.as_str());
+        query.append_pair("after", &format!("{}@{}", last.dataset, last.ingested));
         query.append_pair("limit", &limit.to_string());
         query.append_pair("format", format.name());
         state.site.address_or_href(&format!("/find?{}", query.finish()))
     });
     let content = match format {
         Format::Html => {
-            let has_more = next.is_some();
             let page =
                 FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
             return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
@@ -81,14 +87,6 @@ pub async fn find(
         _ => rows::json(&json!({ "periods": periods, "next": next_address })),
     };
     Ok(rows::page(format, content, next_address.as_deref()))
-}
-
-/// Cuts the periods after about `limit` of them, where a dataset ends, and returns that dataset.
-fn cut(periods: &mut Vec<FoundPeriod>, limit: usize) -> Option<DatasetName> {
-    let last = periods.get(limit.checked_sub(1)?)?.dataset.clone();
-    let end = periods.iter().position(|period| period.dataset > last)?;
-    periods.truncate(end);
-    Some(last)
 }
 
 fn cells(period: &FoundPeriod) -> [String; 4] {

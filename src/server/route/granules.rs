@@ -1,6 +1,7 @@
 //! `/DI:…/granules`: the ids of a set.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
@@ -9,18 +10,24 @@ use bytes::Bytes;
 use futures_util::stream::try_unfold;
 
 use super::set::identifier_in;
-use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
+use crate::model::{GranuleId, IdPage, Identifier, Pattern};
 use crate::pages::{Link, Site};
-use crate::registry::{Error, Registry, Result, Selection};
+use crate::registry::{Error, IdPages, Registry, Result, Selection};
 use crate::server::answer::{redirect, streamed, with_links};
 use crate::server::asked::Asked;
+use crate::server::client::Client;
+use crate::server::deadline::{Deadline, Waiting};
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::source::Source;
+use crate::server::sending::next_part;
+use crate::server::source::Cost;
 use crate::server::state::State;
 
 /// The number of granules that are read at once: a page of the registry.
 const PAGE_ROWS: usize = 4_096;
+
+/// The greatest length of a page: an id has at most 1,000 bytes.
+const MAX_PAGE_BYTES: usize = PAGE_ROWS * 1_024;
 
 /// The greatest number of patterns.
 const MAX_PATTERNS: usize = 20;
@@ -46,27 +53,19 @@ pub async fn granules(
     if limit == Some(0) {
         return Err(Problem::usage("The parameter limit is at least 1."));
     }
-    let patterns = patterns(&asked)?;
-    let set = state
-        .source
-        .read(move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let selection = Selection::Identifier { identifier, dataset: None };
-            Ok(snapshot.select(&selection)?.set)
-        })
-        .await?;
+    let wanted = Wanted { format, patterns: patterns(&asked)? };
     let tag = tag(identifier, format, &asked);
     let mut links =
         vec![Link::new("collection", state.site.address_or_href(&Site::set(identifier)))];
-    let is_checked = after.is_none() && limit.is_none();
-    let left = limit.unwrap_or(u64::MAX);
-    let list = List { set, format, patterns, after, left, read: 0, is_checked };
     // A page is read at once, so that its end is known; a whole list is streamed.
     let body = match limit {
         Some(limit) if limit <= PAGE_ROWS as u64 => {
-            let page = next_page(&state.source, list).await?;
-            let (content, rest) = page.unwrap_or_default();
-            if let Some(List { after: Some(last), .. }) = rest {
+            let read = state.source.work(asked.client(), wanted.cost(), move |reading| {
+                let pages = open(&reading.registry, identifier, after.as_ref(), Some(limit))?;
+                read_page(pages, &wanted, limit)
+            });
+            let (content, last) = read.await?;
+            if let Some(last) = last {
                 let mut query = form_urlencoded::Serializer::new(String::new());
                 for pattern in asked.parameters("select") {
                     query.append_pair("select", &pattern);
@@ -79,9 +78,32 @@ pub async fn granules(
             }
             Body::from(content)
         }
-        _ => stream(Arc::clone(&state.source), list),
+        _ => {
+            let list = List::open(&state, asked.client(), wanted, identifier, after, limit).await?;
+            list.stream().await?
+        }
     };
     Ok(with_links(streamed(format, &tag, body), &links))
+}
+
+/// The ids of a set, from its first one or after another one. A list without a limit is proved, without
+/// a thread of its own, since many clients may stall.
+fn open(
+    registry: &Registry,
+    identifier: Identifier,
+    after: Option<&GranuleId>,
+    limit: Option<u64>,
+) -> Result<IdPages> {
+    let snapshot = registry.snapshot()?;
+    let selection = Selection::Identifier { identifier, dataset: None };
+    let mut granules = snapshot.granules(&snapshot.select(&selection)?.set)?.hashed_here();
+    if limit.is_some() {
+        granules = granules.unproved();
+    }
+    if let Some(after) = after {
+        granules = granules.after(after);
+    }
+    Ok(granules.into_id_pages())
 }
 
 fn patterns(asked: &Asked) -> Result<Vec<Pattern>, Problem> {
@@ -104,118 +126,186 @@ fn tag(identifier: Identifier, format: Format, asked: &Asked) -> String {
     format!("{identifier}-{}{query}", format.name())
 }
 
-/// What of a list is still to be sent.
-struct List {
-    set: Set,
+/// Which ids are sent, and how.
+struct Wanted {
     format: Format,
     patterns: Vec<Pattern>,
-    /// The id after which it goes on.
-    after: Option<GranuleId>,
-    /// How many ids are wanted still.
-    left: u64,
-    /// How many were read.
-    read: u64,
-    /// Whether their number is compared with that of the history at the end.
-    is_checked: bool,
 }
 
-/// The list as a body that reads a page when the client has taken the one before. A list that cannot
-/// be read to its end breaks off, so that nobody takes it for a whole one.
-fn stream(source: Arc<Source>, list: List) -> Body {
-    let pages = try_unfold(Some(list), move |list| {
-        let source = Arc::clone(&source);
-        async move {
-            let Some(list) = list else { return Ok(None) };
-            next_page(&source, list).await.map_err(|problem| {
-                tracing::warn!(kind = problem.kind, cause = problem.cause, "a list broke off");
-                std::io::Error::other(problem.detail)
-            })
+impl Wanted {
+    /// A pattern that matches nothing sends nothing: then no client is waited for.
+    fn cost(&self) -> Cost {
+        if self.patterns.is_empty() { Cost::Page } else { Cost::Comparison }
+    }
+
+    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted.
+    /// Returns how many of the page were read, and the last of those.
+    fn write<'page>(
+        &self,
+        content: &mut Vec<u8>,
+        ids: &'page IdPage,
+        left: &mut u64,
+    ) -> (usize, Option<&'page str>) {
+        if self.patterns.is_empty()
+            && self.format == Format::Lines
+            && let Some(rest) = left.checked_sub(ids.len() as u64)
+        {
+            content.extend_from_slice(ids.as_lines().as_bytes());
+            *left = rest;
+            return (ids.len(), ids.iter().last());
         }
-    });
-    Body::from_stream(pages)
-}
-
-/// Reads the next ids, in a short transaction of its own, and what is left of the list. `None` means
-/// that there are no more.
-async fn next_page(
-    source: &Arc<Source>,
-    list: List,
-) -> Result<Option<(Bytes, Option<List>)>, Problem> {
-    if list.left == 0 {
-        return Ok(None);
+        let (mut read, mut last) = (0, None);
+        for granule_id in ids.iter() {
+            if *left == 0 {
+                break;
+            }
+            (read, last) = (read + 1, Some(granule_id));
+            let mut patterns = self.patterns.iter();
+            if self.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id)) {
+                write(content, self.format, granule_id);
+                *left -= 1;
+            }
+        }
+        (read, last)
     }
-    let list = Arc::new(list);
-    let shared = Arc::clone(&list);
-    let page = source.read(move |reading| read_page(&reading.registry, &shared)).await?;
-    let Page { content, read, sent, after } = page;
-    let rest = after.map(|after| List {
-        set: list.set.clone(),
-        format: list.format,
-        patterns: list.patterns.clone(),
-        after: Some(after),
-        left: list.left - sent,
-        read: list.read + read,
-        is_checked: list.is_checked,
-    });
-    Ok(Some((Bytes::from(content), rest)))
 }
 
-/// A page of a list.
-struct Page {
-    content: Vec<u8>,
-    /// How many ids were read, and how many of them are sent.
-    read: u64,
-    sent: u64,
-    /// The id after which the list goes on. `None` means that it has ended.
-    after: Option<GranuleId>,
-}
-
-fn read_page(registry: &Registry, list: &List) -> Result<Page> {
-    let mut granules = registry.snapshot()?.granules(&list.set)?;
-    if let Some(after) = &list.after {
-        granules = granules.after(after);
-    }
-    let mut pages = granules.into_id_pages();
+/// Reads a page of the registry, and what of it is wanted. The id after which the list goes on is
+/// returned unless it has ended.
+fn read_page(
+    mut pages: IdPages,
+    wanted: &Wanted,
+    limit: u64,
+) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let ids = pages.next().transpose()?.unwrap_or_default();
-    let wants_all = list.patterns.is_empty() && ids.len() as u64 <= list.left;
-    let (content, read, sent, last) = if wants_all && list.format == Format::Lines {
-        let ids_read = ids.len() as u64;
-        (ids.as_lines().as_bytes().to_vec(), ids_read, ids_read, ids.last())
-    } else {
-        chosen(&ids, list)
-    };
-    // After a full page, whether there are more is known only with the next one.
-    let is_cut = (read as usize) < ids.len() || ids.len() == PAGE_ROWS;
-    let has_more = is_cut || (!ids.is_empty() && pages.next().transpose()?.is_some());
-    if list.is_checked && !has_more && list.read + read != list.set.granules() {
-        let (expected, found) = (list.set.granules(), list.read + read);
-        let what = format!("{found} granules where the history counts {expected}");
-        return Err(Error::Inconsistent { what });
-    }
-    Ok(Page { content, read, sent, after: last.filter(|_| has_more) })
+    let (mut content, mut left) = (Vec::new(), limit);
+    let (read, last) = wanted.write(&mut content, &ids, &mut left);
+    let has_more = read < ids.len() || (!ids.is_empty() && pages.next().transpose()?.is_some());
+    // Every id was checked when the page was made.
+    let last = last.filter(|_| has_more).and_then(|last| GranuleId::new(last).ok());
+    Ok((content, last))
 }
 
-/// The ids of a page that are wanted, as they are sent; how many were read and how many are sent; and
-/// the last one that was read.
-fn chosen(ids: &IdPage, list: &List) -> (Vec<u8>, u64, u64, Option<GranuleId>) {
-    let matches = |granule_id: &str| {
-        let mut patterns = list.patterns.iter();
-        list.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id))
-    };
-    let (mut content, mut read, mut sent, mut last) = (Vec::new(), 0, 0, None);
-    for granule_id in ids.iter() {
-        read += 1;
-        last = Some(granule_id);
-        if matches(granule_id) {
-            write(&mut content, list.format, granule_id);
-            sent += 1;
-        }
-        if sent == list.left {
-            break;
-        }
+/// A list that is being sent: a page is read when the client has taken the one before.
+struct List {
+    state: Arc<State>,
+    client: Option<Client>,
+    deadline: Arc<Deadline>,
+    waiting: Waiting,
+    unread: Unread,
+}
+
+/// What of a list is still to be read.
+struct Unread {
+    pages: IdPages,
+    wanted: Wanted,
+    /// How many ids are still wanted.
+    left: u64,
+    /// How long a page may take or, if there are patterns, all of them together.
+    time: Duration,
+}
+
+impl List {
+    async fn open(
+        state: &Arc<State>,
+        client: Option<Client>,
+        wanted: Wanted,
+        identifier: Identifier,
+        after: Option<GranuleId>,
+        limit: Option<u64>,
+    ) -> Result<Self, Problem> {
+        let deadline = Deadline::after(state.source.time(Cost::Page));
+        let waiting = deadline.waiting();
+        let of = Arc::clone(&deadline);
+        let opened = state.source.read(client, move |reading| {
+            let registry = reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of));
+            open(&registry, identifier, after.as_ref(), limit)
+        });
+        let time = state.source.time(wanted.cost());
+        let left = limit.unwrap_or(u64::MAX);
+        let unread = Unread { pages: opened.await?, wanted, left, time };
+        Ok(List { state: Arc::clone(state), client, deadline, waiting, unread })
     }
-    // Every id was checked when the page was made.
-    (content, read, sent, last.and_then(|last| GranuleId::new(last).ok()))
+
+    /// The list as a body. One that cannot be read to its end, or does not prove, breaks off, so that
+    /// nobody takes it for a whole one. The first ids that match patterns are searched for before the
+    /// response begins, so that too long a search is refused.
+    async fn stream(self) -> Result<Body, Problem> {
+        let List { state, client, deadline, waiting, unread } = self;
+        let (mut first, mut unread) = (Bytes::new(), Some(unread));
+        if let Some(searched) = unread.take_if(|unread| !unread.wanted.patterns.is_empty()) {
+            (first, unread) = next_page(&state, client, &deadline, searched).await?;
+        }
+        let begun = (first, unread, deadline, waiting);
+        Ok(Body::from_stream(try_unfold(
+            begun,
+            move |(mut ready, mut unread, deadline, waiting)| {
+                let state = Arc::clone(&state);
+                async move {
+                    while ready.is_empty() {
+                        let Some(rest) = unread.take() else {
+                            return Ok::<_, std::io::Error>(None);
+                        };
+                        let page = next_page(&state, client, &deadline, rest).await;
+                        (ready, unread) = page.map_err(|problem| {
+                            tracing::warn!(
+                                kind = problem.kind,
+                                cause = problem.cause,
+                                "a list broke off"
+                            );
+                            std::io::Error::other(problem.detail)
+                        })?;
+                    }
+                    Ok(Some((next_part(&mut ready), (ready, unread, deadline, waiting))))
+                }
+            },
+        )))
+    }
+}
+
+/// Reads what is sent next, and what is left of the list then.
+async fn next_page(
+    state: &State,
+    client: Option<Client>,
+    deadline: &Arc<Deadline>,
+    unread: Unread,
+) -> Result<(Bytes, Option<Unread>), Problem> {
+    let cost = unread.wanted.cost();
+    // A search waits for its turn for long, and must not hold room meanwhile.
+    let room = match cost {
+        Cost::Page => Some(state.flight.room(client, MAX_PAGE_BYTES).await?),
+        Cost::Comparison => None,
+    };
+    deadline.restart(state.source.time(Cost::Page));
+    let of = Arc::clone(deadline);
+    let read = state.source.run(client, cost, deadline, move || unread.read(&of));
+    let (content, unread) = read.await??;
+    let room = match room {
+        Some(room) => room,
+        None => state.flight.room_now(client, content.len())?,
+    };
+    Ok((room.fill(content), unread))
+}
+
+impl Unread {
+    /// Reads until there is something to send, or the list ends.
+    fn read(mut self, deadline: &Deadline) -> Result<(Vec<u8>, Option<Self>)> {
+        let began = Instant::now();
+        deadline.restart(self.time);
+        let mut content = Vec::new();
+        while content.is_empty() && self.left > 0 {
+            let Some(ids) = self.pages.next().transpose()? else { return Ok((content, None)) };
+            self.wanted.write(&mut content, &ids, &mut self.left);
+            if deadline.is_over() {
+                return Err(Error::Interrupted);
+            }
+        }
+        if self.wanted.cost() == Cost::Comparison {
+            self.time = self.time.saturating_sub(began.elapsed());
+        }
+        let is_over = self.left == 0;
+        Ok((content, (!is_over).then_some(self)))
+    }
 }
 
 fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {

@@ -7,7 +7,7 @@ use axum::extract::State as Extracted;
 use axum::http::Response;
 use serde_json::json;
 
-use super::dataset::moved;
+use super::dataset::{Present, read_present};
 use crate::model::Timestamp;
 use crate::pages::{HistoryPage, Site};
 use crate::server::answer::{Keep, whole};
@@ -15,7 +15,7 @@ use crate::server::asked::{Asked, dataset_name};
 use crate::server::format::Format;
 use crate::server::memento;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous, INSTANCE_COLUMNS, instance_cells};
+use crate::server::rows::{self, INSTANCE_COLUMNS, instance_bytes, instance_cells, read_page};
 use crate::server::state::State;
 
 const OFFERED: [Format; 5] =
@@ -31,22 +31,16 @@ pub async fn history(
     let (default, most) = if format == Format::Html { (50, 200) } else { (1_000, 10_000) };
     let limit = asked.limit(default, 10_000)?.min(most);
     let before: Option<Timestamp> = asked.parsed("after")?;
-    let wanted = name.clone();
-    let (listed, mut instances) = state
-        .source
-        .read(move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let listed = snapshot.dataset(&wanted)?;
-            // One more than is shown says whether there are more.
-            Ok((listed, snapshot.instances_before(&wanted, before, limit + 1)?))
-        })
-        .await?;
-    if let Some(response) = moved(&state.site, &asked, &name, &listed) {
-        return Ok(response);
-    }
-    let has_more = instances.len() > limit as usize;
-    instances.truncate(limit as usize);
-    let instances = instances.anonymous();
+    let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
+        let page = read_page(limit, instance_bytes, |last, count| {
+            snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
+        })?;
+        Ok((snapshot.dataset(name)?, page))
+    });
+    let (listed, (instances, has_more)) = match read.await? {
+        Present::Here(read) => read,
+        Present::Moved(response) => return Ok(response),
+    };
     let last = instances.last().filter(|_| has_more).map(|last| last.timestamp);
     let next = last.map(|last| {
         let path = Site::history(&name);
@@ -60,7 +54,6 @@ pub async fn history(
         Format::TimeMap => memento::map(&state.site, &name, &instances, next.as_deref()),
         Format::Csv => rows::csv(INSTANCE_COLUMNS, instances.iter().map(instance_cells)),
         _ => {
-            let listed = listed.anonymous();
             let is_first = before.is_none();
             let page = HistoryPage { listed, instances, next: last, is_first };
             return Ok(whole(Format::Html, page.html(&state.site), Keep::WhileCurrent));

@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::citation::recognise::{self, Pasted, Stated};
 use crate::model::{Dataset, DatasetName, Doi, Identifier};
 use crate::pages::{IndexPage, Site};
-use crate::registry::{DatasetPage, Listed, Result, Snapshot, Withdrawn};
+use crate::registry::{Listed, Result, Snapshot, Withdrawn};
 use crate::server::answer::{Keep, redirect, whole};
 use crate::server::asked::Asked;
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows::{self, instance_bytes, read_page};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -64,14 +64,14 @@ pub async fn index(
     let is_first = wanted.after.is_none();
     let (page, count) = state
         .source
-        .read(move |reading| {
+        .read(asked.client(), move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let count = if is_first { Some(count(&snapshot)?) } else { None };
             Ok((list(reading, &snapshot, &wanted)?, count.flatten()))
         })
         .await?;
-    let DatasetPage { datasets, next } = page;
-    let datasets = datasets.anonymous();
+    let (datasets, has_more) = page;
+    let next = datasets.last().filter(|_| has_more).map(|last| last.dataset.name.clone());
     let page = IndexPage { datasets, next, query, shows_withdrawn, is_first, count };
     let next = page.next.as_ref().map(|next| {
         let path = page.path_after(next);
@@ -116,29 +116,49 @@ fn count(snapshot: &Snapshot) -> Result<Option<u64>> {
     Ok(next.is_none().then_some(records.len() as u64))
 }
 
-fn list(reading: &Reading, snapshot: &Snapshot, wanted: &Wanted) -> Result<DatasetPage> {
+fn list(reading: &Reading, snapshot: &Snapshot, wanted: &Wanted) -> Result<(Vec<Listed>, bool)> {
     let Wanted { query, after, withdrawn, limit } = wanted;
-    if query.is_empty() {
-        return snapshot.datasets(after.as_ref(), *withdrawn, *limit);
-    }
-    let searched = Searched::new(query);
-    let mut datasets: Vec<Listed> = Vec::new();
-    let mut after = after.clone();
+    let searched = (!query.is_empty()).then(|| Searched::new(query));
+    read_page(*limit, listed_bytes, |last, count| {
+        let after = last.map(|last| &last.dataset.name).or(after.as_ref());
+        match &searched {
+            None => Ok(snapshot.reachable_datasets(after, *withdrawn, count)?.datasets),
+            Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
+        }
+    })
+}
+
+/// The datasets after a name that a search finds, at most `limit` of them.
+fn search(
+    reading: &Reading,
+    snapshot: &Snapshot,
+    searched: &Searched,
+    after: Option<&DatasetName>,
+    withdrawn: Withdrawn,
+    limit: u32,
+) -> Result<Vec<Listed>> {
+    let (mut found, mut after) = (Vec::new(), after.cloned());
     loop {
         reading.check_time()?;
-        let (records, next) = snapshot.records(after.as_ref(), *withdrawn, SEARCHED_ROWS)?;
+        let (records, next) = snapshot.records(after.as_ref(), withdrawn, SEARCHED_ROWS)?;
         for record in records.iter().filter(|record| searched.is_in(record)) {
-            if datasets.len() == *limit as usize {
-                let next = datasets.last().map(|last| last.dataset.name.clone());
-                return Ok(DatasetPage { datasets, next });
+            found.push(snapshot.reachable_dataset(&record.name)?);
+            if found.len() == limit as usize {
+                return Ok(found);
             }
-            datasets.push(snapshot.dataset(&record.name)?);
         }
         after = next;
         if after.is_none() {
-            return Ok(DatasetPage { datasets, next: None });
+            return Ok(found);
         }
     }
+}
+
+/// The size of a dataset as a row.
+fn listed_bytes(listed: &Listed) -> usize {
+    let Listed { dataset, latest, .. } = listed;
+    let description = dataset.description.as_ref().map_or(0, |it| it.as_str().len());
+    1_024 + description + latest.as_ref().map_or(0, instance_bytes)
 }
 
 /// What is searched for, without regard to case.

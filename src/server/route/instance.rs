@@ -7,19 +7,19 @@ use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
 use serde::Serialize;
 
-use super::dataset::moved;
+use super::dataset::{Present, read_present};
 use super::negotiated;
 use super::set::{FIRST_IDS, LAST_IDS, first_and_last};
 use crate::citation::Citation;
 use crate::model::Instance;
 use crate::pages::{Describes, Extent, InstancePage, Link, Site, links, within_header};
-use crate::registry::{Listed, Selection};
+use crate::registry::Selection;
 use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::{Asked, dataset_name, moment};
 use crate::server::format::Format;
 use crate::server::memento;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows;
 use crate::server::state::State;
 
 /// An instance, with the others of the same day: `lookup` of the command line.
@@ -51,26 +51,22 @@ pub async fn instance(
         let detail = format!("{at} is in the future: what will be held then is not known.");
         return Err(Problem::unknown("usage", detail));
     }
-    let wanted = name.clone();
-    let read = state.source.read(move |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        let listed: Listed = snapshot.dataset(&wanted)?;
-        let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
+    let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
+        let listed = snapshot.dataset(name)?;
+        let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
         let cited = snapshot.cite(&selection, &[])?;
         let (first, last) = match format {
-            Format::Html => first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
+            Format::Html => first_and_last(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
             _ => (Vec::new(), Vec::new()),
         };
         let citation = Citation::new(cited.clone(), Some(at), now.day());
         Ok(InstancePage { listed, cited, citation, at, first, last })
     });
-    let mut page = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
-    if let Some(response) = moved(&state.site, &asked, &name, &page.listed) {
-        return Ok(response);
-    }
-    page.listed = page.listed.anonymous();
-    page.cited.set = page.cited.set.anonymous();
-    page.cited.others = page.cited.others.anonymous();
+    let read = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
+    let page = match read {
+        Present::Here(page) => page,
+        Present::Moved(response) => return Ok(response),
+    };
     let record = &page.listed.dataset;
     let instance = page.cited.set.instance();
     let own = format!("/datasets/{name}@{at}");

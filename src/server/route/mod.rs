@@ -54,6 +54,7 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/openapi.json", get(operation::openapi))
         .route("/robots.txt", get(robots::robots))
         .route("/sitemap.xml", get(robots::sitemap))
+        .route("/sitemap/{number}", get(robots::numbered_sitemap))
         .route("/{identifier}", get(set::set))
         .route("/{identifier}/", get(set::set))
         .route("/{identifier}/granules", get(granules::granules))

@@ -8,18 +8,14 @@ use axum::http::Response;
 use serde_json::json;
 
 use crate::pages::STYLE;
-use crate::registry::{Result, Withdrawn};
 use crate::server::answer::{Keep, whole, whole_of_type};
 use crate::server::format::Format;
 use crate::server::problem::Problem;
 use crate::server::state::State;
 
-/// Whether the registry can be read.
+/// Whether the registry can be read. It waits for nobody.
 pub async fn health(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
-    let read = state
-        .source
-        .read(|reading| reading.registry.snapshot()?.records(None, Withdrawn::Listed, 1).map(drop));
-    read.await?;
+    state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
     Ok(whole(Format::Json, health.to_string(), Keep::WhileCurrent))
 }

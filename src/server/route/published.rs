@@ -6,19 +6,19 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::header::{
-    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, IF_RANGE, LAST_MODIFIED, RANGE,
+    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use axum::http::{HeaderValue, Response, StatusCode};
-use bytes::Bytes;
 
 use crate::model::{DatasetName, Timestamp};
 use crate::publish::Error as PublishError;
 use crate::registry::{self, Result};
-use crate::server::answer::{Keep, value, whole_of_type};
+use crate::server::answer::{Keep, described, value};
 use crate::server::asked::{Asked, dataset_name};
-use crate::server::cache::Version;
+use crate::server::cache::{Opened, Version};
 use crate::server::memento::http_date;
 use crate::server::problem::Problem;
+use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// How long a mirror waits while a dataset is published for the first time.
@@ -31,9 +31,9 @@ pub async fn head(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let looked = state.now();
-    publish(&state, &name).await?;
-    let bytes = file(&state, name, "head.json".to_owned()).await?;
-    let mut response = whole_of_type("application/json", bytes, Keep::WhileCurrent);
+    publish(&state, &asked, &name).await?;
+    let opened = open(&state, &asked, name, "head.json".to_owned()).await?;
+    let mut response = send(&state, &asked, "application/json", opened, Keep::WhileCurrent);
     if let Some(date) = modified(looked) {
         response.headers_mut().insert(LAST_MODIFIED, date);
     }
@@ -46,9 +46,8 @@ pub async fn subsets(
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    check_public(&state, &name).await?;
-    let bytes = file(&state, name, "subsets.jsonl".to_owned()).await?;
-    Ok(whole_of_type("application/jsonl", bytes, Keep::WhileCurrent))
+    let opened = open(&state, &asked, name, "subsets.jsonl".to_owned()).await?;
+    Ok(send(&state, &asked, "application/jsonl", opened, Keep::WhileCurrent))
 }
 
 /// A segment of the log, or its compressed form.
@@ -63,73 +62,85 @@ pub async fn segment(
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Problem::not_found());
     }
-    check_public(&state, &name).await?;
-    let bytes: Bytes = file(&state, name, format!("log/{segment}")).await?.into();
+    let opened = open(&state, &asked, name, format!("log/{segment}")).await?;
     // The last segment grows.
-    let keep = match segment.ends_with(".gz") {
-        true => Keep::Forever,
-        false => Keep::WhileCurrent,
+    let (content_type, keep) = match segment.ends_with(".gz") {
+        true => ("application/gzip", Keep::Forever),
+        false => ("application/jsonl", Keep::WhileCurrent),
     };
-    let content_type = match segment.ends_with(".gz") {
-        true => "application/gzip",
-        false => "application/jsonl",
-    };
-    let range = asked.header(RANGE).filter(|_| asked.header(IF_RANGE).is_none());
-    let mut response = match range.and_then(first_byte) {
-        None => whole_of_type(content_type, bytes, keep),
-        Some(first) => part(content_type, &bytes, first),
-    };
+    let mut response = send(&state, &asked, content_type, opened, keep);
     response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     Ok(response)
 }
 
-/// The first byte of a range to the end, which is the only form that is served: a server may ignore
-/// others (RFC 9110 §14.2).
-fn first_byte(range: &str) -> Option<usize> {
-    range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()
+/// Opens a file of a dataset that is public.
+async fn open(
+    state: &Arc<State>,
+    asked: &Asked,
+    name: DatasetName,
+    file: String,
+) -> Result<Opened, Problem> {
+    let shared = Arc::clone(state);
+    let opened = state.source.read(asked.client(), move |reading: &Reading| {
+        reading.registry.snapshot()?.present_name(&name)?;
+        match shared.cache.open(&name, &file, || reading.check_time()) {
+            Err(PublishError::Registry(error)) => Err(error),
+            opened => Ok(opened),
+        }
+    });
+    opened.await?.map_err(unpublished)?.ok_or_else(Problem::not_found)
 }
 
-/// The end of a file.
-fn part(content_type: &str, bytes: &Bytes, first: usize) -> Response<Body> {
-    let total = bytes.len();
-    let is_there = first < total;
-    let body = bytes.slice(first.min(total)..);
-    let length = body.len();
-    let content_range = match is_there {
-        true => format!("bytes {first}-{}/{total}", total - 1),
-        false => format!("bytes */{total}"),
+/// Sends a file, or its end.
+///
+/// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
+/// been replaced since: so it is not opened again by its name.
+fn send(
+    state: &State,
+    asked: &Asked,
+    content_type: &str,
+    opened: Opened,
+    keep: Keep,
+) -> Response<Body> {
+    let Opened { file, bytes, digest } = opened;
+    let mut response = described(content_type, Body::empty(), &digest, keep);
+    // Only the very same bytes may be continued (RFC 9110 §13.1.5).
+    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+    let is_same = asked.header(IF_RANGE).is_none_or(|known| Some(known) == tag);
+    let first = asked.header(RANGE).filter(|_| is_same).and_then(first_byte);
+    let begin = first.unwrap_or(0).min(bytes);
+    let range = match first {
+        Some(first) if first < bytes => {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            Some(format!("bytes {first}-{}/{bytes}", bytes - 1))
+        }
+        Some(_) => {
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            Some(format!("bytes */{bytes}"))
+        }
+        None => None,
     };
-    let mut response = whole_of_type(content_type, Bytes::new(), Keep::WhileCurrent);
-    *response.status_mut() = match is_there {
-        true => StatusCode::PARTIAL_CONTENT,
-        false => StatusCode::RANGE_NOT_SATISFIABLE,
-    };
-    *response.body_mut() = Body::from(body);
     let headers = response.headers_mut();
-    // Those of the empty content.
-    headers.remove(axum::http::header::ETAG);
-    headers.remove(crate::server::answer::REPR_DIGEST);
-    headers.insert(CONTENT_LENGTH, value(&length.to_string()));
-    headers.insert(CONTENT_RANGE, value(&content_range));
+    headers.extend(range.map(|range| (CONTENT_RANGE, value(&range))));
+    headers.insert(CONTENT_LENGTH, value(&(bytes - begin).to_string()));
+    *response.body_mut() = state.flight.file(asked.client(), file, begin, bytes);
     response
 }
 
-async fn check_public(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> {
-    let name = name.clone();
-    let read = move |reading: &crate::server::source::Reading| {
-        reading.registry.snapshot()?.dataset(&name).map(drop)
-    };
-    state.source.read(read).await
+/// The first byte of a range to the end, which is the only form that is served: a server may ignore
+/// others (RFC 9110 §14.2).
+fn first_byte(range: &str) -> Option<u64> {
+    range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
-async fn publish(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> {
+async fn publish(state: &Arc<State>, asked: &Asked, name: &DatasetName) -> Result<(), Problem> {
     let (shared, wanted) = (Arc::clone(state), name.clone());
-    let found = state.source.read(move |reading| {
+    let found = state.source.read(asked.client(), move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let version = Version::of(&snapshot, &wanted, reading.generation)?;
         let is_current = shared.cache.is_current(&version);
-        Ok((!is_current).then(|| (reading.unlimited(), version)))
+        Ok((!is_current).then(|| (reading.unlimited.clone(), version)))
     });
     let Some((registry, version)) = found.await? else { return Ok(()) };
     let work = async {
@@ -154,19 +165,31 @@ async fn publish(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> 
     })
 }
 
-async fn file(state: &Arc<State>, name: DatasetName, file: String) -> Result<Vec<u8>, Problem> {
-    let shared = Arc::clone(state);
-    let read = tokio::task::spawn_blocking(move || shared.cache.file(&name, &file)).await;
-    let read = read.map_err(|error| Problem::internal(error.to_string()))?;
-    read.map_err(unpublished)?.ok_or_else(Problem::not_found)
-}
-
+/// Why a dataset is not published. What stays so until a person acts is 409, which a mirror reports at
+/// once; all else may pass.
 fn unpublished(error: PublishError) -> Problem {
+    let kind = error.kind();
+    let problem = match &error {
+        PublishError::Contradicts { change, timestamp, .. } => Problem::conflict(
+            kind,
+            format!(
+                "The history of this dataset contradicts what was published: change {change}, at {timestamp}, is another one in the registry."
+            ),
+        ),
+        PublishError::Damaged { .. } => {
+            Problem::conflict(kind, "What was published of this dataset is damaged.")
+        }
+        PublishError::Unpublishable { .. } => {
+            Problem::conflict(kind, "This dataset must be renamed before it can be published.")
+        }
+        _ => {
+            let detail = "The log of this dataset cannot be published now.".to_owned();
+            Problem::overload(kind, detail, 60)
+        }
+    };
     match error {
         PublishError::Registry(error) => registry::Error::into(error),
         error => {
-            let detail = "The log of this dataset cannot be published now.".to_owned();
-            let problem = Problem::overload(error.kind(), detail, 60);
             let source = std::error::Error::source(&error);
             let cause = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
             Problem { cause: Some(cause), ..problem }

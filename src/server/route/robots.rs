@@ -6,9 +6,10 @@ use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::Response;
 
-use crate::pages;
-use crate::registry::{Result, Withdrawn};
+use crate::pages::{self, SITEMAP_ADDRESSES};
+use crate::registry::Result;
 use crate::server::answer::{Keep, whole, whole_of_type};
+use crate::server::asked::Asked;
 use crate::server::format::Format;
 use crate::server::problem::Problem;
 use crate::server::state::State;
@@ -18,25 +19,44 @@ pub async fn robots(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
     whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
 }
 
-/// The pages of the datasets.
-pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
-    let names = state
-        .source
-        .read(|reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let (mut names, mut after) = (Vec::new(), None);
-            loop {
-                reading.check_time()?;
-                let (records, next) =
-                    snapshot.records(after.as_ref(), Withdrawn::LeftOut, 1_000)?;
-                names.extend(records.into_iter().map(|record| record.name));
-                after = next;
-                if after.is_none() {
-                    return Ok(names);
-                }
-            }
-        })
-        .await?;
-    let xml = pages::sitemap(&state.site, &names);
+/// The pages of the datasets or, if there are too many, the sitemaps that list them.
+pub async fn sitemap(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let read = state.source.read(asked.client(), |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let first = |sitemap: u64| snapshot.names_from(sitemap * SITEMAP_ADDRESSES, 1);
+        let mut sitemaps = 1;
+        while first(sitemaps)?.is_some() {
+            reading.check_time()?;
+            sitemaps += 1;
+        }
+        let names = match sitemaps {
+            1 => snapshot.names_from(0, SITEMAP_ADDRESSES as u32)?.unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Ok((sitemaps, names))
+    });
+    let xml = match read.await? {
+        (1, names) => pages::sitemap(&state.site, &names),
+        (sitemaps, _) => pages::sitemap_index(&state.site, sitemaps),
+    };
     Ok(whole_of_type("application/xml", xml, Keep::WhileCurrent))
+}
+
+/// One of several sitemaps, counted from 1.
+pub async fn numbered_sitemap(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let file = asked.segment(1)?;
+    let number = file.strip_suffix(".xml").and_then(|number| number.parse::<u64>().ok());
+    let first = number.and_then(|number| number.checked_sub(1)?.checked_mul(SITEMAP_ADDRESSES));
+    let first = first.ok_or_else(Problem::not_found)?;
+    let read = state.source.read(asked.client(), move |reading| {
+        reading.registry.snapshot()?.names_from(first, SITEMAP_ADDRESSES as u32)
+    });
+    let names = read.await?.ok_or_else(Problem::not_found)?;
+    Ok(whole_of_type("application/xml", pages::sitemap(&state.site, &names), Keep::WhileCurrent))
 }

@@ -16,7 +16,7 @@ use crate::server::answer::{Keep, redirect, whole, with_links};
 use crate::server::asked::Asked;
 use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, Anonymous};
+use crate::server::rows::{self, instance_bytes, read_page};
 use crate::server::state::State;
 
 /// How many of the first and of the last ids a page shows.
@@ -68,7 +68,7 @@ pub async fn set(
         Format::Json | Format::JsonLines | Format::Csv => {
             intervals(&state, &asked, identifier, format).await
         }
-        format => page(&state, identifier, format).await,
+        format => page(&state, &asked, identifier, format).await,
     }
 }
 
@@ -82,25 +82,26 @@ async fn intervals(
     let limit = asked.limit(1_000, 10_000)?;
     let after = asked.parameter("after").map(|after| position(&after)).transpose()?;
     let is_first = after.is_none();
-    let (mut intervals, subsets) = state
+    let ((intervals, has_more), subsets) = state
         .source
-        .read(move |reading| {
+        .read(asked.client(), move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-            let intervals = snapshot.intervals_after(identifier, after, limit + 1)?;
-            let subsets = match intervals.len() <= limit as usize {
-                true => snapshot.subsets_with(identifier)?,
-                false => Vec::new(),
+            let (intervals, has_more) = read_page(limit, instance_bytes, |last, count| {
+                let last = last.map(|last| (&last.dataset, last.timestamp));
+                snapshot.intervals_after(identifier, last.or(after), count)
+            })?;
+            let subsets = match has_more {
+                true => Vec::new(),
+                false => snapshot.subsets_with(identifier)?,
             };
             if intervals.is_empty() && subsets.is_empty() && is_first {
                 let unknown = crate::Error::UnknownIdentifier { identifier, dataset: None };
                 return Err(unknown);
             }
-            Ok((intervals, subsets))
+            Ok(((intervals, has_more), subsets))
         })
         .await?;
-    let has_more = intervals.len() > limit as usize;
-    intervals.truncate(limit as usize);
     let next = intervals.last().filter(|_| has_more).map(|last| {
         let Instance { dataset, timestamp, .. } = last;
         let path = Site::set(identifier);
@@ -110,7 +111,7 @@ async fn intervals(
         ))
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
-    let resolved: Vec<Resolved> = sets.map(|set| Resolved { set: set.anonymous() }).collect();
+    let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
     let content = match format {
         Format::JsonLines => rows::json_lines(&resolved),
         Format::Csv => table(&resolved),
@@ -127,13 +128,17 @@ async fn intervals(
     Ok(rows::page(format, content, next.as_deref()))
 }
 
-/// The interval after which a page begins: `NAME@TIME`.
-fn position(text: &str) -> Result<(DatasetName, Timestamp), Problem> {
+/// The interval, or the period, after which a page begins: `NAME@TIME`.
+///
+/// # Errors
+///
+/// It is not one.
+pub fn position(text: &str) -> Result<(DatasetName, Timestamp), Problem> {
     let read = || {
         let (name, timestamp) = text.split_once('@')?;
         Some((name.parse().ok()?, timestamp.parse().ok()?))
     };
-    read().ok_or_else(|| Problem::usage("The parameter after is NAME@TIME of an interval."))
+    read().ok_or_else(|| Problem::usage("The parameter after is NAME@TIME of a row."))
 }
 
 fn table(resolved: &[Resolved]) -> String {
@@ -156,13 +161,14 @@ fn table(resolved: &[Resolved]) -> String {
 /// The page, and the formats of its citation.
 async fn page(
     state: &Arc<State>,
+    asked: &Asked,
     identifier: Identifier,
     format: Format,
 ) -> Result<Response<Body>, Problem> {
     let now = state.now();
     let page = state
         .source
-        .read(move |reading| {
+        .read(asked.client(), move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
             let has_more_intervals = intervals.len() > SHOWN_INTERVALS as usize;
