@@ -1,19 +1,21 @@
 //! Publishing one dataset.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::{self, Read, Seek, Write};
 
+use tempfile::SpooledTempFile;
+
+use super::contradiction::{self, instance_at};
 use super::error::{Error, Result};
-use super::segment_file::SegmentFiles;
-use crate::disk::AtomicFile;
+use super::place::{HEAD, LOG, SUBSETS, head_in, text_in};
+use super::segments;
+use super::tail::Tail;
+use crate::disk::{Directory, scratch};
 use crate::mirror::log::{
-    Head, HeadFile, Line, LogReader, LogWriter, MAX_LINE_BYTES, Position, Segment, SubsetWriter,
+    Head, HeadFile, LINE_GRANULES, LogWriter, Position, Segments, SubsetWriter, SubsetsDigest,
 };
 use crate::mirror::{self, manifest};
-use crate::model::{DatasetName, LogChange, Moment, Timestamp};
-use crate::registry::{self, Listed, Registry, Selection, Snapshot};
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::{Exported, Listed, Registry, Snapshot};
 
 /// What was published of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -28,209 +30,217 @@ pub struct Published {
     pub bytes: u64,
 }
 
+/// What is to be written, read from one snapshot and proved, in a temporary file where it is long.
+struct Prepared {
+    listed: Listed,
+    /// The head that was published before. `None` means that there is none, or that the name was
+    /// that of another dataset that was renamed.
+    before: Option<Head>,
+    log: LogWriter,
+    /// The lines that are new.
+    lines: SpooledTempFile,
+    subsets: SpooledTempFile,
+    digest: SubsetsDigest,
+}
+
 /// Publishes a dataset into its directory, and says under its former names where it is.
 pub(super) fn publish(
     registry: &Registry,
-    datasets: &Path,
+    datasets: &Directory,
     name: &DatasetName,
 ) -> Result<Published> {
-    let snapshot = registry.snapshot()?;
+    // The snapshot ends with this call: files are compressed and made durable without it.
+    let mut prepared = prepare(&registry.snapshot()?, datasets, name)?;
+    let name = &prepared.listed.dataset.name;
+    let directory = datasets.enter_or_create(name.as_str())?;
+    let log = directory.enter_or_create(LOG)?;
+    let announced =
+        prepared.before.as_ref().map_or_else(Segments::default, |it| it.segments.clone());
+    let segments = prepared.log.segments();
+    let bytes = segments::append(&log, &announced, segments, &mut prepared.lines)?;
+    segments::compress(&log, segments)?;
+    write_subsets(&directory, &mut prepared.subsets)?;
+    let head = Head::of(&prepared.listed, &prepared.log, prepared.digest);
+    let line =
+        head.to_line().map_err(|error| Error::file("write", directory.path(), error.into()))?;
+    write_head(&directory, &line)?;
+    for former in prepared.listed.former_names.iter().filter(|former| former.is_publishable()) {
+        let directory = datasets.enter_or_create(former.as_str())?;
+        let line = HeadFile::moved_line(name)
+            .map_err(|error| Error::file("write", directory.path(), error.into()))?;
+        write_head(&directory, &line)?;
+    }
+    Ok(Published {
+        dataset: name.clone(),
+        changes: head.changes,
+        new_changes: head.changes - prepared.before.map_or(0, |before| before.changes),
+        bytes,
+    })
+}
+
+/// Compares what was published with the registry, and reads what is new.
+fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Result<Prepared> {
     let listed = snapshot.dataset(name)?;
     let name = &listed.dataset.name;
     if !name.is_publishable() {
         return Err(Error::Unpublishable { name: name.clone() });
     }
-    let directory = datasets.join(name.as_str());
-    let log = directory.join("log");
-    fs::create_dir_all(&log).map_err(|source| Error::file("create", &log, source))?;
-    let before = head_in(&directory)?;
-    if let Some(head) = &before {
-        refuse_contradiction(&snapshot, &listed, head, &directory)?;
-    }
-    let (writer, files) = append(&snapshot, name, before.as_ref(), &log)?;
-    let bytes = files.finish()?;
-    let subsets = write_subsets(&snapshot, name, before.as_ref(), &directory)?;
-    let head = Head::of(&listed, &writer, subsets);
-    let line = head.to_line().map_err(|error| Error::file("write", &directory, error.into()))?;
-    write_whole(&directory.join("head.json"), line.as_bytes())?;
-    for former in listed.former_names.iter().filter(|former| former.is_publishable()) {
-        let directory = datasets.join(former.as_str());
-        let made = fs::create_dir_all(&directory);
-        made.map_err(|source| Error::file("create", &directory, source))?;
-        let line = HeadFile::moved_line(name)
-            .map_err(|error| Error::file("write", &directory, error.into()))?;
-        write_whole(&directory.join("head.json"), line.as_bytes())?;
-    }
-    Ok(Published {
-        dataset: name.clone(),
-        changes: head.changes,
-        new_changes: head.changes - before.map_or(0, |before| before.changes),
-        bytes,
-    })
-}
-
-/// The head that was published before. `None` means that there is none, or that the name was that of another
-/// dataset that was renamed.
-fn head_in(directory: &Path) -> Result<Option<Head>> {
-    let path = directory.join("head.json");
-    let mut line = String::new();
-    let read =
-        File::open(&path).and_then(|file| file.take(MAX_LINE_BYTES).read_to_string(&mut line));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::file("read", &path, error)),
-    }
-    match HeadFile::parse(&line) {
-        Ok(HeadFile::Head(head)) => Ok(Some(*head)),
-        Ok(HeadFile::MovedTo(_)) => Ok(None),
-        Err(what) => Err(Error::Damaged { path, what }),
-    }
-}
-
-/// Appends what is new since the head.
-fn append(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    before: Option<&Head>,
-    log: &Path,
-) -> Result<(LogWriter, SegmentFiles)> {
-    let (mut writer, mut files) = match before {
-        None => {
-            let (writer, first) = LogWriter::begin();
-            let mut files = SegmentFiles::resume(log, &[])?;
-            files.add(&first)?;
-            (writer, files)
-        }
-        Some(head) => {
-            let position = Position {
-                changes: head.changes,
-                bytes: head.segments.bytes(),
-                granules: head.granules,
-                check: Some(head.check),
-                timestamp: head.latest.map(|(timestamp, _)| timestamp),
+    let directory = datasets.enter(name.as_str())?;
+    let before = match directory.as_ref().map(head_in).transpose()?.flatten() {
+        Some(HeadFile::Head(head)) => Some(*head),
+        _ => None,
+    };
+    let mut lines = scratch::spool();
+    let log = match (&directory, &before) {
+        (Some(directory), Some(head)) => {
+            let missing = || Error::Damaged {
+                path: directory.path_of(LOG),
+                line: None,
+                what: "it is missing".to_owned(),
             };
-            let files = SegmentFiles::resume(log, &head.segments.0)?;
-            (LogWriter::resume(position, head.segments.clone()), files)
+            let log = directory.enter(LOG)?.ok_or_else(missing)?;
+            segments::check_lengths(&log, &head.segments)?;
+            let tail = Tail::read(&log, head)?;
+            contradiction::refuse(snapshot, name, head, directory, &log)?;
+            continued(snapshot, &listed, head, tail, directory, &mut lines)?
+        }
+        _ => {
+            let (mut log, first) = LogWriter::begin();
+            lines.write_all(first.as_bytes()).map_err(unwritten)?;
+            snapshot.export(name, None, |exported| -> Result<()> {
+                match log.add(exported).map_err(|error| unwritten(error.into()))? {
+                    Some(line) => lines.write_all(line.as_bytes()).map_err(unwritten),
+                    None => Ok(()),
+                }
+            })?;
+            log
         }
     };
-    let after = before.and_then(|head| head.latest).map(|(timestamp, _)| timestamp);
-    snapshot.export(name, after, |exported| -> Result<()> {
-        let line: Option<Line> =
-            writer.add(exported).map_err(|error| Error::file("write", log, error.into()))?;
-        line.map_or(Ok(()), |line| files.add(&line))
-    })?;
-    Ok((writer, files))
-}
-
-/// Writes the cited subsets, unless they are as they were.
-fn write_subsets(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    before: Option<&Head>,
-    directory: &Path,
-) -> Result<crate::mirror::log::SubsetsDigest> {
-    let path = directory.join("subsets.jsonl");
-    let mut file = AtomicFile::beside(&path)?;
-    let mut subsets = SubsetWriter::default();
-    let mut out = io::BufWriter::new(file.as_file_mut());
-    manifest::write_subsets(snapshot, name, &mut subsets, &mut out).map_err(
+    let mut writer = SubsetWriter::default();
+    let mut subsets = scratch::spool();
+    manifest::write_subsets(snapshot, name, &mut writer, &mut subsets).map_err(
         |error| match error {
-            mirror::Error::Output { source } => Error::file("write", &path, source),
+            mirror::Error::Output { source } => unwritten(source),
             other => other.into(),
         },
     )?;
-    out.flush().map_err(|source| Error::file("write", &path, source))?;
-    drop(out);
-    let subsets = subsets.finish();
-    let is_there = path.metadata().is_ok_and(|found| found.len() == subsets.bytes);
-    if !is_there || before.is_none_or(|before| before.subsets != subsets) {
-        file.replace()?;
-    }
-    Ok(subsets)
+    lines.rewind().and_then(|()| subsets.rewind()).map_err(unwritten)?;
+    Ok(Prepared { listed, before, log, lines, subsets, digest: writer.finish() })
 }
 
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = AtomicFile::beside(path)?;
-    file.as_file_mut().write_all(bytes).map_err(|source| Error::file("write", path, source))?;
-    Ok(file.replace()?)
-}
-
-/// Refuses a history that does not begin with what was published.
-///
-/// An identifier depends on all granules held, so a history that has the same number of changes up
-/// to the last one that was published, which has the same time, identifier and number of granules,
-/// is assumed to be the same; otherwise the first change that differs is searched for.
-fn refuse_contradiction(
+/// Reads the changes since the head, after the last change that was published, which is compared with
+/// what the registry has of it.
+fn continued(
     snapshot: &Snapshot,
     listed: &Listed,
     head: &Head,
-    directory: &Path,
-) -> Result<()> {
-    let Some((timestamp, identifier)) = head.latest else { return Ok(()) };
+    tail: Option<Tail>,
+    directory: &Directory,
+    lines: &mut SpooledTempFile,
+) -> Result<LogWriter> {
     let name = &listed.dataset.name;
-    let in_force = instance_at(snapshot, name, timestamp)?;
-    let is_same = in_force.is_some_and(|in_force| {
-        (in_force.timestamp, in_force.identifier, in_force.granules)
-            == (timestamp, identifier, head.granules)
-    });
-    if is_same && snapshot.count_history(name, Some(timestamp))? == head.changes {
-        return Ok(());
+    let latest = head.latest.map(|(timestamp, _)| timestamp);
+    let end = Position {
+        changes: head.changes,
+        bytes: head.segments.bytes(),
+        granules: head.granules,
+        check: Some(head.check),
+        timestamp: latest,
+    };
+    let mut log = LogWriter::resume(end, head.segments.clone());
+    if listed.latest.as_ref().map(|latest| latest.timestamp) == latest {
+        return Ok(log);
     }
-    let mut contradiction = None;
-    each_published(&directory.join("log"), head, |change| {
-        let found = instance_at(snapshot, name, change.timestamp)?;
-        let is_same = found.is_some_and(|found| {
-            (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
-        });
-        let count = snapshot.count_history(name, Some(change.timestamp))?;
-        if is_same && count == change.number {
-            return Ok(true);
+    let (mut published, mut after, mut skipped) = (Vec::new(), latest, 0);
+    if let (Some(tail), Some(latest)) = (tail, latest) {
+        // The granules of this change that are in complete segments.
+        let change = instance_at(snapshot, name, latest)?;
+        let granules = change.map_or(0, |change| change.ingested + change.deleted);
+        let line_granules = LINE_GRANULES as u64;
+        let all = granules.div_ceil(line_granules).max(1);
+        skipped = all.saturating_sub(tail.count) * line_granules;
+        after = Timestamp::from_micros(latest.as_micros() - 1);
+        log = LogWriter::resume(tail.begins, tail.segments);
+        published = tail.lines;
+    }
+    let (mut published, mut is_same) = (published.as_slice(), true);
+    snapshot.export(name, after, |exported| -> Result<()> {
+        if let Exported::Event { at, .. } = &exported
+            && Some(*at) == latest
+            && skipped > 0
+        {
+            skipped -= 1;
+            return Ok(());
         }
-        contradiction = Some((change.number, change.timestamp));
-        Ok(false)
+        let line = log.add(exported).map_err(|error| unwritten(error.into()))?;
+        let Some(line) = line.filter(|_| is_same) else { return Ok(()) };
+        if published.is_empty() {
+            return lines.write_all(line.as_bytes()).map_err(unwritten);
+        }
+        match published.strip_prefix(line.as_bytes()) {
+            Some(rest) => published = rest,
+            // The export goes on: if the registry is damaged, it says so.
+            None => is_same = false,
+        }
+        Ok(())
     })?;
-    let (change, timestamp) = contradiction.unwrap_or((head.changes, timestamp));
-    let (name, path) = (name.clone(), directory.to_owned());
-    Err(Error::Contradicts { name, path, change, timestamp })
-}
-
-fn instance_at(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    at: Timestamp,
-) -> Result<Option<crate::model::Instance>> {
-    let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
-    match snapshot.select(&selection) {
-        Ok(selected) => Ok(Some(selected.instance().clone())),
-        Err(registry::Error::NoHistory { .. } | registry::Error::BeforeHistory { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+    match (is_same && published.is_empty(), latest) {
+        (false, Some(timestamp)) => Err(Error::Contradicts {
+            name: name.clone(),
+            path: directory.path().to_owned(),
+            change: head.changes,
+            timestamp,
+        }),
+        _ => Ok(log),
     }
 }
 
-/// Calls `show` for each change that was published, until it returns `false`.
-fn each_published(
-    log: &Path,
-    head: &Head,
-    mut show: impl FnMut(LogChange) -> Result<bool>,
-) -> Result<()> {
-    let source: Arc<str> = log.to_string_lossy().into();
-    let mut reader = LogReader::at(Position::default(), source, 0, Timestamp::MAX);
-    for (index, segment) in head.segments.0.iter().enumerate() {
-        let path: PathBuf = log.join(Segment::file_name(index));
-        let failed = |source| Error::file("read", &path, source);
-        reader.enter(path.to_string_lossy().into(), 0);
-        let mut file = BufReader::new(File::open(&path).map_err(failed)?.take(segment.bytes));
-        let mut line = Vec::new();
-        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)? > 0 {
-            let read = reader.read(&line).map_err(mirror::Error::from)?;
-            if let Some((_, Some(change))) = read
-                && !show(change)?
-            {
-                return Ok(());
-            }
-            line.clear();
+/// Writes the cited subsets, unless they are there as they are to be.
+fn write_subsets(directory: &Directory, subsets: &mut SpooledTempFile) -> Result<()> {
+    if let Some(found) = directory.read(SUBSETS)? {
+        let path = directory.path_of(SUBSETS);
+        let is_same = is_same(&mut io::BufReader::new(found), subsets);
+        if is_same.map_err(|source| Error::file("read", &path, source))? {
+            return Ok(());
+        }
+        subsets.rewind().map_err(unwritten)?;
+    }
+    Ok(directory.replace(SUBSETS, |file| {
+        match io::copy(subsets, file)? {
+            // Most datasets have none, and an empty file has nothing that could be lost.
+            0 => Ok(()),
+            _ => file.sync_data(),
+        }
+    })?)
+}
+
+/// Whether two files have the same content.
+fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
+    const BLOCK: u64 = 64 * 1_024;
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    loop {
+        one.clear();
+        other.clear();
+        left.by_ref().take(BLOCK).read_to_end(&mut one)?;
+        right.by_ref().take(BLOCK).read_to_end(&mut other)?;
+        if one != other || one.is_empty() {
+            return Ok(one == other);
         }
     }
-    Ok(())
+}
+
+/// Writes a head. One that says the same gets a new date: its age tells a registry without changes
+/// from publishing that has stopped.
+fn write_head(directory: &Directory, line: &str) -> Result<()> {
+    if text_in(directory, HEAD).is_ok_and(|found| found.as_deref() == Some(line)) {
+        return Ok(directory.touch(HEAD)?);
+    }
+    Ok(directory.replace(HEAD, |file| {
+        file.write_all(line.as_bytes())?;
+        file.sync_data()
+    })?)
+}
+
+fn unwritten(source: io::Error) -> Error {
+    scratch::unusable("write", source).into()
 }

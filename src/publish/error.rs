@@ -54,13 +54,19 @@ pub enum Error {
         timestamp: Timestamp,
     },
     /// A published file that is not as it was written.
-    #[error("{} is not as it was published: {what}", quoted(&path.to_string_lossy()))]
+    #[error("{}{} is not as it was published: {what}", quoted(&path.to_string_lossy()), in_line(*line))]
     Damaged {
         /// Which one.
         path: PathBuf,
+        /// The first line that is not, from 1. `None` means that it concerns the whole file.
+        line: Option<u64>,
         /// What is wrong with it.
         what: String,
     },
+}
+
+fn in_line(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(", line {line},"))
 }
 
 impl Error {

@@ -10,27 +10,43 @@
 //!   and the head last, by an atomic rename.
 //! - Bytes that a head announced never change. A history that contradicts what was published is
 //!   refused ([`Error::Contradicts`]).
+//! - Before anything is appended, the segment that grows is proved by its checks, and its last change
+//!   is compared with the registry. A file that is not as it was written is refused
+//!   ([`Error::Damaged`]). [`verify`] compares all files.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
 //! - A run reads from the registry only what is new since the head, in one pass over the rows of the
-//!   dataset, and writes only that. The head is written every time, so that its age tells a
+//!   dataset, and writes only that. The head gets a new date every time, so that its age tells a
 //!   registry without changes from publishing that has stopped.
+//! - No snapshot of the registry is held while files are written, compressed or made durable.
+//! - No symbolic link in the directory is followed. The directory itself may be one.
 
+mod compared;
+mod contradiction;
 mod dataset;
 mod error;
 #[cfg(feature = "serve")]
 mod pages;
-mod segment_file;
+mod place;
+mod segments;
+#[cfg(feature = "serve")]
+mod settings;
+mod tail;
+mod verify;
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use dataset::Published;
 pub use error::{Error, Result};
 #[cfg(feature = "serve")]
 pub use pages::publish_pages;
+#[cfg(feature = "serve")]
+pub use settings::SiteSettings;
+pub use verify::{Difference, VerifiedFiles, verify};
 
 use crate::model::DatasetName;
-use crate::registry::{Registry, Withdrawn};
+use crate::registry::{Listed, Registry, Withdrawn};
+use place::Place;
 
 /// The number of datasets that are listed at once.
 const PAGE_DATASETS: u32 = 1_000;
@@ -44,44 +60,52 @@ const PAGE_DATASETS: u32 = 1_000;
 ///
 /// [`Error::Unpublishable`]: a name that only older versions permitted; [`Error::Contradicts`]: the
 /// history is not the one that was published; [`Error::Damaged`]: what was published is damaged;
-/// [`Error::File`]; [`Error::Registry`].
+/// [`Error::Disk`]: a file cannot be read or written, or is a symbolic link; [`Error::Registry`].
 pub fn publish<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
     datasets: &[DatasetName],
     mut show: impl FnMut(Published) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let made = directory.join("datasets");
-    fs::create_dir_all(&made).map_err(|source| Error::file("create", &made, source))?;
-    let lock = lock(directory)?;
+    let place = Place::to_publish(directory)?;
+    let made = place.datasets()?;
     let names = match datasets {
-        [] => all(registry)?,
+        [] => all(registry)?.into_iter().map(|listed| listed.dataset.name).collect(),
         named => named.to_vec(),
     };
     for name in &names {
         show(dataset::publish(registry, &made, name)?)?;
     }
-    drop(lock);
     Ok(())
 }
 
-/// Waits until no other process publishes into the directory. The lock ends when the file is closed.
-fn lock(directory: &Path) -> Result<File> {
-    let path = directory.join(".accession-publish.lock");
-    let open = File::options().create(true).truncate(false).write(true).open(&path);
-    let lock = open.and_then(|file| file.lock().map(|()| file));
-    lock.map_err(|source| Error::file("lock", &path, source))
+/// The datasets in a directory that the registry does not have, under a present or a former name: it
+/// may have been restored from a backup, or be another one. Their files are left as they are.
+///
+/// # Errors
+///
+/// [`Error::Disk`], [`Error::Registry`].
+pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<DatasetName>> {
+    let mut known = BTreeSet::new();
+    for listed in all(registry)? {
+        known.extend(listed.former_names);
+        known.insert(listed.dataset.name);
+    }
+    let mut unknown = Place::to_read(directory)?.names()?;
+    unknown.retain(|name| !known.contains(name));
+    Ok(unknown)
 }
 
-fn all(registry: &Registry) -> Result<Vec<DatasetName>> {
+/// All datasets of a registry.
+fn all(registry: &Registry) -> Result<Vec<Listed>> {
     let snapshot = registry.snapshot()?;
-    let (mut names, mut after) = (Vec::new(), None);
+    let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
-        names.extend(page.datasets.into_iter().map(|listed| listed.dataset.name));
+        all.extend(page.datasets);
         match page.next {
             Some(next) => after = Some(next),
-            None => return Ok(names),
+            None => return Ok(all),
         }
     }
 }

@@ -1,64 +1,115 @@
 //! The pages of published datasets, so that a directory on any web server is a catalogue.
 
-use std::fs;
-use std::io;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::dataset::write_whole;
 use super::error::{Error, Result};
+use super::place::{HEAD, Place};
+use super::settings::{Kept, SiteSettings};
+use crate::disk::Directory;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, Extent, IndexPage, STYLE, STYLE_PATH, Series, Site, links, robots,
-    sitemap,
+    DatasetPage, Describes, Extent, IndexPage, STYLE, STYLE_PATH, Series, Site, links, moved,
+    robots, sitemap,
 };
-use crate::registry::{Listed, Registry, Withdrawn};
+use crate::registry::{Listed, Registry};
 
-/// Writes the page of each dataset that is published in a directory, the list of them, and the style
-/// sheet; with the public address of the site, also `sitemap.xml` and `robots.txt`.
+/// The page of a directory.
+pub(super) const INDEX: &str = "index.html";
+
+/// Writes the page of each dataset that is published in a directory, a page under each former name that leads
+/// to it, the list of the datasets, and the style sheet; with the public address of the site, also
+/// `sitemap.xml` and `robots.txt`. Settings that are not given are those of the run before.
 ///
 /// A dataset of the registry that was not published into the directory gets no page. The pages of
 /// the datasets are made anew each time: one takes a pass over the history of its dataset.
 ///
 /// # Errors
 ///
-/// [`Error::File`], [`Error::Registry`].
+/// [`Error::Damaged`]: the settings that are kept; [`Error::Disk`], [`Error::Registry`].
 pub fn publish_pages(
     registry: &Registry,
     directory: &Path,
-    site: &Site,
+    settings: &SiteSettings,
     now: Timestamp,
 ) -> Result<()> {
-    let snapshot = registry.snapshot()?;
-    let (mut published, mut after): (Vec<Listed>, Option<DatasetName>) = (Vec::new(), None);
-    loop {
-        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, super::PAGE_DATASETS)?;
-        let is_published = |listed: &Listed| {
-            let name = &listed.dataset.name;
-            let head = directory.join("datasets").join(name.as_str()).join("head.json");
-            name.is_publishable() && head.exists()
+    let place = Place::to_publish(directory)?;
+    let datasets = place.datasets()?;
+    let before = Kept::read(&place.root)?.unwrap_or_default();
+    let kept = before.with(settings, now);
+    let published = published(registry, &datasets)?;
+    let site = kept.site(2);
+    for listed in &published {
+        let text = page(registry, listed.clone(), &site, now)?;
+        let name = &listed.dataset.name;
+        write(&datasets.enter_or_create(name.as_str())?, INDEX, &text)?;
+        for former in listed.former_names.iter().filter(|former| former.is_publishable()) {
+            write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
+        }
+    }
+    for (name, text) in site_files(&kept.site(0), published) {
+        match text {
+            Some(text) => write(&place.root, name, &text)?,
+            // Only what an earlier run wrote is removed.
+            None if before.public_url.is_some() => drop(place.root.remove(name)?),
+            None => {}
+        }
+    }
+    kept.write(&place.root)
+}
+
+/// The datasets of a registry that have a head in the directory.
+pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
+    let mut published = Vec::new();
+    for listed in super::all(registry)? {
+        let name = &listed.dataset.name;
+        let directory = match name.is_publishable() {
+            true => datasets.enter(name.as_str())?,
+            false => None,
         };
-        published.extend(page.datasets.into_iter().filter(is_published));
-        match page.next {
-            Some(next) => after = Some(next),
-            None => break,
+        let Some(directory) = directory else { continue };
+        if directory.read(HEAD)?.is_some() {
+            published.push(listed);
         }
     }
-    // The histories are read page by page, without this snapshot.
-    drop(snapshot);
-    for listed in &mut published {
-        // Who recorded a change is not published.
-        if let Some(latest) = &mut listed.latest {
-            latest.recorded_by = None;
-        }
-        write_page(registry, listed, directory, site, now)?;
+    Ok(published)
+}
+
+/// The page of a dataset. Its history is read page by page, without a snapshot.
+pub(super) fn page(
+    registry: &Registry,
+    mut listed: Listed,
+    site: &Site,
+    now: Timestamp,
+) -> Result<String> {
+    // Who recorded a change is not published.
+    if let Some(latest) = &mut listed.latest {
+        latest.recorded_by = None;
     }
-    write_file(directory, STYLE_PATH, STYLE)?;
-    let names: Vec<DatasetName> = published
-        .iter()
-        .filter(|listed| listed.withdrawn.is_none())
-        .map(|listed| listed.dataset.name.clone())
-        .collect();
+    let name = &listed.dataset.name;
+    let mut series = Series::new();
+    let history = registry.snapshot()?.history(name)?;
+    for instance in history {
+        series.add(&instance?);
+    }
+    let mut page = DatasetPage::read(&registry.snapshot()?, name, Arc::new(series), now)?;
+    page.recent.iter_mut().for_each(|instance| instance.recorded_by = None);
+    let path = Site::dataset(name);
+    let describes = Describes::Dataset(listed.latest.as_ref().map(|latest| latest.identifier));
+    let links = links(site, &listed.dataset, &path, describes, Extent::All);
+    page.listed = listed;
+    Ok(page.html(site, &links))
+}
+
+/// The files of the site that belong to no dataset. `None` means that there is to be none.
+pub(super) fn site_files(
+    site: &Site,
+    published: Vec<Listed>,
+) -> [(&'static str, Option<String>); 4] {
+    let present = published.iter().filter(|listed| listed.withdrawn.is_none());
+    let names: Vec<DatasetName> = present.map(|listed| listed.dataset.name.clone()).collect();
+    let is_public = site.public_url.is_some();
     let index = IndexPage {
         count: Some(published.len() as u64),
         datasets: published,
@@ -67,51 +118,24 @@ pub fn publish_pages(
         shows_withdrawn: true,
         is_first: true,
     };
-    write_file(directory, "/index.html", &index.html(site))?;
-    if site.public_url.is_some() {
-        write_file(directory, "/sitemap.xml", &sitemap(site, &names))?;
-        write_file(directory, "/robots.txt", &robots(site))?;
-    }
-    Ok(())
+    [
+        (STYLE_PATH.trim_start_matches('/'), Some(STYLE.to_owned())),
+        (INDEX, Some(index.html(site))),
+        ("sitemap.xml", is_public.then(|| sitemap(site, &names))),
+        ("robots.txt", is_public.then(|| robots(site))),
+    ]
 }
 
-fn write_page(
-    registry: &Registry,
-    listed: &Listed,
-    directory: &Path,
-    site: &Site,
-    now: Timestamp,
-) -> Result<()> {
-    let name = &listed.dataset.name;
-    let mut series = Series::new();
-    let history = registry.snapshot()?.history(name)?;
-    for instance in history {
-        series.add(&instance?);
-    }
-    let mut page = DatasetPage::read(&registry.snapshot()?, name, Arc::new(series), now)?;
-    page.listed = listed.clone();
-    page.recent.iter_mut().for_each(|instance| instance.recorded_by = None);
-    let path = Site::dataset(name);
-    let describes = Describes::Dataset(listed.latest.as_ref().map(|latest| latest.identifier));
-    let links = links(site, &listed.dataset, &path, describes, Extent::All);
-    write_file(directory, &format!("{path}index.html"), &page.html(site, &links))?;
-    for former in listed.former_names.iter().filter(|former| former.is_publishable()) {
-        let stale = directory.join("datasets").join(former.as_str()).join("index.html");
-        match fs::remove_file(&stale) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::file("remove", &stale, error));
-            }
-            _ => {}
+/// Writes a file, unless it is there as it is to be. It is not made durable: the next run would
+/// write it again.
+fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
+    if let Some(file) = directory.read(name)? {
+        let mut found = Vec::new();
+        let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
+        read.map_err(|source| Error::file("read", &directory.path_of(name), source))?;
+        if found == text.as_bytes() {
+            return Ok(());
         }
     }
-    Ok(())
-}
-
-/// Writes a file at a path of the site, unless it is there as it is to be.
-fn write_file(directory: &Path, path: &str, content: &str) -> Result<()> {
-    let path = directory.join(path.trim_start_matches('/'));
-    match fs::read(&path) {
-        Ok(found) if found == content.as_bytes() => Ok(()),
-        _ => write_whole(&path, content.as_bytes()),
-    }
+    Ok(directory.replace(name, |file| file.write_all(text.as_bytes()))?)
 }

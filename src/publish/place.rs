@@ -1,0 +1,82 @@
+//! The directory into which is published: its lock, and the names in it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::error::{Error, Result};
+use crate::disk::Directory;
+use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
+use crate::model::DatasetName;
+
+/// The directory of the datasets.
+pub(super) const DATASETS: &str = "datasets";
+/// The directory of a dataset's segments.
+pub(super) const LOG: &str = "log";
+/// The head of a dataset.
+pub(super) const HEAD: &str = "head.json";
+/// The cited subsets of a dataset.
+pub(super) const SUBSETS: &str = "subsets.jsonl";
+
+const LOCK: &str = ".accession-publish.lock";
+
+/// A directory into which is published. As long as this exists, no other process publishes there.
+pub(super) struct Place {
+    pub root: Directory,
+    /// The lock ends when the file is closed. `None`: the directory was never published into.
+    _lock: Option<File>,
+}
+
+impl Place {
+    /// Creates the directory if it does not exist, and waits until no other process publishes into it.
+    pub fn to_publish(path: &Path) -> Result<Self> {
+        let root = Directory::create_all(path)?;
+        let file = root.lock_file(LOCK)?;
+        file.lock().map_err(|source| Error::file("lock", &root.path_of(LOCK), source))?;
+        Ok(Place { root, _lock: Some(file) })
+    }
+
+    /// Opens a directory to read it, and waits until no process publishes into it.
+    pub fn to_read(path: &Path) -> Result<Self> {
+        let root = Directory::open(path)?;
+        let file = root.read(LOCK)?;
+        if let Some(file) = &file {
+            let locked = file.lock_shared();
+            locked.map_err(|source| Error::file("lock", &root.path_of(LOCK), source))?;
+        }
+        Ok(Place { root, _lock: file })
+    }
+
+    /// The directory of the datasets, which is created if it does not exist.
+    pub fn datasets(&self) -> Result<Directory> {
+        Ok(self.root.enter_or_create(DATASETS)?)
+    }
+
+    /// The names in the directory of the datasets that are names of datasets.
+    pub fn names(&self) -> Result<Vec<DatasetName>> {
+        let Some(datasets) = self.root.enter(DATASETS)? else { return Ok(Vec::new()) };
+        Ok(datasets.names()?.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+}
+
+/// The head in the directory of a dataset. `None` means that there is none.
+pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
+    let Some(line) = text_in(directory, HEAD)? else { return Ok(None) };
+    let damaged = |what| Error::Damaged { path: directory.path_of(HEAD), line: None, what };
+    HeadFile::parse(&line).map(Some).map_err(damaged)
+}
+
+/// The text of a file that is one line. `None` means that the file does not exist.
+pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
+    let Some(file) = directory.read(name)? else { return Ok(None) };
+    let path = directory.path_of(name);
+    let mut text = String::new();
+    match file.take(MAX_LINE_BYTES).read_to_string(&mut text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let what = "it is not UTF-8".to_owned();
+            Err(Error::Damaged { path, line: None, what })
+        }
+        Err(source) => Err(Error::file("read", &path, source)),
+    }
+}

@@ -1,0 +1,382 @@
+//! Compares what was published with the registry.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::compared::Compared;
+use super::error::{Error, Result};
+#[cfg(feature = "serve")]
+use super::pages::{self, INDEX};
+use super::place::{DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
+use super::segments::zipped_name;
+#[cfg(feature = "serve")]
+use super::settings::Kept;
+use crate::disk::Directory;
+use crate::mirror::log::{
+    Head, HeadFile, LogWriter, MAX_LINE_BYTES, Segment, SubsetReader, SubsetWriter, SubsetsDigest,
+};
+use crate::mirror::manifest;
+#[cfg(feature = "serve")]
+use crate::model::Timestamp;
+use crate::model::{DatasetName, Identifier};
+use crate::registry::{self, Exported, Listed, Registry, Snapshot};
+
+/// What was found of a dataset in a published directory, or of the files that belong to none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedFiles {
+    /// The name of the dataset's directory. `None` means the files that belong to no dataset.
+    pub dataset: Option<DatasetName>,
+    /// How many changes its log has.
+    pub changes: u64,
+    /// Whether it is the present state of the registry. If it is not, the next run publishes the rest.
+    pub current: bool,
+    /// Whether every file is as this registry publishes it.
+    pub ok: bool,
+    /// Those that are not.
+    pub differences: Vec<Difference>,
+}
+
+/// A published file that is not as the registry publishes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The file, relative to the directory.
+    pub file: String,
+    /// The first line that differs, from 1. `None` means that it concerns the whole file.
+    pub line: Option<u64>,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+/// Reads all that was published of datasets (none means all, and the files that belong to none), and compares it with the
+/// registry. `show` is called after each dataset. Nothing is changed.
+///
+/// What was published may be an earlier state: a log that the registry continues is as it should be.
+///
+/// # Errors
+///
+/// [`Error::Disk`]: a file cannot be read, or is a symbolic link; [`Error::Registry`].
+pub fn verify<E: From<Error>>(
+    registry: &Registry,
+    directory: &Path,
+    datasets: &[DatasetName],
+    mut show: impl FnMut(VerifiedFiles) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let place = Place::to_read(directory)?;
+    let names = match datasets {
+        [] => place.names()?,
+        named => named.to_vec(),
+    };
+    let made = place.root.enter(DATASETS).map_err(Error::from)?;
+    #[cfg(feature = "serve")]
+    let site = SiteFiles::kept(registry, &place)?;
+    #[cfg(feature = "serve")]
+    let mut are_current = true;
+    for name in &names {
+        let mut found = Found::new(Some(name.clone()));
+        let directory = made.as_ref().map(|made| made.enter(name.as_str())).transpose();
+        match directory.map_err(Error::from)?.flatten() {
+            Some(directory) => {
+                let listed = found.dataset(registry, name, &directory)?;
+                #[cfg(feature = "serve")]
+                if let (Some(listed), Some(site), true) = (&listed, &site, found.0.current) {
+                    site.compare_page(&mut found, listed, &directory)?;
+                }
+                // The list of datasets does not have those that the registry does not have.
+                #[cfg(not(feature = "serve"))]
+                let _ = listed;
+                #[cfg(feature = "serve")]
+                {
+                    are_current &= listed.is_none() || found.0.current;
+                }
+            }
+            None => {
+                found.0.current = false;
+                found.differs(HEAD, None, "it is missing");
+            }
+        }
+        show(found.done())?;
+    }
+    #[cfg(feature = "serve")]
+    if let (true, [], Some(site), Some(made)) = (are_current, datasets, &site, &made) {
+        let mut found = Found::new(None);
+        site.compare_site(&mut found, made)?;
+        show(found.done())?;
+    }
+    Ok(())
+}
+
+/// What is being found.
+struct Found(VerifiedFiles);
+
+impl Found {
+    fn new(dataset: Option<DatasetName>) -> Self {
+        let (changes, current, ok, differences) = (0, true, true, Vec::new());
+        Found(VerifiedFiles { dataset, changes, current, ok, differences })
+    }
+
+    fn done(mut self) -> VerifiedFiles {
+        self.0.ok = self.0.differences.is_empty();
+        self.0
+    }
+
+    fn differs(&mut self, file: &str, line: Option<u64>, text: &str) {
+        let dataset = self.0.dataset.as_ref();
+        let file = dataset.map_or(file.to_owned(), |it| format!("{DATASETS}/{it}/{file}"));
+        self.0.differences.push(Difference { file, line, text: text.to_owned() });
+    }
+
+    /// Compares the end of a file of a directory, which is called `within`.
+    fn end(&mut self, within: &str, compared: Compared, follows: &'static str) -> Result<()> {
+        if let Some(unlike) = compared.end(follows)? {
+            self.differs(&format!("{within}{}", unlike.name), unlike.line, unlike.text);
+        }
+        Ok(())
+    }
+
+    /// Compares the head, the log and the cited subsets of a dataset. `None` means that the registry
+    /// does not have it.
+    fn dataset(
+        &mut self,
+        registry: &Registry,
+        name: &DatasetName,
+        directory: &Directory,
+    ) -> Result<Option<Listed>> {
+        let snapshot = registry.snapshot()?;
+        let listed = match snapshot.dataset(name) {
+            Err(registry::Error::NoDataset { .. }) => {
+                self.0.current = false;
+                self.differs(HEAD, None, "the registry does not have this dataset");
+                return Ok(None);
+            }
+            listed => listed?,
+        };
+        let present = &listed.dataset.name;
+        match head_in(directory) {
+            Ok(Some(HeadFile::Head(head))) => {
+                self.0.changes = head.changes;
+                let log = self.log(&snapshot, present, &head, directory)?;
+                let digest = self.subsets(&snapshot, present, &head, directory)?;
+                let line = Head::of(&listed, &log, digest).to_line().ok();
+                self.0.current = present == name && text_in(directory, HEAD)? == line;
+            }
+            Ok(Some(HeadFile::MovedTo(target))) => {
+                // If it was renamed again, the next run says so.
+                self.0.current = target == *present && name != present;
+                if target != *present && !listed.former_names.contains(&target) {
+                    self.differs(HEAD, None, "it names a dataset that the registry does not");
+                }
+            }
+            Ok(None) => {
+                self.0.current = false;
+                self.differs(HEAD, None, "it is missing");
+            }
+            Err(Error::Damaged { what, .. }) => {
+                self.0.current = false;
+                self.differs(HEAD, None, &what);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Some(listed))
+    }
+
+    /// Compares the segments and their compressed forms with the log of the registry. Returns that log to its
+    /// present end.
+    fn log(
+        &mut self,
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        head: &Head,
+        directory: &Directory,
+    ) -> Result<LogWriter> {
+        const WITHIN: &str = "log/";
+        const FOLLOWS: &str = "no head announces what follows";
+        let files = directory.enter(LOG)?;
+        let open = |index: usize| -> Result<Vec<Compared>> {
+            let Some(files) = &files else { return Ok(Vec::new()) };
+            let mut opened = vec![Compared::open(files, &Segment::file_name(index))?];
+            if head.segments.0.get(index).is_some_and(Segment::is_sealed) {
+                opened.push(Compared::open(files, &zipped_name(index))?);
+            }
+            Ok(opened)
+        };
+        if files.is_none() {
+            self.differs(LOG, None, "it is missing");
+        }
+        let (mut log, first) = LogWriter::begin();
+        let announced = head.segments.bytes();
+        let (mut current, mut index) = (open(0)?, 0);
+        for compared in &mut current {
+            compared.expect(first.as_bytes())?;
+        }
+        let is_announced = |log: &LogWriter, latest: Option<Identifier>| {
+            let position = log.position();
+            (position.changes, position.granules, log.check(), log.segments())
+                == (head.changes, head.granules, head.check, &head.segments)
+                && position.timestamp.zip(latest) == head.latest
+        };
+        let mut is_in_registry = is_announced(&log, None);
+        snapshot.export(name, None, |exported| -> Result<()> {
+            let latest = match &exported {
+                Exported::Change(instance) => Some(instance.identifier),
+                Exported::Event { .. } => None,
+            };
+            let line = log.add(exported);
+            let line =
+                line.map_err(|error| Error::file("write", directory.path(), error.into()))?;
+            let Some(line) = line else { return Ok(()) };
+            is_in_registry |= latest.is_some() && is_announced(&log, latest);
+            if log.position().bytes > announced {
+                return Ok(());
+            }
+            let last = log.segments().0.len() - 1;
+            if index < last {
+                for compared in std::mem::replace(&mut current, open(last)?) {
+                    self.end(WITHIN, compared, FOLLOWS)?;
+                }
+                index = last;
+            }
+            current.iter_mut().try_for_each(|compared| compared.expect(line.as_bytes()))
+        })?;
+        let follows = match log.position().bytes < announced {
+            true => "the registry does not have what follows",
+            false => FOLLOWS,
+        };
+        for compared in current {
+            self.end(WITHIN, compared, follows)?;
+        }
+        if !is_in_registry {
+            self.differs(HEAD, None, "the registry never had what it announces");
+        }
+        let is_sealed = |index| head.segments.0.get(index).is_some_and(Segment::is_sealed);
+        for file in files.as_ref().map(Directory::names).transpose()?.unwrap_or_default() {
+            let Some((number, ending)) = file.split_once(".jsonl") else { continue };
+            let Ok(number) = number.parse::<usize>() else { continue };
+            if number > index || (ending == ".gz" && !is_sealed(number)) {
+                let what = match number < head.segments.0.len() {
+                    true => "the registry does not have what it contains",
+                    false => "no head announces it",
+                };
+                self.differs(&format!("{WITHIN}{file}"), None, what);
+            }
+        }
+        Ok(log)
+    }
+
+    /// Compares the cited subsets with those of the registry or, if others were cited since then, with
+    /// what the head announces.
+    fn subsets(
+        &mut self,
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        head: &Head,
+        directory: &Directory,
+    ) -> Result<SubsetsDigest> {
+        let mut subsets = SubsetWriter::default();
+        let mut expected = Expected { compared: Compared::open(directory, SUBSETS)?, failed: None };
+        let written = manifest::write_subsets(snapshot, name, &mut subsets, &mut expected);
+        let Expected { compared, failed } = expected;
+        match (failed, written) {
+            (Some(error), _) => return Err(error),
+            (None, written) => written?,
+        }
+        let digest = subsets.finish();
+        if digest == head.subsets {
+            self.end("", compared, "the head announces nothing that follows")?;
+        } else if let Some(file) = directory.read(SUBSETS)? {
+            let path = directory.path_of(SUBSETS);
+            let failed = |source| Error::file("read", &path, source);
+            let (source, mut reader): (Arc<str>, _) = (SUBSETS.into(), SubsetReader::default());
+            let (mut file, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
+            while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)?
+                > 0
+            {
+                number += 1;
+                if let Err(what) = reader.read(&line, (&source, number)) {
+                    self.differs(SUBSETS, Some(number), &what);
+                    return Ok(digest);
+                }
+                line.clear();
+            }
+            if let Err(what) = reader.check(head.subsets) {
+                self.differs(SUBSETS, None, &what);
+            }
+        } else {
+            self.differs(SUBSETS, None, "it is missing");
+        }
+        Ok(digest)
+    }
+}
+
+/// A writer that compares what is written with a file.
+struct Expected {
+    compared: Compared,
+    failed: Option<Error>,
+}
+
+impl Write for Expected {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.compared.expect(bytes).map_err(|error| {
+            self.failed = Some(error);
+            io::Error::other("the file cannot be read")
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The pages, as they were published last.
+#[cfg(feature = "serve")]
+struct SiteFiles<'a> {
+    registry: &'a Registry,
+    place: &'a Place,
+    kept: Kept,
+    written: Timestamp,
+}
+
+#[cfg(feature = "serve")]
+impl<'a> SiteFiles<'a> {
+    /// `None` means that no pages were published.
+    fn kept(registry: &'a Registry, place: &'a Place) -> Result<Option<Self>> {
+        let Some(kept) = Kept::read(&place.root)? else { return Ok(None) };
+        Ok(kept.written().map(|written| SiteFiles { registry, place, kept, written }))
+    }
+
+    /// Compares the page of a dataset or, under a former name, the page that leads to it.
+    fn compare_page(
+        &self,
+        found: &mut Found,
+        listed: &Listed,
+        directory: &Directory,
+    ) -> Result<()> {
+        let (site, name) = (self.kept.site(2), &listed.dataset.name);
+        let text = match found.0.dataset.as_ref() == Some(name) {
+            true => pages::page(self.registry, listed.clone(), &site, self.written)?,
+            false => crate::pages::moved(&site, name),
+        };
+        compare_whole(found, directory, INDEX, &text)
+    }
+
+    /// Compares the files that belong to no dataset.
+    fn compare_site(&self, found: &mut Found, datasets: &Directory) -> Result<()> {
+        let published = pages::published(self.registry, datasets)?;
+        for (name, text) in pages::site_files(&self.kept.site(0), published) {
+            if let Some(text) = text {
+                compare_whole(found, &self.place.root, name, &text)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "serve")]
+fn compare_whole(found: &mut Found, directory: &Directory, name: &str, text: &str) -> Result<()> {
+    let mut compared = Compared::open(directory, name)?;
+    compared.expect(text.as_bytes())?;
+    found.end("", compared, "something follows that is not published")
+}
