@@ -1,11 +1,11 @@
 //! Checks pasted citations against a registry.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use super::recognise::{Pasted, Stated};
+use super::tally::{Cache, Groups, Weight};
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
 use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Selection, Snapshot};
 
@@ -101,22 +101,21 @@ pub fn check<E: From<crate::Error>>(
     now: Timestamp,
     mut show: impl FnMut(Verdict) -> std::result::Result<(), E>,
 ) -> std::result::Result<Checked, E> {
-    let mut sets: Vec<CitedSet> = Vec::new();
+    let mut sets = Groups::new();
     let mut ok = true;
     let snapshot = registry.snapshot()?;
-    let mut checker = Checker { snapshot: &snapshot, now, resolved: HashMap::new() };
+    let mut checker = Checker { snapshot: &snapshot, now, resolved: Cache::of(MAX_KEPT_ROWS) };
     for (citation, pasted) in (1..).zip(pasted) {
         let verdict = checker.verdict(citation, pasted)?;
         ok &= verdict.ok;
         let first = verdict.intervals.rows.first().map(|first| first.set.granules());
         if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
-            match sets.iter_mut().find(|set| set.identifier == identifier) {
-                Some(set) => set.citations.push(citation),
-                None => sets.push(CitedSet { identifier, granules, citations: vec![citation] }),
-            }
+            let new = || CitedSet { identifier, granules, citations: Vec::new() };
+            sets.of(identifier, new).citations.push(citation);
         }
         show(verdict)?;
     }
+    let sets = sets.into_values();
     let differences = differences(&snapshot, &sets)?;
     drop(snapshot);
     let differences = differences
@@ -147,30 +146,28 @@ fn differences(
         .collect()
 }
 
-/// The number of rows of resolved identifiers that are cached for further citations of the same
-/// sets.
+/// The number of rows of resolved identifiers, and of these identifiers, that are cached for further
+/// citations of the same sets.
 const MAX_KEPT_ROWS: usize = 100_000;
+
+impl Weight for Arc<Resolution> {
+    fn weight(&self) -> usize {
+        self.rows.len() + 1
+    }
+}
 
 /// The check of citations on one snapshot.
 struct Checker<'snapshot> {
     snapshot: &'snapshot Snapshot,
     now: Timestamp,
     /// The identifiers resolved so far: a paper cites one set many times.
-    resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
+    resolved: Cache<(Identifier, Option<Moment>), Arc<Resolution>>,
 }
 
 impl Checker<'_> {
     fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Resolution>> {
-        if let Some(known) = self.resolved.get(&(identifier, at)) {
-            return Ok(Arc::clone(known));
-        }
-        let resolution = Arc::new(self.snapshot.resolve(identifier, None, at)?);
-        let kept: usize = self.resolved.values().map(|resolution| resolution.rows.len()).sum();
-        if kept + resolution.rows.len() > MAX_KEPT_ROWS {
-            self.resolved.clear();
-        }
-        self.resolved.insert((identifier, at), Arc::clone(&resolution));
-        Ok(resolution)
+        let snapshot = self.snapshot;
+        self.resolved.get((identifier, at), || snapshot.resolve(identifier, None, at).map(Arc::new))
     }
 
     fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {

@@ -1,10 +1,10 @@
 //! The facts of a citation, from which every format is written.
 
-use super::licence::Licence;
-use super::single_line::nonblank_line;
-use super::web_address::url_of;
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+
 use crate::model::{
     Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
+    is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -190,5 +190,131 @@ fn criteria(criteria: &Criteria) -> String {
                 format!("selected by {} patterns", patterns.len())
             }
         }
+    }
+}
+
+/// A licence.
+pub(super) enum Licence {
+    /// An identifier of the SPDX licence list, in the spelling of that list.
+    Spdx(&'static str),
+    /// The web address of the licence text.
+    Address(String),
+    /// Any other words.
+    Words(String),
+}
+
+impl Licence {
+    /// The SPDX identifiers under which data are published; any other identifier counts as words.
+    const SPDX: [&str; 24] = [
+        "Apache-2.0",
+        "BSD-3-Clause",
+        "CC-BY-3.0",
+        "CC-BY-4.0",
+        "CC-BY-NC-4.0",
+        "CC-BY-NC-ND-4.0",
+        "CC-BY-NC-SA-4.0",
+        "CC-BY-ND-4.0",
+        "CC-BY-SA-3.0",
+        "CC-BY-SA-4.0",
+        "CC0-1.0",
+        "CC-PDDC",
+        "CDLA-Permissive-1.0",
+        "CDLA-Permissive-2.0",
+        "CDLA-Sharing-1.0",
+        "DL-DE-BY-2.0",
+        "DL-DE-ZERO-2.0",
+        "etalab-2.0",
+        "MIT",
+        "NLOD-2.0",
+        "ODbL-1.0",
+        "ODC-By-1.0",
+        "OGL-UK-3.0",
+        "PDDL-1.0",
+    ];
+
+    /// Classifies the licence of a record. The case of SPDX identifiers is ignored.
+    pub fn of(text: String) -> Self {
+        let known = Licence::SPDX.into_iter().find(|known| known.eq_ignore_ascii_case(&text));
+        match known {
+            Some(known) => Licence::Spdx(known),
+            None if text.contains("://") => Licence::Address(encoded(&text)),
+            None => Licence::Words(text),
+        }
+    }
+
+    /// The page of an SPDX identifier.
+    pub fn spdx_address(licence: &str) -> String {
+        format!("https://spdx.org/licenses/{licence}")
+    }
+}
+
+/// Joins a string into one line: control characters and runs of white space become one space, so
+/// that a line end in a title cannot break a format. Characters that change the direction of the text,
+/// and could reorder the rest of the line and with it the identifier, are removed.
+pub(super) fn single_line(text: &str) -> String {
+    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
+    let shown = words.map(|word| word.replace(is_interpreted, ""));
+    shown.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// An optional string on one line; `None` if it is blank.
+pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
+    text.map(single_line).filter(|line| !line.is_empty())
+}
+
+/// The web address in a record; `None` if there is none that a reader can follow.
+pub(super) fn url_of(record: &Dataset) -> Option<String> {
+    record.url.as_ref().map(|url| encoded(url.as_str()))
+}
+
+/// Percent-encodes what neither a URI (RFC 3986 § 2) nor a verbatim field of TeX may contain. Letters
+/// of other scripts stay readable.
+pub(super) fn encoded(address: &str) -> String {
+    const NOT_IN_A_URI: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'<')
+        .add(b'>')
+        .add(b'\\')
+        .add(b'^')
+        .add(b'`')
+        .add(b'{')
+        .add(b'|')
+        .add(b'}');
+    let encode = |character: char| match u8::try_from(character) {
+        Ok(byte) if byte.is_ascii() => percent_encode(&[byte], NOT_IN_A_URI).to_string(),
+        _ => character.to_string(),
+    };
+    single_line(address).chars().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_of_several_lines_becomes_one_line() {
+        assert_eq!(
+            single_line("  FOO\r\nER  - \u{1b}[2J\tLevel\u{2028}2 "),
+            "FOO ER - [2J Level 2"
+        );
+        assert_eq!(single_line("a\u{202e}b\u{2066}c"), "abc");
+        for mark in ['\u{61c}', '\u{200e}', '\u{200f}'] {
+            assert_eq!(single_line(&format!("a{mark}b")), "ab");
+        }
+    }
+
+    #[test]
+    fn a_blank_string_is_none() {
+        assert_eq!(nonblank_line(Some(" \n\t")), None);
+        assert_eq!(nonblank_line(Some(" US ")), Some("US".to_owned()));
+    }
+
+    #[test]
+    fn an_address_contains_nothing_that_ends_a_field() {
+        assert_eq!(
+            encoded(" https://x.org/a b{c}\\?q=é&p=%20#f "),
+            "https://x.org/a%20b%7Bc%7D%5C?q=é&p=%20#f"
+        );
     }
 }

@@ -14,11 +14,9 @@
 pub mod check;
 mod facts;
 mod format;
-mod licence;
 pub mod recognise;
 pub mod record;
-mod single_line;
-mod web_address;
+mod tally;
 
 pub use facts::Citation;
 pub use format::{CitationFormat, RecordField, UnknownCitationFormat};

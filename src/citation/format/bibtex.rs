@@ -5,8 +5,7 @@
 //! and LaTeX since 2018. `doi` and `url` are verbatim fields of biblatex: characters that these
 //! cannot contain are percent-encoded.
 
-use crate::citation::facts::Citation;
-use crate::citation::single_line::single_line;
+use crate::citation::facts::{Citation, single_line};
 use crate::model::Creator;
 
 /// Writes an entry for biblatex (its manual, § 2.1.1 and § 2.2).

@@ -3,12 +3,14 @@
 //!
 //! The format requires `authors`. If the record has no creators, the key is left out, and
 //! [`Citation::missing_fields`] lists them.
+//!
+//! Every string is written as JSON writes it: such a string is one of YAML, too (YAML 1.2, § 1.3), and
+//! whatever it contains, no reader takes it for a number, a date or a key.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::citation::facts::Citation;
-use crate::citation::licence::Licence;
-use crate::citation::single_line::single_line;
+use super::{nonempty, without_nulls};
+use crate::citation::facts::{Citation, Licence, single_line};
 use crate::model::{Creator, Doi};
 
 /// The licences of [`Licence::Spdx`] that SPDX added to its list after version 1.2 of the format.
@@ -32,68 +34,91 @@ pub(super) fn write(citation: &Citation) -> String {
         doi => (None, doi.as_ref().map(Doi::address)),
     };
     let url = citation.url().or_else(|| doi_as_address.clone());
+    let authors = nonempty(record.creators.iter().map(author).collect());
     let identifiers = identifiers(citation, doi_as_address);
-    let reference = Reference {
-        kind: "data",
-        title: citation.title(),
-        authors: authors(citation),
-        version: citation.version(),
-        year: record.year.map(|year| year.as_number()),
-        publisher: citation.publisher().map(|name| Entity { name }),
-        doi: doi.clone(),
-        url: url.clone(),
-        identifiers: identifiers.clone(),
-        date_accessed: citation.accessed.to_string(),
-        notes: citation.statement(),
-    };
-    let file = File {
-        cff_version: "1.2.0",
-        message: "If you use this dataset, please cite it with the identifier of the exact granules.",
-        kind: "dataset",
-        title: citation.title(),
-        authors: authors(citation),
-        version: citation.version(),
-        doi,
-        url,
-        license,
-        license_url,
-        identifiers,
-        preferred_citation: reference,
-    };
-    serde_saphyr::to_string(&file).expect("strings, numbers, lists and maps can be written as YAML")
+    let reference = [
+        ("type", json!("data")),
+        ("title", json!(citation.title())),
+        ("authors", json!(authors)),
+        ("version", json!(citation.version())),
+        ("year", json!(record.year.map(|year| year.as_number()))),
+        ("publisher", json!(citation.publisher().map(|name| json!({ "name": name })))),
+        ("doi", json!(doi)),
+        ("url", json!(url)),
+        ("identifiers", json!(identifiers)),
+        ("date-accessed", json!(citation.accessed.to_string())),
+        ("notes", json!(citation.statement())),
+    ];
+    let message =
+        "If you use this dataset, please cite it with the identifier of the exact granules.";
+    let file = [
+        ("cff-version", json!("1.2.0")),
+        ("message", json!(message)),
+        ("type", json!("dataset")),
+        ("title", json!(citation.title())),
+        ("authors", json!(authors)),
+        ("version", json!(citation.version())),
+        ("doi", json!(doi)),
+        ("url", json!(url)),
+        ("license", json!(license)),
+        ("license-url", json!(license_url)),
+        ("identifiers", json!(identifiers)),
+    ];
+    let mut lines = String::new();
+    file.iter().for_each(|(name, value)| push_member(&mut lines, "", name, value));
+    lines.push_str("preferred-citation:\n");
+    reference.iter().for_each(|(name, value)| push_member(&mut lines, "  ", name, value));
+    lines
 }
 
-fn authors(citation: &Citation) -> Vec<Author> {
-    let nonempty = |text: &str| (!text.is_empty()).then(|| single_line(text));
-    let author = |creator: &Creator| {
-        let (given, suffix) = creator.given_and_suffix();
-        let (family, name) = match creator {
-            Creator::Person { family, .. } => (nonempty(family), None),
-            Creator::Organisation { name } => (None, nonempty(name)),
-        };
-        Author {
-            family_names: family,
-            given_names: nonempty(given),
-            name_suffix: nonempty(suffix),
-            name,
-            orcid: creator.orcid().map(crate::model::Orcid::address),
+/// Writes a member of a mapping; the items of a list are mappings. A member that is `null` is left out.
+fn push_member(lines: &mut String, indent: &str, name: &str, value: &Value) {
+    match value {
+        Value::Null => {}
+        Value::Array(items) => {
+            lines.push_str(&format!("{indent}{name}:\n"));
+            for item in items.iter().filter_map(Value::as_object) {
+                for (index, (name, value)) in item.iter().enumerate() {
+                    let mark = if index == 0 { "- " } else { "  " };
+                    lines.push_str(&format!("{indent}{mark}{name}: {value}\n"));
+                }
+            }
         }
+        Value::Object(members) => {
+            lines.push_str(&format!("{indent}{name}:\n"));
+            let indent = format!("{indent}  ");
+            members.iter().for_each(|(name, value)| push_member(lines, &indent, name, value));
+        }
+        scalar => lines.push_str(&format!("{indent}{name}: {scalar}\n")),
+    }
+}
+
+fn author(creator: &Creator) -> Value {
+    let nonblank = |text: &str| (!text.is_empty()).then(|| single_line(text));
+    let (given, suffix) = creator.given_and_suffix();
+    let (family, name) = match creator {
+        Creator::Person { family, .. } => (nonblank(family), None),
+        Creator::Organisation { name } => (None, nonblank(name)),
     };
-    citation.record.creators.iter().map(author).collect()
+    without_nulls(json!({
+        "family-names": family,
+        "given-names": nonblank(given),
+        "name-suffix": nonblank(suffix),
+        "name": name,
+        "orcid": creator.orcid().map(crate::model::Orcid::address),
+    }))
 }
 
 /// The identifier, and the address of a DOI that the format does not accept.
-fn identifiers(citation: &Citation, doi_as_address: Option<String>) -> Vec<FileIdentifier> {
-    let description = "DatasetInstance identifier of the exact granules (rule md5-chain)";
-    let mut identifiers =
-        vec![FileIdentifier { kind: "other", value: citation.prefixed_identifier(), description }];
-    let description = "DOI of the dataset";
-    identifiers.extend(doi_as_address.map(|value| FileIdentifier {
-        kind: "url",
-        value,
-        description,
-    }));
-    identifiers
+fn identifiers(citation: &Citation, doi_as_address: Option<String>) -> Vec<Value> {
+    let of_set = json!({
+        "type": "other",
+        "value": citation.prefixed_identifier(),
+        "description": "DatasetInstance identifier of the exact granules (rule md5-chain)",
+    });
+    let of_doi = doi_as_address
+        .map(|value| json!({ "type": "url", "value": value, "description": "DOI of the dataset" }));
+    [of_set].into_iter().chain(of_doi).collect()
 }
 
 /// Whether the format accepts a DOI: `^10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-\.\(\)\[\]\\]+$`.
@@ -108,81 +133,6 @@ fn is_accepted(doi: &Doi) -> bool {
         && numbers.next().is_none_or(number)
         && numbers.next().is_none()
         && suffix.bytes().all(of_suffix)
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct File {
-    cff_version: &'static str,
-    message: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    title: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    authors: Vec<Author>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    doi: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    license: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    license_url: Option<String>,
-    identifiers: Vec<FileIdentifier>,
-    preferred_citation: Reference,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Reference {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    title: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    authors: Vec<Author>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    year: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    publisher: Option<Entity>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    doi: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
-    identifiers: Vec<FileIdentifier>,
-    date_accessed: String,
-    notes: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-struct Author {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    family_names: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    given_names: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name_suffix: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    orcid: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Entity {
-    name: String,
-}
-
-#[derive(Clone, Serialize)]
-struct FileIdentifier {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    value: String,
-    description: &'static str,
 }
 
 #[cfg(test)]

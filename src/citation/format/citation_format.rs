@@ -1,8 +1,10 @@
-//! The names of the formats.
+//! The formats by name, and writing a citation in any of them.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::{bibtex, cff, csl_json, datacite_json, json_ld, text};
+use crate::citation::facts::{Citation, nonblank_line};
 use crate::model::quoted;
 
 /// A format in which a citation can be written.
@@ -87,6 +89,59 @@ impl FromStr for CitationFormat {
     fn from_str(text: &str) -> Result<Self, UnknownCitationFormat> {
         let named = CitationFormat::ALL.into_iter().find(|format| format.name() == text);
         named.ok_or_else(|| UnknownCitationFormat { name: text.to_owned() })
+    }
+}
+
+/// A field of a dataset's record that a complete citation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordField {
+    /// The DOI.
+    Doi,
+    /// The title. Without one, a citation prints the name of the dataset.
+    Title,
+    /// The creators.
+    Creators,
+    /// The publisher.
+    Publisher,
+    /// The version.
+    Version,
+    /// The year of publication.
+    Year,
+}
+
+impl Citation {
+    /// Writes the citation. Every line, the last one included, ends with LF; in RIS with CR LF.
+    pub fn write(&self, format: CitationFormat) -> String {
+        match format {
+            CitationFormat::Text => text::write_sentence(self),
+            CitationFormat::Tuple => text::write_tuple(self),
+            CitationFormat::Bibtex => bibtex::write_biblatex(self),
+            CitationFormat::BibtexMisc => bibtex::write_classic(self),
+            CitationFormat::Ris => text::write_ris(self),
+            CitationFormat::CslJson => csl_json::write(self),
+            CitationFormat::DataciteJson => datacite_json::write(self),
+            CitationFormat::Cff => cff::write(self),
+            CitationFormat::JsonLd => json_ld::write(self),
+        }
+    }
+
+    /// Returns the fields that the format prints and the record does not have.
+    pub fn missing_fields(&self, format: CitationFormat) -> Vec<RecordField> {
+        let is_missing = [
+            (RecordField::Doi, self.record.doi.is_none()),
+            (RecordField::Title, nonblank_line(self.record.title.as_deref()).is_none()),
+            (RecordField::Creators, self.record.creators.is_empty()),
+            (RecordField::Publisher, self.publisher().is_none()),
+            (RecordField::Version, self.version().is_none()),
+            (RecordField::Year, self.record.year.is_none()),
+        ];
+        let is_printed =
+            |field: RecordField| format != CitationFormat::Tuple || field == RecordField::Doi;
+        is_missing
+            .into_iter()
+            .filter(|(field, is_missing)| *is_missing && is_printed(*field))
+            .map(|(field, _)| field)
+            .collect()
     }
 }
 

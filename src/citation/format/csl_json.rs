@@ -4,32 +4,30 @@
 
 use serde_json::{Map, Value, json};
 
-use super::indented_json::indented;
-use super::members::Members;
-use crate::citation::facts::Citation;
-use crate::citation::single_line::single_line;
-use crate::model::Creator;
+use super::{indented, nonempty, without_nulls};
+use crate::citation::facts::{Citation, single_line};
+use crate::model::{Creator, Doi};
 
 /// Writes an array of one item.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut item = Members::default();
-    item.put("id", Some(citation.key().into()));
-    item.put("type", Some("dataset".into()));
-    let authors: Vec<Value> = record.creators.iter().map(author).collect();
-    item.put("author", (!authors.is_empty()).then(|| authors.into()));
-    item.put("title", Some(citation.title().into()));
-    item.put("issued", record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })));
-    item.put("version", citation.version().map(Value::from));
-    item.put("publisher", citation.publisher().map(Value::from));
-    item.put("archive", citation.archive().map(Value::from));
-    item.put("DOI", record.doi.as_ref().map(|doi| doi.as_str().into()));
-    item.put("URL", citation.url().or_else(|| citation.address()).map(Value::from));
     let (year, month, day) = citation.accessed.year_month_day();
-    item.put("accessed", Some(json!({ "date-parts": [[year, month, day]] })));
-    item.put("note", Some(citation.statement().into()));
-    item.put("custom", Some(custom(citation)));
-    indented(&Value::from(vec![item.into_value()]))
+    let item = without_nulls(json!({
+        "id": citation.key(),
+        "type": "dataset",
+        "author": nonempty(record.creators.iter().map(author).collect()),
+        "title": citation.title(),
+        "issued": record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })),
+        "version": citation.version(),
+        "publisher": citation.publisher(),
+        "archive": citation.archive(),
+        "DOI": record.doi.as_ref().map(Doi::as_str),
+        "URL": citation.url().or_else(|| citation.address()),
+        "accessed": { "date-parts": [[year, month, day]] },
+        "note": citation.statement(),
+        "custom": custom(citation),
+    }));
+    indented(&json!([item]))
 }
 
 fn author(creator: &Creator) -> Value {
@@ -48,21 +46,14 @@ fn author(creator: &Creator) -> Value {
 
 fn custom(citation: &Citation) -> Value {
     let record = &citation.record;
-    let mut custom = Map::new();
-    custom.insert("identifier".to_owned(), citation.prefixed_identifier().into());
-    custom.insert("granules".to_owned(), citation.granules.into());
-    let orcids: Map<String, Value> = record
-        .creators
-        .iter()
-        .filter_map(|creator| {
-            Some((single_line(&creator.full_name()), creator.orcid()?.address().into()))
-        })
-        .collect();
-    if !orcids.is_empty() {
-        custom.insert("orcid".to_owned(), orcids.into());
-    }
-    if let Some(licence) = &record.licence {
-        custom.insert("license".to_owned(), single_line(licence).into());
-    }
-    custom.into()
+    let orcids = record.creators.iter().filter_map(|creator| {
+        Some((single_line(&creator.full_name()), creator.orcid()?.address().into()))
+    });
+    let orcids: Map<String, Value> = orcids.collect();
+    without_nulls(json!({
+        "identifier": citation.prefixed_identifier(),
+        "granules": citation.granules,
+        "orcid": (!orcids.is_empty()).then_some(orcids),
+        "license": record.licence.as_deref().map(single_line),
+    }))
 }

@@ -6,47 +6,36 @@
 
 use serde_json::{Value, json};
 
-use super::indented_json::indented;
-use super::members::Members;
-use crate::citation::facts::Citation;
-use crate::citation::licence::Licence;
-use crate::citation::single_line::single_line;
-use crate::citation::web_address::url_of;
-use crate::model::Creator;
+use super::{indented, nonempty, without_nulls};
+use crate::citation::facts::{Citation, Licence, single_line, url_of};
+use crate::model::{Creator, Doi};
 
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut object = Members::default();
-    let list = |values: Vec<Value>| (!values.is_empty()).then_some(Value::Array(values));
-    object.put("doi", record.doi.as_ref().map(|doi| doi.as_str().into()));
-    object.put("url", citation.url().map(Value::from));
-    object
-        .put("types", Some(json!({ "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" })));
-    object.put("creators", list(record.creators.iter().map(creator).collect()));
-    object.put("titles", Some(json!([{ "title": citation.title() }])));
-    object.put("publisher", citation.publisher().map(|name| json!({ "name": name })));
-    object.put("publicationYear", record.year.map(|year| year.to_string().into()));
-    object.put("version", citation.version().map(Value::from));
-    object.put(
-        "alternateIdentifiers",
-        Some(json!([{
+    let described = citation
+        .description()
+        .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
+    let stated = json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" });
+    indented(&without_nulls(json!({
+        "doi": record.doi.as_ref().map(Doi::as_str),
+        "url": citation.url(),
+        "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
+        "creators": nonempty(record.creators.iter().map(creator).collect()),
+        "titles": [{ "title": citation.title() }],
+        "publisher": citation.publisher().map(|name| json!({ "name": name })),
+        "publicationYear": record.year.map(|year| year.to_string()),
+        "version": citation.version(),
+        "alternateIdentifiers": [{
             "alternateIdentifier": citation.prefixed_identifier(),
             "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
-        }])),
-    );
-    object.put("dates", Some(dates(citation)));
-    object.put("relatedIdentifiers", list(related(citation)));
-    object.put("rightsList", citation.licence().map(|licence| json!([rights(licence)])));
-    let mut descriptions =
-        vec![json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" })];
-    if let Some(description) = citation.description() {
-        descriptions
-            .insert(0, json!({ "description": description, "descriptionType": "Abstract" }));
-    }
-    object.put("descriptions", list(descriptions));
-    object.put("schemaVersion", Some("http://datacite.org/schema/kernel-4".into()));
-    indented(&object.into_value())
+        }],
+        "dates": dates(citation),
+        "relatedIdentifiers": nonempty(related(citation)),
+        "rightsList": citation.licence().map(|licence| [rights(licence)]),
+        "descriptions": described.into_iter().chain([stated]).collect::<Vec<_>>(),
+        "schemaVersion": "http://datacite.org/schema/kernel-4",
+    })))
 }
 
 fn creator(creator: &Creator) -> Value {

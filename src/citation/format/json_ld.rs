@@ -8,66 +8,49 @@
 
 use serde_json::{Value, json};
 
-use super::indented_json::indented;
-use super::members::Members;
-use crate::citation::facts::Citation;
-use crate::citation::licence::Licence;
-use crate::citation::single_line::single_line;
-use crate::citation::web_address::url_of;
+use super::{indented, nonempty, without_nulls};
+use crate::citation::facts::{Citation, Licence, single_line, url_of};
 use crate::model::{Creator, Dataset, Doi};
 
 /// Writes one object.
 pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
-    let mut object = Members::default();
-    object.put(
-        "@context",
-        Some(json!({
+    let organisation = |name: String| json!({ "@type": "Organization", "name": name });
+    let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
+    let previous = citation.previous.filter(|_| citation.subset.is_none());
+    let previous = previous.and_then(|previous| citation.address_of(previous));
+    let address_of =
+        |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
+    let same = citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into()));
+    let creators = nonempty(record.creators.iter().map(creator).collect());
+    let object = without_nulls(json!({
+        "@context": {
             "@vocab": "https://schema.org/",
             "prov": "http://www.w3.org/ns/prov#",
             "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
             "spdx": "http://spdx.org/rdf/terms#",
-        })),
-    );
-    object.put("@type", Some("Dataset".into()));
-    object.put("@id", citation.address_of(citation.identifier).map(Value::from));
-    object.put("name", Some(citation.title().into()));
-    object.put("description", citation.description().map(Value::from));
-    object.put("creditText", Some(citation.statement().into()));
-    let creators: Vec<Value> = record.creators.iter().map(creator).collect();
-    object.put("creator", (!creators.is_empty()).then(|| json!({ "@list": creators })));
-    object.put("datePublished", record.year.map(|year| year.to_string().into()));
-    object.put("dateModified", Some(citation.from.to_string().into()));
-    object.put("version", citation.version().map(Value::from));
-    object.put(
-        "publisher",
-        citation.publisher().map(|name| json!({ "@type": "Organization", "name": name })),
-    );
-    object.put(
-        "provider",
-        citation.archive().map(|name| json!({ "@type": "Organization", "name": name })),
-    );
-    object.put("url", citation.url().or_else(|| citation.address()).map(Value::from));
-    object.put("license", citation.licence().map(|each| licence(each).into()));
-    object.put("identifier", Some(identifiers(citation)));
-    object.put("spdx:checksum", Some(checksum(citation)));
-    match &citation.subset {
-        Some(subset) => {
-            let whole = citation.address_of(subset.whole);
-            object.put("isPartOf", whole.map(|id| json!({ "@type": "Dataset", "@id": id })));
-        }
-        None => {
-            let previous = citation.previous.and_then(|previous| citation.address_of(previous));
-            object.put("prov:wasRevisionOf", previous.map(|id| json!({ "@id": id })));
-        }
-    }
-    let address_of =
-        |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
-    let same: Vec<Value> =
-        citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into())).collect();
-    object.put("sameAs", (!same.is_empty()).then(|| same.into()));
+        },
+        "@type": "Dataset",
+        "@id": citation.address_of(citation.identifier),
+        "name": citation.title(),
+        "description": citation.description(),
+        "creditText": citation.statement(),
+        "creator": creators.map(|creators| json!({ "@list": creators })),
+        "datePublished": record.year.map(|year| year.to_string()),
+        "dateModified": citation.from.to_string(),
+        "version": citation.version(),
+        "publisher": citation.publisher().map(organisation),
+        "provider": citation.archive().map(organisation),
+        "url": citation.url().or_else(|| citation.address()),
+        "license": citation.licence().map(licence),
+        "identifier": identifiers(citation),
+        "spdx:checksum": checksum(citation),
+        "isPartOf": whole.map(|id| json!({ "@type": "Dataset", "@id": id })),
+        "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
+        "sameAs": nonempty(same.collect()),
+    }));
     // In JSON, this character occurs in strings only.
-    indented(&object.into_value()).replace('<', "\\u003c")
+    indented(&object).replace('<', "\\u003c")
 }
 
 fn creator(creator: &Creator) -> Value {

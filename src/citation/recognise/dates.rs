@@ -1,7 +1,7 @@
 //! The time for which a pasted citation cites its granules.
 
+use super::Stated;
 use super::date_spelling::{begins_with_month, compact_day, date, leading_date, trailing_date};
-use super::pasted::Stated;
 use super::work;
 use crate::model::Moment;
 

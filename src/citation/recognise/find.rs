@@ -4,13 +4,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::date_spelling::is_within_date;
-use super::dates::{adjacent_date, date_in_row, last_date, nearest_date, preceding_date};
+use super::dates::{
+    adjacent_date, date_in_row, date_of_members, last_date, looks_like_a_date, nearest_date,
+    one_spaced, preceding_date,
+};
 use super::dois::{doi_of_record, dois};
 use super::marks::{Mark, marks_of_record, marks_of_running_text};
-use super::members::Members;
 use super::passages::{Passage, PassageKind, passages};
-use super::pasted::{Pasted, Stated};
-use crate::model::Moment;
+use super::{Pasted, Stated};
+use crate::model::{DatasetName, Doi, Moment};
 
 /// Finds the citations in a text, in their order. A citation that a record repeats is returned
 /// once.
@@ -142,6 +144,66 @@ fn full_stop(text: &str) -> Option<usize> {
         let rest = &text[at + 1..];
         rest.starts_with([' ', '\n']) && !is_within_date(&text[..*at], rest)
     })
+}
+
+/// The characters that separate the members of a tuple.
+const SEPARATORS: [char; 2] = [',', ';'];
+
+/// The members beside the identifier, as far as they could be recognised.
+#[derive(Default)]
+struct Members {
+    doi: Option<Doi>,
+    dataset: Option<DatasetName>,
+    date: Option<Stated<Moment>>,
+}
+
+impl Members {
+    /// The members beside an identifier that is between two texts; `None` if it is not in braces with
+    /// at least one other member.
+    fn around(before: &str, after: &str) -> Option<Self> {
+        let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
+        let closes = after.find('}')?;
+        let before = one_spaced(&before[opens + 1..]);
+        let after = one_spaced(&after[..closes]);
+        if before.ends_with(char::is_alphanumeric) {
+            return None;
+        }
+        let members = before.split(SEPARATORS).chain(after.split(SEPARATORS));
+        let members: Vec<&str> = members.map(unquoted).collect();
+        // The texts before and after the identifier count as one member each.
+        if members.len() < 3 {
+            return None;
+        }
+        let date = date_of_members(&members).map(Stated::Read);
+        let unread = members.iter().find(|member| looks_like_a_date(member));
+        let unread = unread.map(|member| Stated::Unreadable((*member).to_owned()));
+        let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{after},")));
+        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&after)).next());
+        let first = members.first().filter(|first| doi.is_none() && !looks_like_a_date(first));
+        let dataset = first.and_then(|first| DatasetName::from_stored(first).ok());
+        Some(Members { doi, dataset, date: date.or(unread) })
+    }
+}
+
+/// The DOI that is a member, with its punctuation: `doi:10.9999/a,b.`. Each member ends with a
+/// separator.
+fn doi_of_member(members: &str) -> Option<Doi> {
+    let is_doi =
+        |word: &&str| word.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("doi:"));
+    let word = members.split(' ').find(is_doi)?;
+    // If no space follows the separators, the date is in the same word.
+    let is_date = |(at, _): &(usize, &str)| looks_like_a_date(&word[at + 1..]);
+    let date = word.match_indices(SEPARATORS).find(is_date);
+    let doi = match date {
+        Some((at, _)) => &word[..at],
+        None => word.strip_suffix(SEPARATORS)?,
+    };
+    doi.parse().ok()
+}
+
+/// A member without quotes around it.
+fn unquoted(member: &str) -> &str {
+    member.trim().trim_matches(['"', '\'', '“', '”', '‘', '’']).trim()
 }
 
 #[cfg(test)]

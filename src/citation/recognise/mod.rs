@@ -4,11 +4,10 @@
 //! # Identifiers
 //!
 //! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over two lines, or
-//! by a space or a footnote mark, and may be written in groups of equal length. In a passage without
-//! any `DI:`, a word of 32 hexadecimal digits is an identifier too. After a `#`, `DI:` names an
-//! instance to which the cited one is related; it counts only where the passage has no other
-//! identifier. What is meant as an identifier and cannot be read as one is reported as
-//! [`Stated::Unreadable`]: a wrong number of digits, another letter among them, `Dl:` for `DI:`.
+//! by a space. In a passage without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
+//! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
+//! passage has no other identifier. What follows `DI:` and cannot be read as an identifier is reported
+//! as [`Stated::Unreadable`]: a wrong number of digits, or another letter among them.
 //!
 //! # DOIs and dates
 //!
@@ -30,10 +29,31 @@ mod dois;
 mod find;
 mod marks;
 mod markup;
-mod members;
 mod passages;
-mod pasted;
 mod work;
 
 pub use find::find;
-pub use pasted::{Pasted, Stated};
+
+use crate::model::{DatasetName, Doi, Identifier, Moment};
+
+/// A citation that was recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pasted {
+    /// The identifier.
+    pub identifier: Stated<Identifier>,
+    /// The DOI; `None` if there is none that can be read.
+    pub doi: Option<Doi>,
+    /// The name of the dataset in an archive, which a tuple without a DOI contains.
+    pub dataset: Option<DatasetName>,
+    /// The time for which the set is cited; `None` if the citation does not state one.
+    pub date: Option<Stated<Moment>>,
+}
+
+/// Something that a citation states.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Stated<T> {
+    /// The value.
+    Read(T),
+    /// The text in its place, which cannot be read.
+    Unreadable(String),
+}
