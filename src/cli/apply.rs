@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use accession::{Applied, DatasetName, Registry, Stamp, Timestamp};
+use accession::{Applied, DatasetName, Registry, Stamp};
 use anyhow::Result;
 
+use super::change_time::ChangeTime;
 use super::commit::Commit;
 use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_future_change};
 use super::exit::Exit;
@@ -14,7 +15,7 @@ use super::session::{Create, Session, Written};
 /// The options of one change.
 pub struct Application {
     /// The time at which it takes effect. `None` means now.
-    pub at: Option<Timestamp>,
+    pub at: Option<ChangeTime>,
     /// Whether the registry and the dataset are created if they do not exist.
     pub create: bool,
     /// Whether the change is rolled back.
@@ -52,7 +53,12 @@ pub fn apply(
     } else if !session.is_quiet() {
         session.write_created(dataset, created, dry_run)?;
         match unchanged.filter(|_| !changed) {
-            Some(why) => writeln!(session.out(), "no changes: {why}")?,
+            Some(why) => {
+                writeln!(session.out(), "no changes: {why}")?;
+                if let Some(in_force) = &applied.in_force {
+                    writeln!(session.out(), "identifier {}", in_force.identifier)?;
+                }
+            }
             None => write_applied(session.out(), &applied)?,
         }
         if dry_run {
@@ -66,7 +72,7 @@ pub fn apply(
 fn warn_of_time(
     session: &Session,
     asked: &DatasetName,
-    at: Option<Timestamp>,
+    at: Option<ChangeTime>,
     applied: &Applied,
 ) -> Result<()> {
     let Some(in_force) = &applied.in_force else { return Ok(()) };
@@ -75,7 +81,9 @@ fn warn_of_time(
     if applied.clock_behind_micros.is_none() {
         warn_of_future_change(session, in_force, now);
     }
-    if let (Some(at), Some(_), Some(_)) = (at, &applied.instance, applied.last) {
+    if let (Some(at), Some(_), Some(_)) =
+        (at.and_then(ChangeTime::instant), &applied.instance, applied.last)
+    {
         warn_of_back_dated(session, at, now);
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use accession::input::{self, InputErrorKind};
 use accession::minting::payment::PaymentError;
-use accession::{ChangeError, Error, TimestampError, mirror};
+use accession::{ChangeError, Error, GranuleIdError, TimestampError, mirror};
 
 /// Returns what to do about an error. `None` means that the message is sufficient.
 pub fn of(error: &Error) -> Option<String> {
@@ -50,6 +50,9 @@ pub fn of_input(error: &input::Error) -> Option<String> {
         InputErrorKind::Markup => {
             "a server may have sent a page about an error; download the file again"
         }
+        InputErrorKind::Manifest { .. } | InputErrorKind::List { .. } => {
+            "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
+        }
         InputErrorKind::NotGzip => "download the file again, or rename it",
         _ => return None,
     };
@@ -66,8 +69,16 @@ fn of_refusal(refusal: &ChangeError) -> Option<&'static str> {
         ChangeError::Twice { .. } => {
             "name each granule once; --skip-existing and --skip-missing skip repetitions"
         }
+        ChangeError::GranuleId { cause: GranuleIdError::CurrentDirectory, .. } => {
+            "nothing was changed; leave out ./, as find -printf '%P\\n' does, or sed 's|^\\./||'"
+        }
+        ChangeError::GranuleId { .. } => "nothing was changed; leave out this character",
         ChangeError::Both { .. } => "make two changes, one after the other",
-        ChangeError::NotAsExpected { .. } | ChangeError::SubsetNotAsExpected { .. } => {
+        ChangeError::NotAsExpected { location: Some(_), .. }
+        | ChangeError::SubsetNotAsExpected { .. } => {
+            "nothing was changed; the log contradicts itself, or the dataset has another history: tell the primary"
+        }
+        ChangeError::NotAsExpected { .. } => {
             "nothing was changed; either another process changed the dataset, or the input is wrong"
         }
         ChangeError::EmptyListing { .. } => {
@@ -108,6 +119,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "cannot-listen" => "name another address with --listen, or stop the program that uses it",
         "not-a-registry" => "name another file with --registry",
+        "registry-exists" => "name a file that does not exist, or an empty database",
         "newer" => "use the version of accession that wrote the file, or a newer one",
         "replaced" => "nothing was changed; find out where the registry is now, and try again",
         "path-too-long" => "use a shorter path, or work in another directory",
@@ -119,23 +131,32 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "orphaned" => {
             "put the missing file back, or move these files away: SQLite would apply them to the next file of that name"
         }
+        "moved-away" => {
+            "move the file back, with those whose names continue with -wal and -shm, before anything else"
+        }
         "read-only" => {
             "nothing was changed; check who is permitted to write to the registry, and whether its server is a standby"
         }
         "cannot-open" => "check who is permitted to read the file, and to write to its directory",
         "changed" => "try again",
         "damaged" => {
-            "write nothing more to the file; keep a copy of it, and restore it from a backup or a mirror"
+            "`accession verify` shows what is damaged; write nothing more to the registry, keep a copy of it, and restore it from a backup or a mirror"
         }
-        "too-long" => "shorten the note or the title",
+        "too-long" => "shorten the note, the title or the list of patterns",
         "registry-address" => {
             "write postgres://USER@HOST/DATABASE, and the password into ~/.pgpass"
         }
-        "unreachable" => "check the address, the role, its password, and whether the server runs",
+        "unreachable" => {
+            "check the address, the role, its password (PGPASSWORD, or a line of ~/.pgpass), and whether the server runs"
+        }
         "connection-lost" => "nothing was changed; try again when the server can be reached",
         "outcome-unknown" => {
             "when the server can be reached, `accession history` shows whether the change was made"
         }
+        "not-visible" => {
+            "do not make it again: it appears when Citus has recovered the machine (citus.recover_2pc_interval)"
+        }
+        "incomplete" => "try again when the machine can be reached",
         "conflict" | "cancelled" => "nothing was changed; try again",
         "denied" => "nothing was changed; the guide lists the privileges that a role needs",
         "older" => "a command that changes something, as the owner of the tables, migrates it",
@@ -143,8 +164,11 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "copied-before" => {
             "nothing was changed in it; DROP SCHEMA accession CASCADE in the target removes the unfinished copy, and the command can be run again"
         }
+        "clock-ahead" => {
+            "nothing was changed; correct the clock, or confirm it with --at now if it is right"
+        }
         "not-a-file" => {
-            "use the tools of the server: pg_dump and pg_restore, its backups and replicas"
+            "`accession copy` copies a registry in a file to a server, and one on a server to a file"
         }
         "not-a-server" => "`accession copy` copies the registry to a server",
         "no-citus" => "CREATE EXTENSION citus, on every machine, as a superuser",
@@ -152,7 +176,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
             "nothing was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; publish another history into another directory"
         }
         "published-damaged" => {
-            "nothing was published; publish into an empty directory, and compare what is in this one"
+            "nothing more was published; if `accession verify` finds the registry sound, move the directory of the dataset away and publish again: the log gets the same bytes"
         }
         "not-encrypted" => "use https; --insecure accepts http",
         "no-certificate" => "--ca-file names a file of certificates in PEM form",
@@ -168,6 +192,9 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "no-response" => "nothing was changed; try again later",
         "response" => "nothing was changed; check the address, or try again later",
+        "primary-conflict" => {
+            "nothing was changed; tell the primary: trying again does not help before its operator has acted"
+        }
         "too-many-bytes" => "nothing was changed; a larger --max-bytes permits more",
         "too-old" => "nothing was changed; ask the primary, or accept its age with --max-age",
         "unpublishable" => "`accession dataset rename` gives it another name",
@@ -181,7 +208,6 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
             "`accession granules` lists the granules held; --at names another time"
         }
         "not-identical" => "`accession compare` shows where they differ",
-        "inconsistent" => "`accession verify` shows where",
         "pages-missing" => {
             "nothing was changed; name the files of all pages; ingest and import take these with --partial"
         }

@@ -18,6 +18,7 @@
 mod apply;
 mod args;
 mod arguments;
+mod change_time;
 mod command;
 mod commit;
 mod dataset_warnings;
@@ -97,15 +98,18 @@ fn print_help(help: &clap::Error, session: &mut Session) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes what is still buffered, and reports what failed. Output that could not be written is
-/// reported as such, whatever error it caused on its way.
+/// Writes what is still buffered, also what an error cut off, and reports what failed. Output that could
+/// not be written is reported as such, whatever error it caused on its way.
 fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
-    let result = result.and_then(|exit| session.finish().map(|()| exit));
+    let is_lost = session.output_failure().is_some();
+    let finished = session.finish();
     match (session.output_failure(), result) {
-        (Some(failure), _) => {
+        (Some(failure), result) if is_lost || result.is_ok() => {
             report::output_failure(failure, session.committed(), session.is_json())
         }
-        (None, Ok(exit)) => exit,
-        (None, Err(error)) => report::error(&error, session.is_json()),
+        (_, result) => match result.and_then(|exit| finished.map(|()| exit)) {
+            Ok(exit) => exit,
+            Err(error) => report::error(&error, session.is_json()),
+        },
     }
 }

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 
+use accession::model::is_interpreted;
 use accession::{ChangeError, Error, GranuleId, SourceLocation, disk, input, mirror, publish};
 use serde::Serialize;
 
 use super::commit::Commit;
 use super::exit::Exit;
 use super::hint;
-use super::output::{Failure, Label, is_interpreted, json, one_line, write_message};
+use super::output::{Failure, Label, json, one_line, write_message};
 use super::reading::PagesMissing;
 use super::usage::UsageError;
 
@@ -49,7 +50,13 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
             other => {
                 let kind = other.kind();
                 let hint = hint::of_kind(kind).map(str::to_owned);
-                Report { kind, message, hint, ..Report::default() }
+                let (file, line) = match other {
+                    publish::Error::Damaged { path, line, .. } => {
+                        (Some(path.to_string_lossy().into_owned()), *line)
+                    }
+                    _ => (None, None),
+                };
+                Report { kind, message, hint, file, line, ..Report::default() }
             }
         }
     } else if let Some(error) = error.downcast_ref::<UsageError>() {
@@ -185,6 +192,7 @@ fn location_of(error: &Error) -> Option<(String, u64)> {
             | ChangeError::NotHeld { location, .. }
             | ChangeError::NotHeldThen { location, .. }
             | ChangeError::Twice { location, .. }
+            | ChangeError::GranuleId { location, .. }
             | ChangeError::Both { location, .. }
             | ChangeError::NotAsExpected { location, .. }
             | ChangeError::NotAfterLast { location, .. }
@@ -212,6 +220,7 @@ fn granule_of(error: &Error) -> Option<&GranuleId> {
             | ChangeError::NotHeld { granule_id, .. }
             | ChangeError::NotHeldThen { granule_id, .. }
             | ChangeError::Twice { granule_id, .. }
+            | ChangeError::GranuleId { granule_id, .. }
             | ChangeError::Both { granule_id, .. },
         ) => Some(granule_id),
         _ => None,

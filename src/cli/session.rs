@@ -11,6 +11,7 @@ use accession::{
 use anyhow::Result;
 use serde::Serialize;
 
+use super::change_time::ChangeTime;
 use super::commit::Commit;
 use super::output::{
     Column, Created, Failure, Label, Output, Progress, Table, count, json, work_done, write_message,
@@ -65,6 +66,11 @@ impl Session {
         self.options.quiet
     }
 
+    /// Whether the work that is done is reported.
+    pub fn is_verbose(&self) -> bool {
+        self.options.verbose
+    }
+
     /// Prints on stderr the work that was done, if `--verbose` is given.
     pub fn report_work(&self, work: &Work) {
         if !self.options.verbose {
@@ -100,10 +106,12 @@ impl Session {
     }
 
     /// The stamp of a change at a time (`None` means now), with this session's clock and user.
-    pub fn stamp(&self, at: Option<Timestamp>) -> Result<Stamp<'_>> {
+    pub fn stamp(&self, at: Option<ChangeTime>) -> Result<Stamp<'_>> {
         // The clock is checked once here, so that later readings can be trusted to succeed.
         let now = self.now()?;
-        Ok(Stamp::new(at, move || self.now().unwrap_or(now)).recorded_by(self.by()))
+        let clock = move || self.now().unwrap_or(now);
+        let stamp = Stamp::new(at.and_then(ChangeTime::instant), clock).recorded_by(self.by());
+        Ok(if at.is_some() { stamp.confirm_clock() } else { stamp })
     }
 
     /// Waits until `instant`.
@@ -124,6 +132,14 @@ impl Session {
                 other => other,
             })?;
         Ok(registry.with_monitor(Arc::new(Progress::new())))
+    }
+
+    /// Opens the registry for reading. `None` means that there is none.
+    pub fn open_existing(&self) -> Result<Option<Registry>> {
+        match Registry::exists(&self.options.registry)? {
+            true => self.open(Access::Read).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Opens the registry for reading, as often as the result is called: without progress, and for

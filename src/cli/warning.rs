@@ -11,6 +11,8 @@ pub enum WarningKind {
     ClockBehind,
     /// Lines begin with `#`: the file may contain comments.
     CommentLines,
+    /// The registry that a copy replaces cannot be read, so it is not known what the copy lacks.
+    CopyNotCompared,
     /// The file marks some of its granules as deleted, and these were skipped.
     DeletedInFile,
     /// A granule id begins or ends with a space.
@@ -29,6 +31,8 @@ pub enum WarningKind {
     NotAsExpected,
     /// The identifier was never in force, or not at the time given.
     NotInForce,
+    /// The registry does not have a dataset that was published.
+    NotInRegistry,
     /// Other identifiers were in force on the same day.
     OtherIdentifiers,
     /// A search result is incomplete: some of its pages are missing.
@@ -72,12 +76,13 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 26] = [
+    pub const ALL: [WarningKind; 28] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
         WarningKind::ClockBehind,
         WarningKind::CommentLines,
+        WarningKind::CopyNotCompared,
         WarningKind::DayNotOver,
         WarningKind::DeletedInFile,
         WarningKind::EdgeSpace,
@@ -92,6 +97,7 @@ impl WarningKind {
         WarningKind::NeverHeld,
         WarningKind::NotAsExpected,
         WarningKind::NotInForce,
+        WarningKind::NotInRegistry,
         WarningKind::OtherIdentifiers,
         WarningKind::PagesMissing,
         WarningKind::SelectsAll,
@@ -107,6 +113,7 @@ impl WarningKind {
             WarningKind::CitationIncomplete => "citation-incomplete",
             WarningKind::ClockBehind => "clock-behind",
             WarningKind::CommentLines => "comment-lines",
+            WarningKind::CopyNotCompared => "copy-not-compared",
             WarningKind::HeaderLine => "header-line",
             WarningKind::Separators => "separators",
             WarningKind::DeletedInFile => "deleted-in-file",
@@ -115,6 +122,7 @@ impl WarningKind {
             WarningKind::MirrorUnnamed => "mirror-unnamed",
             WarningKind::NeverHeld => "never-held",
             WarningKind::NotInForce => "not-in-force",
+            WarningKind::NotInRegistry => "not-in-registry",
             WarningKind::OtherIdentifiers => "other-identifiers",
             WarningKind::PagesMissing => "pages-missing",
             WarningKind::Skipped => "skipped",

@@ -1,16 +1,17 @@
 //! The arguments of `ingest`, `delete` and `change`.
 
-use accession::{Change, Moment};
+use accession::Change;
 
 use crate::cli::apply::Application;
+use crate::cli::change_time::ChangeTime;
 
 /// The time of a change, and its options.
 #[derive(clap::Args)]
 pub struct ChangeArgs {
-    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day
+    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day, or now
     /// [default: now]
     #[arg(long, value_name = "T")]
-    pub at: Option<Moment>,
+    pub at: Option<ChangeTime>,
 
     /// A note to store with the change
     #[arg(long, value_name = "TEXT")]
@@ -34,11 +35,6 @@ impl ChangeArgs {
 
     /// The options of the change.
     pub fn application(&self, create: bool) -> Application {
-        Application {
-            at: self.at.map(Moment::of_change),
-            create,
-            dry_run: self.dry_run,
-            unchanged: None,
-        }
+        Application { at: self.at, create, dry_run: self.dry_run, unchanged: None }
     }
 }

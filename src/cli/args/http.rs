@@ -1,12 +1,14 @@
 //! How a primary is read over HTTP.
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Remote};
+use accession::mirror::{Address, HttpOptions, Remote, Retry};
 use accession::quoted;
 use anyhow::{Context, Result};
 
+use crate::cli::output::{json, one_line};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -17,9 +19,9 @@ pub struct HttpArgs {
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
     timeout: u64,
 
-    /// Give up after so many bytes
-    #[arg(long, value_name = "N", help_heading = "Options for addresses")]
-    max_bytes: Option<u64>,
+    /// Give up after so many bytes, counted after decompression
+    #[arg(long, value_name = "N", default_value_t = HttpOptions::default().max_bytes, help_heading = "Options for addresses")]
+    max_bytes: u64,
 
     /// Refuse a primary that was last published so long ago: 90m, 36h or 2d
     #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Options for addresses")]
@@ -55,10 +57,43 @@ impl HttpArgs {
             permits_http: self.insecure,
             authorities,
             environment: |variable| std::env::var(variable).ok(),
+            retrying: match (session.is_verbose(), session.is_json()) {
+                (true, true) => report_as_json,
+                (true, false) => report,
+                (false, false) if std::io::stderr().is_terminal() => report,
+                (false, _) => |_| {},
+            },
             ..HttpOptions::default()
         };
         Ok(Some(Remote::new(address, options, session.now()?)?))
     }
+}
+
+/// Prints on stderr that a request is repeated, and why: a server can ask to wait for minutes.
+fn report(retry: &Retry<'_>) {
+    let Retry { error, attempt, attempts, delay } = retry;
+    let (error, seconds) = (error.to_string(), delay.as_secs_f64());
+    // The progress of the work may be on this line.
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    let mut stderr = std::io::stderr();
+    // If stderr cannot be written, there is nowhere left to report it.
+    let _ = writeln!(
+        stderr,
+        "{clear}{}: attempt {attempt} of {attempts} failed, trying again in {seconds} s",
+        one_line(&error)
+    );
+}
+
+fn report_as_json(retry: &Retry<'_>) {
+    let Retry { error, attempt, attempts, delay } = retry;
+    let report = serde_json::json!({ "retry": {
+        "kind": error.kind(),
+        "message": error.to_string(),
+        "attempt": attempt,
+        "attempts": attempts,
+        "seconds": delay.as_secs_f64(),
+    } });
+    let _ = writeln!(std::io::stderr(), "{}", json::to_string(&report));
 }
 
 /// Reads a duration: a number, and its unit.

@@ -133,13 +133,15 @@ fn cite_subset(
         Ok(Written { result: cited, committed })
     });
     let cited = match saved {
-        Err(error) if is_not_writable(&error) => {
+        Err(error) if is_not_saved(&error) => {
             let registry = session.open(Access::Read)?;
             let (cited, kept) = registry.describe_subset(dataset, at, wanted, now)?;
             if kept == Kept::No {
                 session.warn(
                     WarningKind::SubsetNotSaved,
-                    "the registry cannot be written: the subset is not saved, and its identifier does not resolve here",
+                    &format!(
+                        "{error:#}: the subset is not saved, and its identifier does not resolve here"
+                    ),
                 );
             }
             cited
@@ -157,9 +159,11 @@ fn cite_subset(
     Ok(cited)
 }
 
-fn is_not_writable(error: &anyhow::Error) -> bool {
+/// Whether an error means that a subset can be cited without being saved.
+fn is_not_saved(error: &anyhow::Error) -> bool {
+    const KINDS: [&str; 4] = ["read-only", "cannot-open", "denied", "clock-ahead"];
     let error = error.downcast_ref::<accession::Error>();
-    error.is_some_and(|error| matches!(error.kind(), "read-only" | "cannot-open"))
+    error.is_some_and(|error| KINDS.contains(&error.kind()))
 }
 
 /// A date cites the set in force at the end of that day. A warning names the other identifiers of

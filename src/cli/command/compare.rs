@@ -1,5 +1,6 @@
 use std::io::Write;
 
+use accession::disk::Spool;
 use accession::{
     Access, Counts, Difference, Identified, Identifier, Instance, Listing, Selection, Set, Snapshot,
 };
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedSet};
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, Spool, count, json, one_line, write_json_list};
+use crate::cli::output::{Column, count, json, one_line, write_json_list};
 use crate::cli::reading::{InputFile, MissingPages, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -175,7 +176,7 @@ impl Report {
             Difference::OnlyRight(granule_id) => (&mut self.only_right, granule_id),
         };
         if spool.count() < self.limit {
-            spool.add(granule_id)?;
+            spool.add(granule_id.as_str().as_bytes())?;
         }
         Ok(())
     }
@@ -193,8 +194,8 @@ impl Report {
             write!(out, ",\"only_left\":{}", counts.only_left)?;
             write!(out, ",\"only_right\":{}", counts.only_right)?;
         } else {
-            write_json_list(out, "only_left", only_left)?;
-            write_json_list(out, "only_right", only_right)?;
+            write_json_list(out, "only_left", &only_left)?;
+            write_json_list(out, "only_right", &only_right)?;
         }
         Ok(writeln!(out, "}}")?)
     }
@@ -220,7 +221,9 @@ impl Report {
             [("<", "left", only_left, left), (">", "right", only_right, right)]
         {
             let more = total - ids.count();
-            ids.each(|id| Ok::<_, anyhow::Error>(writeln!(out, "{mark} {id}")?))?;
+            for id in ids.records() {
+                writeln!(out, "{mark} {}", String::from_utf8_lossy(&id?))?;
+            }
             if more > 0 {
                 writeln!(out, "and {more} more only {side}")?;
             }

@@ -14,7 +14,7 @@ use crate::cli::session::Session;
 /// The registry is on a PostgreSQL server, in a database with the extension citus, and is new or
 /// filled. Each dataset is on one machine; small tables are copied to all. It is done in one
 /// transaction, as the owner of the tables; others wait meanwhile. Afterwards every command works
-/// as before. If the registry is distributed already, nothing is changed.
+/// as before. What is distributed already is not changed.
 ///
 /// Example:
 ///   accession distribute --registry postgres://archive@coordinator.example.org/archive

@@ -20,6 +20,9 @@ pub struct Args {
     granules: Vec<GranuleId>,
 }
 
+/// The number of periods that are read at once.
+const PAGE_ROWS: u32 = 1_000;
+
 const COLUMNS: [Column; 4] = [
     Column::text("dataset"),
     Column::text("granule"),
@@ -33,21 +36,29 @@ impl Args {
         let mut table = session.table(COLUMNS);
         let mut is_found = false;
         for granule_id in &self.granules {
-            let periods = registry.snapshot()?.find(granule_id)?;
-            is_found |= !periods.is_empty();
-            if periods.is_empty() {
+            let (mut page, mut is_held): (Vec<FoundPeriod>, _) = (Vec::new(), false);
+            loop {
+                let after = page.last().map(|last| (&last.dataset, last.ingested));
+                page = registry.snapshot()?.find(granule_id, after, PAGE_ROWS)?;
+                is_held |= !page.is_empty();
+                for period in &page {
+                    if session.is_json() {
+                        session.json(period)?;
+                    } else {
+                        table.add_row(session.out(), cells(period))?;
+                    }
+                }
+                if page.len() < PAGE_ROWS as usize {
+                    break;
+                }
+            }
+            is_found |= is_held;
+            if !is_held {
                 let granule = quoted(granule_id.as_str());
                 session.warn(
                     WarningKind::NeverHeld,
                     &format!("{granule} was never held in any dataset here"),
                 );
-            }
-            for period in &periods {
-                if session.is_json() {
-                    session.json(period)?;
-                } else {
-                    table.add_row(session.out(), cells(period))?;
-                }
             }
         }
         table.finish(session.out())?;

@@ -14,6 +14,9 @@ use crate::cli::warning::WarningKind;
 
 /// List the exact granules of a set, in canonical order
 ///
+/// At its end, a whole list is compared with the identifier of the set; a part of one cannot be.
+/// --count prints the number that the history states.
+///
 /// With --producer, list instead every period in which granules with this producer id were held;
 /// the exit status is 1 if there was none.
 ///
@@ -85,25 +88,6 @@ impl Args {
         let selected = snapshot.select(&selection)?;
         let mut granules = snapshot.granules(&selected.set)?;
         warn_of_dataset(session, &snapshot, selected.set.dataset())?;
-        drop(snapshot);
-        if let Some(after) = &self.filter.after {
-            granules = granules.after(after);
-        }
-        let progress = Progress::new();
-        // A list that is printed on the terminal is its own progress.
-        if self.filter.count || session.out().columns().is_none() {
-            progress.begin("listing", "granules", Some(selected.set.granules()));
-        }
-        let counted = match session.is_json() && !self.filter.count {
-            true => self.filter.list_json(session, granules, &progress)?,
-            false => self.filter.list_ids(session, granules, &progress)?,
-        };
-        progress.end();
-        match (self.filter.count, session.is_json()) {
-            (true, true) => session.json(&Counted { granules: counted })?,
-            (true, false) => writeln!(session.out(), "{counted}")?,
-            (false, _) => {}
-        }
         if let (Some(at), false) = (at, selected.others.is_empty()) {
             session.warn(
                 WarningKind::OtherIdentifiers,
@@ -112,6 +96,30 @@ impl Args {
                     in_force(selected.instance())
                 ),
             );
+        }
+        drop(snapshot);
+        if let Some(after) = &self.filter.after {
+            granules = granules.after(after);
+        }
+        if !self.filter.is_whole() {
+            granules = granules.unproved();
+        }
+        let progress = Progress::new();
+        // A list that is printed on the terminal is its own progress.
+        if self.filter.count || session.out().columns().is_none() {
+            progress.begin("listing", "granules", Some(selected.set.granules()));
+        }
+        let counted = match (self.filter.count, session.is_json()) {
+            // The history has the number.
+            (true, _) if self.filter.is_whole() => selected.set.granules(),
+            (false, true) => self.filter.list_json(session, granules, &progress)?,
+            _ => self.filter.list_ids(session, granules, &progress)?,
+        };
+        progress.end();
+        match (self.filter.count, session.is_json()) {
+            (true, true) => session.json(&Counted { granules: counted })?,
+            (true, false) => writeln!(session.out(), "{counted}")?,
+            (false, _) => {}
         }
         Ok(Exit::Done)
     }
@@ -175,6 +183,11 @@ impl Filter {
             }
         }
         Ok(counted)
+    }
+
+    /// Whether all granules are listed, so that the list can be proved.
+    fn is_whole(&self) -> bool {
+        self.select.is_empty() && self.after.is_none() && self.limit.is_none()
     }
 
     fn limit(&self) -> u64 {

@@ -2,10 +2,10 @@ use std::io::{self, Write};
 
 use accession::input::Options;
 use accession::mirror::{Replica, read_replica};
-use accession::{Access, DatasetName, Every, Import, Imported, Instance, Timestamp};
+use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
-use crate::cli::args::{FormatArgs, HttpArgs, refuse_older_name, stored_name};
+use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs, refuse_older_name, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
@@ -73,6 +73,9 @@ pub struct Args {
     dry_run: bool,
 
     #[command(flatten)]
+    clock: ClockArgs,
+
+    #[command(flatten)]
     http: HttpArgs,
 }
 
@@ -121,17 +124,12 @@ impl Args {
         let create = Create::when(self.create, self.dry_run);
         let is_new_registry = session.new_registry(create)?.is_some();
         let imported = session.write(create, |registry, session| {
-            let imported = registry.import(&self.dataset, &import, &session.stamp(None)?)?;
+            let stamp = session.stamp(self.clock.time())?;
+            let imported = match &replica {
+                Some(replica) => replica.import(registry, &self.dataset, &import, &stamp)?,
+                None => registry.import(&self.dataset, &import, &stamp)?,
+            };
             let changed = !self.dry_run && !imported.instances.is_empty();
-            let read = replica.as_ref().filter(|_| !self.dry_run && imported.in_force.is_some());
-            if let Some(replica) = read
-                && let Err(error) = replica.remember(registry, &self.dataset, session.now()?)
-            {
-                session.warn(
-                    WarningKind::MirrorNotRemembered,
-                    &format!("what was read of the primary could not be remembered: {error}"),
-                );
-            }
             Ok(Written { result: imported, committed: changed.then_some(Commit::History) })
         })?;
         let changed = !imported.instances.is_empty();
@@ -144,8 +142,9 @@ impl Args {
             let (dry_run, skipped) = (self.dry_run, imported.skipped);
             let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
             session.json(&AppliedJson::from(outcome))?;
-            for instance in &imported.instances {
-                session.json(instance)?;
+            for instance in imported.instances {
+                let note = import.note_at(instance.timestamp)?;
+                session.json(&Instance { note, ..instance })?;
             }
         } else if !session.is_quiet() {
             session.write_created(&self.dataset, created, self.dry_run)?;
@@ -165,10 +164,7 @@ impl Args {
                 .with_hint("omit --every")
                 .into());
         }
-        let registry = match session.registry_path().exists() {
-            true => Some(session.open(Access::Read)?),
-            false => None,
-        };
+        let registry = session.open_existing()?;
         Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
     }
 

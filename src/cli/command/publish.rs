@@ -2,31 +2,34 @@ use std::io::Write;
 use std::path::PathBuf;
 
 #[cfg(feature = "serve")]
-use accession::pages::{Serves, Site};
-use accession::publish::publish;
-#[cfg(feature = "serve")]
-use accession::publish::publish_pages;
-use accession::{Access, DatasetName};
+use accession::publish::{SiteSettings, publish_pages};
+use accession::publish::{VerifiedFiles, publish, unknown_datasets, verify};
+use accession::{Access, DatasetName, Registry};
 use anyhow::Result;
 
 #[cfg(feature = "serve")]
-use crate::cli::args::PublicUrl;
+use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::args::{named_path, stored_name};
 use crate::cli::exit::Exit;
-use crate::cli::output::count;
+use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
 /// Publish datasets as files for any web server, from which mirrors read
 ///
 /// The directory gets the page, the log, the head and the cited subsets of each dataset, in
 /// datasets/NAME/, and a list of the datasets.
 /// Run again after each change, or every night, the command writes only what is new. A registry
-/// whose history contradicts what was published is refused. Notes of changes are published; who made
-/// a change is not.
+/// whose history contradicts what was published is refused, and so is a log whose end is not as it
+/// was written. Notes of changes are published; who made a change is not.
+///
+/// --public-url, --site-name and --contact are kept in the directory until others are given; an
+/// empty value removes one.
 ///
 /// Examples:
 ///   accession publish /srv/www
 ///   accession publish /srv/www US.FOOL2.002 --public-url https://data.archive.example
+///   accession publish /srv/www --verify
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -38,26 +41,38 @@ pub struct Args {
     #[arg(value_parser = stored_name)]
     datasets: Vec<DatasetName>,
 
-    /// The address at which readers reach the directory: pages link to it, and sitemap.xml lists
-    /// them
-    #[cfg(feature = "serve")]
-    #[arg(long, value_name = "URL")]
-    public_url: Option<PublicUrl>,
+    /// Read all that was published, and compare it with the registry: the exit status is 1 if a
+    /// file is not as it was published. Nothing is changed
+    #[arg(long)]
+    #[cfg_attr(
+        feature = "serve",
+        arg(conflicts_with_all = ["public_url", "site_name", "contact"])
+    )]
+    verify: bool,
 
-    /// The name of the site, which every page shows
+    /// The address at which readers reach the directory: citations name it, and sitemap.xml lists
+    /// the pages
     #[cfg(feature = "serve")]
-    #[arg(long, value_name = "TEXT", default_value = "Granule registry")]
-    site_name: String,
+    #[arg(long, value_name = "URL", value_parser = value_or_removal::<PublicUrl>)]
+    public_url: Option<ValueOrRemoval<PublicUrl>>,
+
+    /// The name of the site, which every page shows [default: "Granule registry"]
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
+    site_name: Option<ValueOrRemoval<String>>,
 
     /// How to reach the people who run it: an e-mail address, a web address, or any text
     #[cfg(feature = "serve")]
-    #[arg(long, value_name = "TEXT")]
-    contact: Option<String>,
+    #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
+    contact: Option<ValueOrRemoval<String>>,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
+        if self.verify {
+            return self.verify(&registry, session);
+        }
         publish(&registry, &self.directory, &self.datasets, |published| -> Result<()> {
             if session.is_json() {
                 return Ok(session.json(&published)?);
@@ -78,18 +93,57 @@ impl Args {
             }
             Ok(())
         })?;
+        for name in unknown_datasets(&registry, &self.directory)? {
+            let what = format!(
+                "the directory has {name}, which the registry does not have: it was left as it is, without a link to it"
+            );
+            session.warn(WarningKind::NotInRegistry, &what);
+        }
         #[cfg(feature = "serve")]
-        publish_pages(&registry, &self.directory, &self.site(), session.now()?)?;
+        {
+            let now = session.now()?;
+            let url = edit_of(self.public_url.map(|url| ValueOrRemoval(url.0.map(|url| url.0))));
+            let (name, contact) = (edit_of(self.site_name), edit_of(self.contact));
+            let settings = SiteSettings { public_url: url, name, contact };
+            publish_pages(&registry, &self.directory, &settings, now)?;
+        }
         Ok(Exit::Done)
     }
 
-    #[cfg(feature = "serve")]
-    fn site(&self) -> Site {
-        Site {
-            name: self.site_name.clone(),
-            contact: self.contact.clone(),
-            public_url: self.public_url.as_ref().map(|PublicUrl(url)| url.clone()),
-            serves: Serves::Files,
-        }
+    fn verify(&self, registry: &Registry, session: &mut Session) -> Result<Exit> {
+        let mut exit = Exit::Done;
+        verify(registry, &self.directory, &self.datasets, |found| -> Result<()> {
+            if !found.ok {
+                exit = Exit::Differs;
+            }
+            if session.is_json() {
+                return Ok(session.json(&found)?);
+            }
+            write_found(session, &found)
+        })?;
+        Ok(exit)
     }
+}
+
+fn write_found(session: &mut Session, found: &VerifiedFiles) -> Result<()> {
+    let is_quiet = session.is_quiet();
+    let out = session.out();
+    for difference in &found.differences {
+        let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
+        writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
+    }
+    if is_quiet {
+        return Ok(());
+    }
+    let subject = match &found.dataset {
+        Some(dataset) => format!("{dataset}: {}", count(found.changes, "change")),
+        None => "the site".to_owned(),
+    };
+    let state = match (found.ok, found.current) {
+        (false, _) => "NOT ok",
+        (true, true) => "ok",
+        (true, false) => "ok, but not all that the registry has now",
+    };
+    writeln!(out, "{subject}: {state}")?;
+    Ok(())
 }

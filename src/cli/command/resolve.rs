@@ -59,6 +59,20 @@ impl Args {
             warn_of_dataset(session, &snapshot, dataset)?;
         }
         drop(snapshot);
+        let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
+        let TypedIdentifier(identifier) = self.identifier;
+        let disagreement = match self.at {
+            _ if resolution.rows.is_empty() => {
+                Some(format!("{identifier} was never in force in {searched}"))
+            }
+            Some(at) if resolution.agreeing == 0 => {
+                Some(format!("{identifier} was not in force at {at} in {searched}"))
+            }
+            _ => None,
+        };
+        if let Some(disagreement) = &disagreement {
+            session.warn(WarningKind::NotInForce, disagreement);
+        }
         let mut table = session.table(COLUMNS);
         for resolved in &resolution.rows {
             if session.is_json() {
@@ -68,19 +82,7 @@ impl Args {
             }
         }
         table.finish(session.out())?;
-        let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        let TypedIdentifier(identifier) = self.identifier;
-        let disagreement = match self.at {
-            _ if resolution.rows.is_empty() => {
-                format!("{identifier} was never in force in {searched}")
-            }
-            Some(at) if resolution.agreeing == 0 => {
-                format!("{identifier} was not in force at {at} in {searched}")
-            }
-            _ => return Ok(Exit::Done),
-        };
-        session.warn(WarningKind::NotInForce, &disagreement);
-        Ok(Exit::Differs)
+        Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
-use accession::server::{AccessLog, Config, Limits, Server, log};
+use accession::server::{AccessLog, Config, Limits, Network, Server, log};
 use accession::{Access, DatasetName, quoted};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -56,6 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
+
+    /// A network of proxies whose header X-Forwarded-For names the client, as that of proxies on this
+    /// host does (can be repeated)
+    #[arg(long = "trusted-proxy", value_name = "CIDR")]
+    trusted_proxies: Vec<Network>,
 }
 
 /// Where the server listens, as `--json` prints it.
@@ -87,6 +92,7 @@ impl Args {
             clock: Box::new(session.clock()),
             limits: Limits { connections: self.max_connections, ..Limits::default() },
             cache: self.cache,
+            trusted_proxies: self.trusted_proxies,
         };
         if session.is_json() {
             session.json(&Listening { listening, public_url: &public_url })?;

@@ -11,8 +11,8 @@ use crate::cli::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
 ///
-/// If no dataset is named, all are checked, and the pages and indexes of the file too. Nothing is
-/// repaired. The exit status is 1 if something is inconsistent; each finding is printed.
+/// If no dataset is named, all are checked. The pages and indexes of a file are checked in any case;
+/// of a registry on a server, only the rows of the datasets that are named. Nothing is repaired. The exit status is 1 if something is inconsistent; each finding is printed.
 ///
 /// Example:
 ///   accession verify
@@ -48,9 +48,18 @@ impl Args {
         })?;
         if !session.is_json() {
             table.finish(session.out())?;
+            if let Some(left_out) = verified.left_out {
+                writeln!(session.out(), "not checked: {left_out}")?;
+            }
             write_summary(session.out(), &verified)?;
         }
-        Ok(if verified.findings == 0 { Exit::Done } else { Exit::Differs })
+        match verified {
+            Verified { findings: 1.., .. } => Ok(Exit::Differs),
+            Verified { unreachable: datasets @ 1.., .. } => {
+                Err(accession::Error::Incomplete { datasets }.into())
+            }
+            _ => Ok(Exit::Done),
+        }
     }
 }
 
@@ -75,6 +84,7 @@ fn subject(verification: &Verification) -> String {
 fn cells(verification: &Verification) -> [String; 3] {
     let result = match verification.mismatches.len() as u64 {
         0 => "ok".to_owned(),
+        1 if verification.is_incomplete() => "not verified".to_owned(),
         findings => format!("NOT ok: {}", count(findings, "finding")),
     };
     [subject(verification), verification.identifiers.to_string(), result]
@@ -84,6 +94,9 @@ fn write_summary(out: &mut impl Write, verified: &Verified) -> io::Result<()> {
     let datasets = count(verified.datasets, "dataset");
     let identifiers = count(verified.identifiers, "identifier");
     match verified.findings {
+        0 if verified.unreachable > 0 => {
+            writeln!(out, "{datasets}, {identifiers}: {} not verified", verified.unreachable)
+        }
         0 => writeln!(out, "{datasets}, {identifiers}: all ok"),
         findings => {
             writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", count(findings, "finding"))

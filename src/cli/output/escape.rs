@@ -2,17 +2,6 @@
 
 use std::fmt;
 
-/// Returns whether a terminal interprets `character` instead of showing it: a control character, a
-/// line or paragraph separator, or a character that changes the direction of the text around it
-/// (Unicode 16, UAX 9 § 2).
-pub fn is_interpreted(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        )
-}
-
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
 pub fn one_line(text: &str) -> impl fmt::Display + '_ {
     OneLine(text)

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
+use accession::disk::Spool;
+use accession::model::is_interpreted;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
-
-use super::escape::is_interpreted;
-use super::spool::Spool;
 
 /// Writes `value` on one line, without a line feed at the end.
 ///
@@ -25,13 +24,13 @@ pub fn to_string(value: &impl Serialize) -> String {
 }
 
 /// Writes `,"name":[…]` with the ids of a spool.
-pub fn write_list(out: &mut impl Write, name: &str, ids: Spool) -> anyhow::Result<()> {
+pub fn write_list(out: &mut impl Write, name: &str, ids: &Spool) -> anyhow::Result<()> {
     write!(out, ",\"{name}\":[")?;
     let mut comma = "";
-    ids.each(|id| {
-        write!(out, "{}{}", std::mem::replace(&mut comma, ","), to_string(&id))?;
-        Ok::<_, anyhow::Error>(())
-    })?;
+    for id in ids.records() {
+        let id = to_string(&String::from_utf8_lossy(&id?));
+        write!(out, "{}{id}", std::mem::replace(&mut comma, ","))?;
+    }
     Ok(write!(out, "]")?)
 }
 

@@ -9,7 +9,6 @@ mod escape;
 pub mod json;
 mod message;
 mod progress;
-mod spool;
 mod stdout;
 mod table;
 mod terminal;
@@ -18,11 +17,10 @@ mod wording;
 pub use change::{
     AppliedJson, Created, Outcome, work_done, write_applied, write_dry_run, write_instance,
 };
-pub use escape::{is_interpreted, one_line};
+pub use escape::one_line;
 pub use json::write_list as write_json_list;
 pub use message::{Label, write_message};
 pub use progress::{PROGRESS_ROWS, Progress};
-pub use spool::Spool;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table};
 pub use wording::{count, in_force, selected_by};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::escape::is_interpreted;
+use accession::model::is_interpreted;
 
 /// A writer to stdout. If that is a terminal, characters that it would interpret are replaced by
 /// their escapes, except line feeds and tabs; otherwise every byte is passed through, since a

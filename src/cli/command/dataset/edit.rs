@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::print::confirm;
 use super::record::Record;
-use crate::cli::args::stored_name;
+use crate::cli::args::{ClockArgs, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::output::Created;
@@ -25,6 +25,9 @@ pub struct Add {
 
     #[command(flatten)]
     record: Record,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 /// Change the record of a dataset
@@ -42,6 +45,9 @@ pub struct Edit {
 
     #[command(flatten)]
     record: Record,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 /// The JSON that `dataset add` prints.
@@ -59,7 +65,7 @@ impl Add {
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
-            registry.add_dataset(&dataset, &session.stamp(None)?)?;
+            registry.add_dataset(&dataset, &session.stamp(self.clock.time())?)?;
             Ok(Written { result: (), committed: Some(Commit::Record) })
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
@@ -84,7 +90,7 @@ impl Edit {
                 .into());
         }
         let listed = session.write(Create::Never, |registry, session| {
-            registry.edit_dataset(&self.name, &edit, &session.stamp(None)?)?;
+            registry.edit_dataset(&self.name, &edit, &session.stamp(self.clock.time())?)?;
             let listed = registry.snapshot()?.dataset(&self.name)?;
             Ok(Written { result: listed, committed: Some(Commit::Record) })
         })?;

@@ -37,11 +37,12 @@ impl Args {
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
         let mut table = session.table(columns);
-        let mut after = None;
+        let (mut after, mut missing) = (None, 0);
         loop {
             let snapshot = registry.snapshot()?;
-            let mut page = snapshot.datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
+            let mut page = snapshot.reachable_datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
             for listed in &mut page.datasets {
+                missing += u64::from(listed.problem.is_some());
                 warn_of_future(session, listed, now);
                 in_force_now(&snapshot, listed, now)?;
             }
@@ -59,7 +60,10 @@ impl Args {
             }
         }
         table.finish(session.out())?;
-        Ok(())
+        match missing {
+            0 => Ok(()),
+            datasets => Err(accession::Error::Incomplete { datasets }.into()),
+        }
     }
 }
 
@@ -68,7 +72,12 @@ fn cells(listed: &Listed) -> [String; 5] {
     let withdrawn = listed.withdrawn.as_ref();
     let withdrawn = withdrawn.map(|withdrawal| withdrawal.timestamp.to_string());
     let withdrawn = withdrawn.unwrap_or_default();
+    let nothing_known = |why: &str, granules: &str| {
+        [name.clone(), why.to_owned(), granules.to_owned(), String::new(), withdrawn.clone()]
+    };
     match &listed.latest {
+        None if listed.problem.is_some() => nothing_known("cannot be reached", ""),
+        None => nothing_known("no history yet", "0"),
         Some(latest) => [
             name,
             latest.identifier.to_string(),
@@ -76,6 +85,5 @@ fn cells(listed: &Listed) -> [String; 5] {
             latest.timestamp.to_string(),
             withdrawn,
         ],
-        None => [name, "no history yet".to_owned(), "0".to_owned(), String::new(), withdrawn],
     }
 }

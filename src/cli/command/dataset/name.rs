@@ -2,7 +2,7 @@ use accession::{DatasetName, Registry, Stamp};
 use anyhow::Result;
 
 use super::print::confirm;
-use crate::cli::args::stored_name;
+use crate::cli::args::{ClockArgs, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::session::{Create, Session, Written};
@@ -23,6 +23,9 @@ pub struct Rename {
 
     /// The new name
     new: DatasetName,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 /// Withdraw a dataset: it accepts no further changes, and is listed with --all only
@@ -41,6 +44,9 @@ pub struct Withdraw {
     /// Why it is withdrawn
     #[arg(long, value_name = "WHY")]
     note: String,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 /// End the withdrawal of a dataset
@@ -53,11 +59,14 @@ pub struct Reinstate {
     /// The dataset
     #[arg(value_parser = stored_name)]
     name: DatasetName,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 impl Rename {
     pub fn run(self, session: &mut Session) -> Result<()> {
-        edit(session, &self.new, |registry, stamp| {
+        edit(session, &self.new, &self.clock, |registry, stamp| {
             registry.rename_dataset(&self.old, &self.new, stamp).map(drop)
         })
     }
@@ -70,7 +79,7 @@ impl Withdraw {
                 .with_hint("state with --note why the dataset is withdrawn: readers will see it")
                 .into());
         }
-        edit(session, &self.name, |registry, stamp| {
+        edit(session, &self.name, &self.clock, |registry, stamp| {
             registry.withdraw_dataset(&self.name, &self.note, stamp).map(drop)
         })
     }
@@ -78,7 +87,7 @@ impl Withdraw {
 
 impl Reinstate {
     pub fn run(self, session: &mut Session) -> Result<()> {
-        edit(session, &self.name, |registry, stamp| {
+        edit(session, &self.name, &self.clock, |registry, stamp| {
             registry.reinstate_dataset(&self.name, stamp).map(drop)
         })
     }
@@ -88,10 +97,11 @@ impl Reinstate {
 fn edit(
     session: &mut Session,
     name: &DatasetName,
+    clock: &ClockArgs,
     mut make: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<()>,
 ) -> Result<()> {
     let listed = session.write(Create::Never, |registry, session| {
-        make(registry, &session.stamp(None)?)?;
+        make(registry, &session.stamp(clock.time())?)?;
         let listed = registry.snapshot()?.dataset(name)?;
         Ok(Written { result: listed, committed: Some(Commit::Record) })
     })?;

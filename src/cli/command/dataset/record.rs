@@ -8,6 +8,7 @@ use accession::{
 };
 use anyhow::{Context, Result};
 
+use crate::cli::args::{ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -62,26 +63,6 @@ pub struct Record {
     /// precedence over it
     #[arg(long, value_name = "FILE")]
     from: Option<InputFile>,
-}
-
-/// The value of an option: a new value, or `None` to remove the field.
-#[derive(Debug, Clone)]
-struct ValueOrRemoval<T>(Option<T>);
-
-fn value_or_removal<T: std::str::FromStr>(text: &str) -> Result<ValueOrRemoval<T>, T::Err> {
-    if text.is_empty() {
-        Ok(ValueOrRemoval(None))
-    } else {
-        text.parse().map(|value| ValueOrRemoval(Some(value)))
-    }
-}
-
-fn edit_of<T>(value: Option<ValueOrRemoval<T>>) -> Change<T> {
-    match value {
-        None => Change::Keep,
-        Some(ValueOrRemoval(None)) => Change::Clear,
-        Some(ValueOrRemoval(Some(value))) => Change::Set(value),
-    }
 }
 
 fn licence(text: &str) -> Result<ValueOrRemoval<Licence>, LicenceError> {

@@ -1,18 +1,20 @@
 use std::io::{self, Write};
 
+use accession::disk::Spool;
 use accession::mirror::{
     FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
     Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
 };
-use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Moment, Skipped};
+use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Skipped};
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{PrimaryArgs, refuse_older_name};
+use crate::cli::change_time::ChangeTime;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{
-    AppliedJson, Column, Created, Outcome, Spool, Table, count, json, write_json_list,
+    AppliedJson, Column, Created, Outcome, Table, count, json, write_json_list,
 };
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::warning::WarningKind;
@@ -65,9 +67,9 @@ pub struct Pull {
     primary: PrimaryArgs,
 
     /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
-    /// that day [default: now]
+    /// that day, or now [default: now]
     #[arg(long, value_name = "T")]
-    at: Option<Moment>,
+    at: Option<ChangeTime>,
 
     /// Change the mirror whatever its status is, even if it is ahead or diverged
     #[arg(long)]
@@ -120,18 +122,22 @@ impl Compare {
             }
             match side {
                 _ if !session.is_json() && !self.all => {}
-                Side::Missing => missing.add(granule.granule_id)?,
-                Side::Unexpected => unexpected.add(granule.granule_id)?,
+                Side::Missing => drop(missing.add(granule.granule_id.as_str().as_bytes())?),
+                Side::Unexpected => drop(unexpected.add(granule.granule_id.as_str().as_bytes())?),
             }
         }
         let counts = differences.counts();
         if comparison.has_memory() {
-            let now = session.now()?;
             let remembered = session.open(Access::Write).and_then(|registry| {
-                Ok(comparison.remember(&registry, &dataset, now, Followed::Compared)?)
+                let stamp = session.stamp(None)?;
+                Ok(comparison.remember(&registry, &dataset, &stamp, Followed::Compared)?)
             });
+            // A registry that cannot be written can be compared all the same.
             if let Err(error) = remembered {
-                warn_of_memory(session, &error);
+                session.warn(
+                    WarningKind::MirrorNotRemembered,
+                    &format!("what was read of the primary could not be remembered: {error:#}"),
+                );
             }
         }
         if session.is_json() {
@@ -145,7 +151,9 @@ impl Compare {
             }
             if self.all {
                 for (side, ids) in [(Side::Missing, missing), (Side::Unexpected, unexpected)] {
-                    ids.each(|id| Ok::<_, anyhow::Error>(write_difference(out, side, id)?))?;
+                    for id in ids.records() {
+                        write_difference(out, side, &String::from_utf8_lossy(&id?))?;
+                    }
                 }
             } else {
                 for (side, id) in &listed {
@@ -198,8 +206,8 @@ fn write_json(
     let first_difference = json::to_string(first_difference);
     write!(out, ",\"first_difference\":{first_difference}")?;
     write!(out, ",\"matched\":{}", counts.matched)?;
-    write_json_list(out, "missing", missing)?;
-    write_json_list(out, "unexpected", unexpected)?;
+    write_json_list(out, "missing", &missing)?;
+    write_json_list(out, "unexpected", &unexpected)?;
     Ok(writeln!(out, "}}")?)
 }
 
@@ -282,9 +290,8 @@ impl Pull {
         }
         let create = Create::when(self.create, dry_run);
         let is_new_registry = session.new_registry(create)?.is_some();
-        let at = self.at.map(Moment::of_change);
-        let mut pulled = session.write(create, |registry, session| {
-            let pulled = pull(registry, dataset, &primary, options, &session.stamp(at)?)?;
+        let pulled = session.write(create, |registry, session| {
+            let pulled = pull(registry, dataset, &primary, options, &session.stamp(self.at)?)?;
             let changed = pulled.applied.is_some() && !dry_run;
             Ok(Written { result: pulled, committed: changed.then_some(Commit::History) })
         })?;
@@ -310,23 +317,12 @@ impl Pull {
             session.write_created(dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
-        if let Some(error) = pulled.not_remembered.take() {
-            warn_of_memory(session, &error.into());
-        }
         if pulled.is_identical() {
             return Ok(Exit::Done);
         }
         session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
         Ok(Exit::Differs)
     }
-}
-
-/// Warns that an older or rewritten log will not be noticed.
-fn warn_of_memory(session: &Session, error: &anyhow::Error) {
-    session.warn(
-        WarningKind::MirrorNotRemembered,
-        &format!("what was read of the primary could not be remembered: {error:#}"),
-    );
 }
 
 /// Why a mirror was not changed, and what the user can do.
@@ -369,7 +365,8 @@ fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Res
     let change = pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref());
     let Some(change) = change else {
         let why = match pulled.before.status {
-            Status::Identical | Status::Behind => "the mirror is already identical to the primary",
+            _ if pulled.is_identical() => "the mirror is already identical to the primary",
+            Status::Identical | Status::Behind => "the mirror follows the primary",
             Status::Ahead => "the mirror is ahead of the primary",
             Status::Diverged => "the mirror has diverged from the primary",
             Status::Stale => "the log is an older state of the primary",
