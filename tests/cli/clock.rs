@@ -54,3 +54,95 @@ fn a_change_after_one_in_the_future_is_stamped_after_it_with_a_warning() {
     assert!(printed.contains("\"timestamp\":\"2100-01-01T00:00:00.000001Z\""), "{printed}");
     assert!(warnings(&printed).contains(&"clock-behind".to_owned()), "{printed}");
 }
+
+/// A registry in which nothing was recorded since 2001, so that the clock of this machine is far
+/// ahead of it.
+fn idle() -> Sandbox {
+    const MICROS_IN_2001: i64 = 978_307_200_000_000;
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest D --create --at 2001-01-02 A B 2> /dev/null");
+    sandbox.run("accession ingest E --create --at 2001-01-02 A");
+    let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    for table in ["instance", "record_version"] {
+        registry.execute(&format!("UPDATE {table} SET recorded = ?1"), [MICROS_IN_2001]).unwrap();
+    }
+    sandbox
+}
+
+#[test]
+fn a_clock_far_ahead_of_the_registry_is_refused_by_every_command_until_it_is_confirmed() {
+    const COMMANDS: [&str; 12] = [
+        "ingest D C",
+        "ingest NEW --create C",
+        "delete D A",
+        "change D --ingest new",
+        "sync D --from ids",
+        "revert D --to 2001-01-02",
+        "import D changes --format changes",
+        "dataset add ADDED",
+        "dataset edit D --title T",
+        "dataset rename D RENAMED",
+        "dataset withdraw D --note why",
+        "mirror pull D accession.db --primary-dataset E --reset --max-delete 100%",
+    ];
+    for command in COMMANDS {
+        let sandbox = idle();
+        std::fs::write(sandbox.path().join("new"), "C\n").unwrap();
+        std::fs::write(sandbox.path().join("ids"), "A\nB\nC\n").unwrap();
+        std::fs::write(sandbox.path().join("changes"), "2001-01-09\t+\tC\n").unwrap();
+        if command.starts_with("revert") {
+            sandbox.run("accession delete D A --at 2001-01-03");
+            let registry = rusqlite::Connection::open(sandbox.path().join("accession.db"));
+            registry
+                .unwrap()
+                .execute("UPDATE instance SET recorded = 978307200000000", [])
+                .unwrap();
+        }
+        let before = sandbox.run("accession dataset list --json; accession history D --json");
+        let refused = sandbox.run(&format!("accession {command} --json"));
+        assert!(refused.contains("\"kind\":\"clock-ahead\""), "{command}: {refused}");
+        assert!(refused.contains("--at now"), "{command}: {refused}");
+        assert_eq!(
+            sandbox.run("accession dataset list --json; accession history D --json"),
+            before,
+            "{command}"
+        );
+        let accepted = sandbox.run(&format!("accession {command} --at now"));
+        assert!(!accepted.contains('?'), "{command}: {accepted}");
+        let later = sandbox.run("accession dataset add LATER");
+        assert!(!later.contains('?'), "{command}: {later}");
+    }
+}
+
+#[test]
+fn a_reinstatement_is_refused_like_every_other_record() {
+    let sandbox = idle();
+    sandbox.run("accession dataset withdraw D --note why --at now");
+    let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    registry.execute("UPDATE record_version SET recorded = 978307200000000", []).unwrap();
+    let refused = sandbox.run("accession dataset reinstate D");
+    assert!(
+        refused.starts_with("error: registry") || refused.contains("the clock is at"),
+        "{refused}"
+    );
+    assert!(refused.ends_with("? 2\n"), "{refused}");
+    let accepted = sandbox.run("accession dataset reinstate D --at now");
+    assert!(!accepted.contains('?'), "{accepted}");
+}
+
+#[test]
+fn a_subset_is_cited_but_not_saved_by_a_clock_that_is_far_ahead() {
+    let sandbox = idle();
+    let cite = "accession cite D --at 2001-01-02 --select 'A*' --format tuple";
+    let printed = sandbox.run(&format!("{cite} --json"));
+    assert!(printed.contains("DI:bf072e9119077b4e76437a93986787ef"), "{printed}");
+    assert!(warnings(&printed).contains(&"subset-not-saved".to_owned()), "{printed}");
+    assert!(printed.contains("the clock is at"), "{printed}");
+    assert!(!printed.contains('?'), "{printed}");
+    let saved = "accession subsets D --json";
+    assert_eq!(sandbox.run(saved), "");
+    sandbox.run("accession dataset edit D --title T --at now");
+    let printed = sandbox.run(&format!("{cite} --json"));
+    assert!(!warnings(&printed).contains(&"subset-not-saved".to_owned()), "{printed}");
+    assert!(sandbox.run(saved).contains("bf072e9119077b4e76437a93986787ef"));
+}

@@ -188,6 +188,7 @@ fn a_finding_of_verify_is_printed_and_the_exit_status_is_1() {
          but the granule rows give 18a84dc62c01bb5293451282e493c48f\n\
          dataset  identifiers  result\n\
          THEM               1  NOT ok: 1 finding\n\
+         not checked: the identifiers of the other datasets\n\
          1 dataset, 1 identifier: NOT ok, 1 finding\n? 1\n"
     );
 }

@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use rusqlite::Connection;
 
 use crate::harness::console::{Sandbox, program};
+use crate::harness::installed::installed;
 
 /// Clears the screen, sets the title of the window and a colour (the latter with a C1 character), ends
 /// the line, and changes the direction of the text.
@@ -103,10 +104,10 @@ fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
 /// Runs the program with a terminal as its stdout, by script(1) of util-linux. `None` means that
 /// there is no script(1).
 fn on_a_terminal(sandbox: &Sandbox, arguments: &str) -> Option<String> {
-    let mut command = Command::new("script");
+    let mut command = Command::new(installed("script")?);
     let program = format!("{} {arguments}", program());
     command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env("NO_COLOR", "1");
-    let output = command.stdin(Stdio::null()).output().ok()?;
+    let output = command.stdin(Stdio::null()).output().unwrap();
     Some(text(&output.stdout).replace("\r\n", "\n"))
 }
 

@@ -5,7 +5,9 @@
 #[path = "../harness"]
 mod harness {
     pub mod console;
+    pub mod installed;
     pub mod program;
+    mod two_streams;
 }
 
 mod clock;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::documents::document;
+use crate::documents::{document, documents};
 
 #[test]
 fn the_readme_has_at_most_200_lines() {
@@ -11,8 +11,28 @@ fn the_readme_has_at_most_200_lines() {
     assert!(lines <= 200, "README.md has {lines} lines");
 }
 
+/// What it prints, the first time and the second, is tested with the commands of all documents.
 #[test]
-fn the_readme_gives_the_test_command_on_a_line_of_its_own() {
+fn the_readme_begins_with_a_command_that_can_be_run_in_a_clone_at_any_time() {
     let readme = document(Path::new("README.md"));
-    assert!(readme.text.lines().any(|line| line == "cargo test --release"));
+    let before_installing = readme.text.split("cargo install").next().unwrap();
+    let commands: Vec<&str> =
+        before_installing.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    let (first, again) = (commands[0], &commands[1..]);
+    assert!(first.starts_with("cargo run --release -- sync "), "{first}");
+    assert!(!first.contains(" --at ") && !first.ends_with('\\'), "{first}");
+    assert_eq!(again, [first], "it is run again, and nothing else before installing");
+    assert!(before_installing.lines().any(|line| line == "cargo test --release"));
+}
+
+/// A port that a document names is taken on some machine.
+#[test]
+fn no_command_that_is_run_listens_on_a_port_of_its_own() {
+    for document in documents() {
+        for line in document.code_in("console") {
+            let Some((_, listen)) = line.split_once("--listen ") else { continue };
+            let address = listen.split_whitespace().next().unwrap();
+            assert!(address.ends_with(":0"), "{}: {line}", document.path.display());
+        }
+    }
 }

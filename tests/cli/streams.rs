@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::harness::console::{Sandbox, commands_in, program};
+use crate::harness::installed::installed;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -358,6 +359,42 @@ fn a_warning_in_json_has_a_kind() {
 }
 
 #[test]
+fn warnings_precede_rows_and_an_error_follows_those_that_it_cut_off() {
+    // The rows are more than a buffer. A warning used to be printed between them, and an error before
+    // those that were still buffered.
+    let sandbox = Sandbox::new();
+    let log: String = (1..600)
+        .map(|n| {
+            let time = format!("2001-01-02T00:{:02}:{:02}Z", n / 60, n % 60);
+            format!("{time}\t{}\tA\n", if n % 2 == 1 { '+' } else { '-' })
+        })
+        .collect();
+    std::fs::write(sandbox.path().join("log.tsv"), log).unwrap();
+    sandbox.run("accession import US log.tsv --format changes --create");
+    let a = "bf072e9119077b4e76437a93986787ef";
+    let printed = sandbox.run(&format!("accession resolve {a} --at 2001-01-01"));
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), 1 + 1 + 300 + 1, "{printed}");
+    assert!(lines[0].starts_with("warning: "), "{printed}");
+    assert_eq!(lines[302], "? 1");
+
+    let ids: String = (10_000..30_000).map(|n| format!("G.{n}\n")).collect();
+    std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
+    sandbox.run("accession ingest THEM --create --at 2001-01-02 --from ids.txt");
+    let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    let damage =
+        "UPDATE granule SET granule_id = CAST(x'47FF' AS TEXT) WHERE granule_id = 'G.29999'";
+    registry.execute(damage, []).unwrap();
+    drop(registry);
+    let printed = sandbox.run("accession granules THEM --json");
+    let lines: Vec<&str> = printed.lines().collect();
+    let error = lines.iter().position(|line| line.starts_with("{\"error\"")).unwrap();
+    assert!(error > 1_000, "{error} lines precede it");
+    assert!(lines[error + 1..].iter().all(|line| !line.contains("\"granule\":\"G")), "{printed}");
+    assert_eq!(lines.last(), Some(&"? 2"));
+}
+
+#[test]
 fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
     // A hundred references to a set that 20,000 datasets held used to print 645 MB.
     let sandbox = Sandbox::new();
@@ -438,12 +475,12 @@ fn the_columns_of_a_history_are_as_wide_as_timestamps_with_microseconds() {
 /// Runs the program with a terminal as stdout and stderr, by script(1) of util-linux.
 #[cfg(target_os = "linux")]
 fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
-    let mut command = Command::new("script");
+    let mut command = Command::new(installed("script")?);
     let program = format!("{} {arguments}", program());
     command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     command.envs(no_color.map(|value| ("NO_COLOR", value)));
-    let output = command.stdin(Stdio::null()).output().ok()?;
+    let output = command.stdin(Stdio::null()).output().unwrap();
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -1,21 +1,22 @@
 //! Databases that Citus spreads over the machines of a cluster.
 
+use std::sync::{Mutex, PoisonError};
+
 use postgres::config::{Config, SslMode};
 use postgres::{Client, NoTls};
 
 use super::server::Server;
 
-/// The URL of a database on the coordinator of a cluster in which databases may be created.
+/// The URL of a database on the coordinator of a cluster in which databases may be created. Its
+/// machines reach each other without TLS (`citus.node_conninfo`), since tests look for commands in what
+/// they send.
 pub const CLUSTER: &str = "ACCESSION_TEST_CITUS";
 
 impl Server {
-    /// The cluster that the environment names. `None` means that it names none: this is reported,
-    /// and the caller has nothing to test.
+    /// The cluster that the environment names. `None` means that it names none, and the
+    /// caller has nothing to test.
     pub fn of_cluster() -> Option<Self> {
-        let Ok(url) = std::env::var(CLUSTER) else {
-            eprintln!("NOT CHECKED: Citus, because {CLUSTER} is not set");
-            return None;
-        };
+        let url = std::env::var(CLUSTER).ok()?;
         let (scheme, rest) = url.split_once("://").unwrap();
         let authority = rest.split(['/', '?']).next().unwrap();
         Some(Server::at(format!("{scheme}://{authority}")))
@@ -24,6 +25,12 @@ impl Server {
     /// Creates an empty database on every machine of the cluster, and returns its URL at the
     /// coordinator. Few shards are sufficient, and faster.
     pub fn new_cluster_database(&self) -> String {
+        self.new_database_on(str::to_owned)
+    }
+
+    /// Creates an empty database. The coordinator reaches each machine at another address, which the
+    /// function returns.
+    pub(super) fn new_database_on(&self, mut reached_at: impl FnMut(&str) -> String) -> String {
         const NODES: &str = "
             SELECT groupid, nodename, nodeport
             FROM pg_dist_node
@@ -36,6 +43,9 @@ impl Server {
             .iter()
             .map(|row| (row.get(0), row.get(1), row.get(2)))
             .collect();
+        // A machine that is added gets the roles, which are those of the whole server.
+        static ADDING: Mutex<()> = Mutex::new(());
+        let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
         let url = self.new_database();
         let name = url.rsplit('/').next().unwrap();
         let mut here = coordinator.clone();
@@ -50,7 +60,10 @@ impl Server {
             let create = format!("CREATE DATABASE {name} TEMPLATE {}", Server::EMPTY);
             connect(node.dbname("postgres")).batch_execute(&create).unwrap();
             connect(node.dbname(name)).batch_execute("CREATE EXTENSION citus").unwrap();
-            here.execute("SELECT citus_add_node($1, $2)", &[host, port]).unwrap();
+            let address = reached_at(&format!("{host}:{port}"));
+            let (host, port) = address.rsplit_once(':').unwrap();
+            let port: i32 = port.parse().unwrap();
+            here.execute("SELECT citus_add_node($1, $2)", &[&host, &port]).unwrap();
         }
         let few = format!("ALTER DATABASE {name} SET citus.shard_count = 4");
         here.batch_execute(&few).unwrap();

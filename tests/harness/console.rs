@@ -1,16 +1,21 @@
 //! Transcripts: Markdown files whose `console` blocks are run and must print what they show.
 //!
 //! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next
-//! line. It is followed by its stdout, then its stderr, then `? N` if the exit status N is not 0.
+//! line. It is followed by what it prints, in the order in which a terminal shows both streams, then by
+//! `? N` if the exit status N is not 0.
 //! All blocks of a file share one directory, which contains `fixtures/`. Times that depend on the
 //! clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
 //! printed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use super::program::program;
+use super::two_streams::two_streams;
 
 /// Runs every `console` block of a file, and compares the output with the file.
 pub fn assert_transcript(file: &Path) {
@@ -54,6 +59,14 @@ fn replay(shown: &str) -> String {
     replayed
 }
 
+/// Stands for Cargo in a clone: the program is built already.
+const CARGO: &str = "\
+#!/bin/sh
+[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"cargo: $* is not replayed\" >&2; exit 2; }
+shift 3
+exec accession \"$@\"
+";
+
 /// A temporary directory with `fixtures/` in it and the program in its `PATH`.
 pub struct Sandbox {
     directory: tempfile::TempDir,
@@ -67,6 +80,9 @@ impl Sandbox {
         let bin = directory.path().join(".bin");
         std::fs::create_dir(&bin).unwrap();
         std::os::unix::fs::symlink(program(), bin.join("accession")).unwrap();
+        let cargo = bin.join("cargo");
+        std::fs::write(&cargo, CARGO).unwrap();
+        std::fs::set_permissions(cargo, Permissions::from_mode(0o755)).unwrap();
         Sandbox { directory }
     }
 
@@ -101,12 +117,43 @@ impl Sandbox {
             .env("PATH", path)
     }
 
-    /// What a command prints: stdout, stderr, and its status if that is not 0.
+    /// Every file below a directory, with the content of registries. Links are not followed.
+    fn state(&self, directory: &Path, state: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.state(&path, state);
+            }
+            if path.file_name().is_some_and(|name| name == ".accession-publish.lock") {
+                continue; // It stays: a lock that is removed could be held twice.
+            }
+            let is_registry = path.extension().is_some_and(|extension| extension == "db");
+            let content = if is_registry { std::fs::read(&path) } else { Ok(Vec::new()) };
+            state.insert(path, content.unwrap_or_default());
+        }
+    }
+
+    /// What a command prints, in the order of a terminal, and its status if that is not 0. One that is
+    /// refused must leave every file as it was.
     pub fn run(&self, command: &str) -> String {
         let mut shell = Command::new("sh");
-        let output = self.set_up(shell.args(["-c", command])).output().unwrap();
-        let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        printed.push_str(&String::from_utf8_lossy(&output.stderr));
+        let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+        self.state(self.path(), &mut before);
+        let output = two_streams(self.set_up(shell.args(["-c", command])));
+        if output.status.code() == Some(2) && is_one_command(command) {
+            self.state(self.path(), &mut after);
+            let names = |state: &BTreeMap<PathBuf, Vec<u8>>| -> Vec<PathBuf> {
+                state.keys().cloned().collect()
+            };
+            assert_eq!(names(&after), names(&before), "{command}: refused, and the files differ");
+            assert!(after == before, "{command}: refused, and a registry differs");
+        }
+        if !command.contains("2>&1") {
+            let stray = output.stdout().lines().find(|line| is_for_people(line)).map(str::to_owned);
+            assert_eq!(stray, None, "{command}: this is for stderr, and was written to stdout");
+        }
+        let mut printed = output.both();
         // The directory has another name in every run.
         for path in [self.path().canonicalize().unwrap(), self.path().to_owned()] {
             printed = printed.replace(path.to_str().unwrap(), "/archive");
@@ -121,6 +168,17 @@ impl Sandbox {
         }
         printed
     }
+}
+
+/// Does a line of the shell run one command, or a pipe, which writes no file itself?
+fn is_one_command(line: &str) -> bool {
+    let line = line.replace("2>&1", "").replace("> /dev/null", "");
+    !line.contains(['>', ';', '&'])
+}
+
+/// Is a line a warning or an error of the program? A script that reads stdout would take it for data.
+fn is_for_people(line: &str) -> bool {
+    ["error: ", "warning: ", "{\"error\":", "{\"warning\":"].iter().any(|it| line.starts_with(it))
 }
 
 /// The commands that a help text lists. A line that continues a description does not name one.
@@ -164,6 +222,12 @@ fn masked(text: &str) -> String {
         for before in instants {
             mask(&mut line, before, |rest| rest.find('Z').map_or(0, |z| z + 1));
         }
+        // A change without --at, which has microseconds. The last one of a day was asked for.
+        mask(&mut line, " at ", |rest| {
+            let stamp = rest.find("Z: +").map_or("", |z| &rest[..=z]);
+            let is_now = stamp.contains('.') && !stamp.ends_with(".999999Z");
+            if is_now { stamp.len() } else { 0 }
+        });
         for before in ["Accessed ", "urldate      = {", "{ UY, "] {
             mask(&mut line, before, |_| "2001-01-01".len());
         }

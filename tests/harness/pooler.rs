@@ -1,9 +1,9 @@
 //! pgbouncer before a private server, in transaction mode: each transaction may get another session.
 
-use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use super::installed::installed;
 use super::server::{Server, as_other_user, directory_of_other_user, url_of_socket};
 
 /// A running pooler, which is stopped when dropped.
@@ -13,14 +13,9 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts a pooler with as many sessions. `None` means that pgbouncer is not installed, which was
-    /// reported.
+    /// Starts a pooler with as many sessions. `None` means that pgbouncer is not installed.
     pub fn before(server: &Server, sessions: u32) -> Option<Self> {
-        let program = "/usr/sbin/pgbouncer";
-        if !Path::new(program).exists() {
-            eprintln!("NOT CHECKED: pgbouncer, because it is not installed");
-            return None;
-        }
+        let program = installed("pgbouncer")?;
         let directory = directory_of_other_user();
         let here = directory.path().display();
         let own = server.own.as_ref().expect("a server of the environment has its own pooler");

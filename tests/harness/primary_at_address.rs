@@ -76,7 +76,9 @@ impl World {
     }
 
     pub fn remember(&self, compared: &Comparison) {
-        compared.remember(&self.mirror, &name("mirror"), now(), Outcome::Compared).unwrap();
+        compared
+            .remember(&self.mirror, &name("mirror"), &Stamp::now(now()), Outcome::Compared)
+            .unwrap();
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::mirror::Result<Pulled> {
@@ -92,9 +94,7 @@ impl World {
         import.create_dataset();
         let remote = self.remote(quick());
         let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
-        let imported = self.mirror.import(&name("us"), &import, &Stamp::now(now())).unwrap();
-        replica.remember(&self.mirror, &name("us"), now()).unwrap();
-        imported
+        replica.import(&self.mirror, &name("us"), &import, &Stamp::now(now())).unwrap()
     }
 
     /// The ids that a dataset holds.

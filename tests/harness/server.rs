@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
 
+use super::installed::installed;
+
 /// A running server, which is stopped when dropped if it was started here.
 pub struct Server {
     pub(super) url: String,
     pub(super) own: Option<Own>,
-    pub(super) databases: AtomicU32,
 }
 
 pub(super) struct Own {
@@ -36,7 +37,7 @@ impl Server {
 
     /// Starts a private server, with further arguments for `initdb`.
     pub fn start_with(init: &[&str], settings: &[&str]) -> Option<Self> {
-        let programs = programs()?;
+        let programs = installed("initdb")?.parent()?.to_owned();
         let directory = directory_of_other_user();
         let socket = directory.path().display();
         let mut options = format!("-k {socket} -c listen_addresses= -c max_connections=200");
@@ -51,7 +52,7 @@ impl Server {
         let port = settings.iter().find_map(|setting| setting.strip_prefix("port="));
         let port = port.map_or(String::new(), |port| format!(":{port}"));
         let url = format!("{}{port}", url_of_socket(own.directory.path()));
-        Some(Server { url, own: Some(own), databases: AtomicU32::new(0) })
+        Some(Server { url, own: Some(own) })
     }
 
     /// The URL of a database.
@@ -61,13 +62,15 @@ impl Server {
 
     /// Creates an empty database, and returns its URL.
     pub fn new_database(&self) -> String {
-        let name = self.unused_name();
+        let name = Server::unused_name();
         self.create(&name, Server::EMPTY);
         self.database(&name)
     }
 
-    pub(super) fn unused_name(&self) -> String {
-        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn unused_name() -> String {
+        // Several tests of one run may use the same server.
+        static DATABASES: AtomicU32 = AtomicU32::new(0);
+        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         format!("accession_{}_{number}", std::process::id())
     }
 
@@ -126,19 +129,6 @@ impl Own {
 /// A client without TLS.
 pub fn client(url: &str) -> Client {
     Client::connect(url, NoTls).unwrap()
-}
-
-/// The directory with `initdb`: Debian's, of the newest version, or that of another one in `PATH`.
-fn programs() -> Option<PathBuf> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
-    let newest = versions.map(|entry| entry.path()).max_by_key(|path| version(path));
-    let debian = newest.map(|path| path.join("bin"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    debian
-        .into_iter()
-        .chain(std::env::split_paths(&path))
-        .find(|directory| directory.join("initdb").is_file())
 }
 
 /// Lets a program run as the user of the server.

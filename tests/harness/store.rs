@@ -55,7 +55,7 @@ impl Server {
 
     /// Creates a database as a copy of another, to which nobody is connected.
     pub fn copy_database(&self, template: &str) -> String {
-        let name = self.unused_name();
+        let name = Server::unused_name();
         self.create(&name, template);
         self.database(&name)
     }

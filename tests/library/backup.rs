@@ -108,8 +108,10 @@ fn a_copy_that_does_not_verify_is_not_a_backup() {
     drop(connection);
     let registry = Registry::open(&path, Access::Read).unwrap();
     let error = registry.back_up(&directory.path().join("backup.db")).unwrap_err();
-    assert_eq!(error.kind(), "inconsistent");
-    assert!(error.to_string().contains("dataset: the identifier is 0000"), "{error}");
+    assert_eq!(error.kind(), "damaged");
+    assert!(error.to_string().contains(".db"), "{error}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{cause}");
     drop(registry);
     assert_eq!(files(directory.path()), ["accession.db"]);
 }

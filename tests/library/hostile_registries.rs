@@ -22,7 +22,13 @@ fn migrations() -> Vec<String> {
 
 /// A registry of an older schema, or of this one, with a dataset that has a history of one change.
 fn registry_of(version: usize, path: &Path) {
+    registry_in("UTF-8", version, path);
+}
+
+/// The same in an encoding, which SQLite takes over when it writes the first page.
+fn registry_in(encoding: &str, version: usize, path: &Path) {
     let connection = Connection::open(path).unwrap();
+    connection.pragma_update(None, "encoding", encoding).unwrap();
     for migration in &migrations()[..version] {
         connection.execute_batch(migration).unwrap();
     }
@@ -136,6 +142,64 @@ fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
     }
 }
 
+/// SQLite decides by the SQL text of an object what it is, and reads the index here as one of the
+/// table of granules, although its pages are those of another table.
+#[test]
+fn an_index_whose_kind_or_table_is_misstated_is_refused() {
+    let indexes = "
+        CREATE TABLE granule2 (dataset_id INTEGER NOT NULL, granule_id TEXT NOT NULL, ingested INTEGER NOT NULL, deleted INTEGER) STRICT;
+        INSERT INTO granule2 VALUES (1, 'BOGUS', 0, NULL);
+        CREATE INDEX evil ON granule (dataset_id, granule_id, deleted, ingested);
+        CREATE INDEX evil2 ON granule2 (dataset_id, granule_id, deleted, ingested);
+        PRAGMA writable_schema = ON;
+        UPDATE sqlite_schema
+        SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'evil2'), STATED
+        WHERE name = 'evil';
+        DELETE FROM sqlite_schema WHERE name IN ('evil2', 'granule2')";
+    for (stated, what) in [
+        ("type = 'INDEX'", "the type of \"evil\" in its schema is \"INDEX\""),
+        ("type = 'Index'", "the type of \"evil\" in its schema is \"Index\""),
+        // SQLite itself refuses these.
+        ("type = 'table', tbl_name = 'evil'", "malformed database schema (evil)"),
+        ("tbl_name = 'theirs'", "malformed database schema (evil)"),
+    ] {
+        let sandboxes = altered(&indexes.replace("STATED", stated));
+        assert_eq!(sandboxes.len(), migrations().len());
+        for (_directory, path) in sandboxes {
+            for access in [Access::Read, Access::Write] {
+                let error = Registry::open(&path, access).err().unwrap();
+                assert_eq!(error.kind(), "damaged", "{stated}");
+                let text = std::error::Error::source(&error).unwrap().to_string();
+                assert!(text.contains(what), "{stated}: {text}");
+            }
+        }
+    }
+}
+
+/// In UTF-16, SQLite orders \u{10000} before \u{ffff}, so the identifiers would be wrong.
+#[test]
+fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
+    for encoding in ["UTF-16le", "UTF-16be"] {
+        for version in 1..=migrations().len() {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("accession.db");
+            registry_in(encoding, version, &path);
+            let bytes = std::fs::read(&path).unwrap();
+            for access in [Access::Read, Access::Write] {
+                let error = Registry::open(&path, access).err().unwrap();
+                assert_eq!(error.kind(), "damaged");
+                let text = std::error::Error::source(&error).unwrap().to_string();
+                assert!(text.contains(encoding), "{text}");
+            }
+            let target = directory.path().join("restored.db");
+            let refused = accession::restore(&path, &target, now(), None).unwrap_err();
+            assert_eq!(refused.kind(), "damaged");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+            assert!(!target.exists());
+        }
+    }
+}
+
 #[test]
 fn a_mark_without_a_schema_is_not_a_registry() {
     for (_directory, path) in altered("PRAGMA user_version = 0") {
@@ -184,15 +248,15 @@ fn a_string_longer_than_a_mebibyte_is_neither_read_nor_written() {
     for (_directory, path) in altered("") {
         let registry = Registry::open(&path, Access::Write).unwrap();
         let stamp = Stamp::at(second(1), now());
+        // A mirror refuses a longer note, so none is recorded.
         let with_note = |bytes| {
             let mut change = change(["B"], []);
             change.note(Some("x".repeat(bytes)));
             change
         };
-        let too_long =
-            registry.change(&name("dataset"), &with_note(1_048_577), &stamp).unwrap_err();
+        let too_long = registry.change(&name("dataset"), &with_note(65_537), &stamp).unwrap_err();
         assert_eq!(too_long.kind(), "too-long");
-        registry.change(&name("dataset"), &with_note(1_000_000), &stamp).unwrap();
+        registry.change(&name("dataset"), &with_note(65_536), &stamp).unwrap();
         let listed = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
         assert!(listed.latest.unwrap().note.is_some());
     }

@@ -45,7 +45,7 @@ fn a_list_of_granules_ends_with_an_error() {
     let stored = damaged();
     for selection in [latest(), first_instance()] {
         let error = list(&stored.registry, &selection).unwrap_err();
-        assert_eq!(error.kind(), "inconsistent");
+        assert_eq!(error.kind(), "damaged");
         assert!(error.to_string().contains("accession.db"), "{error}");
     }
     // Every granule that remains is listed before the error, which is the last item.
@@ -61,7 +61,7 @@ fn a_comparison_of_two_sets_ends_with_an_error() {
     let stored = damaged();
     for (left, right) in [(latest(), first_instance()), (first_instance(), first_instance())] {
         let differences = stored.registry.snapshot().unwrap().compare(&left, &right).unwrap();
-        assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
+        assert_eq!(differences.finish().unwrap_err().kind(), "damaged");
     }
 }
 
@@ -75,10 +75,10 @@ fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
         let compared = mirror::compare(&here.registry, &name("dataset"), &primary, None).unwrap();
         let differences = compared.differences().unwrap();
         assert_eq!(compared.status().status, mirror::Status::Identical, "by their identifiers");
-        assert_eq!(differences.finish().unwrap_err().kind(), "inconsistent");
+        assert_eq!(differences.finish().unwrap_err().kind(), "damaged");
         let (options, stamp) = (PullOptions::default(), Stamp::at(second(2), now()));
         let pulled = mirror::pull(&here.registry, &name("dataset"), &primary, options, &stamp);
-        assert_eq!(pulled.unwrap_err().kind(), "inconsistent");
+        assert_eq!(pulled.unwrap_err().kind(), "damaged");
     }
     assert_eq!((rows(&damaged), rows(&whole)), before);
 
@@ -88,7 +88,7 @@ fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
     let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
     let stamp = Stamp::at(second(2), now());
     let pulled = mirror::pull(&empty, &name("dataset"), &primary, options, &stamp);
-    assert_eq!(pulled.unwrap_err().kind(), "inconsistent");
+    assert_eq!(pulled.unwrap_err().kind(), "damaged");
     assert_eq!(empty.snapshot().unwrap().count_datasets().unwrap(), 0);
 }
 
@@ -100,10 +100,10 @@ fn an_export_fails() {
         None,
         |_| Ok(()),
     );
-    assert_eq!(exported.unwrap_err().kind(), "inconsistent");
+    assert_eq!(exported.unwrap_err().kind(), "damaged");
     let mut bytes = Vec::new();
     let written = manifest::write(&stored.registry, &name("dataset"), &mut bytes);
-    assert_eq!(written.unwrap_err().kind(), "inconsistent");
+    assert_eq!(written.unwrap_err().kind(), "damaged");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_change_that_resumes_before_the_lost_row_is_refused_and_changes_nothing() {
     for (ingest, delete) in [(Some(granule_id(3)), None), (None, Some(granule_id(0)))] {
         let change = change(ingest.as_deref(), delete.as_deref());
         let refused = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
-        assert_eq!(refused.kind(), "inconsistent", "{refused}");
+        assert_eq!(refused.kind(), "damaged", "{refused}");
         assert_eq!(rows(&stored), before);
     }
     // Deleting the granule itself is refused too: it is not held.
@@ -140,6 +140,6 @@ fn a_row_that_is_lost_after_a_checkpoint_is_detected_by_a_change_that_resumes_th
     let change = change([], [deleted.as_str()]);
     let stamp = Stamp::at(second(1), now());
     let refused = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
-    assert_eq!(refused.kind(), "inconsistent", "{refused}");
+    assert_eq!(refused.kind(), "damaged", "{refused}");
     assert_eq!(rows(&stored), before);
 }

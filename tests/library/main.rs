@@ -1,13 +1,16 @@
 //! The library through its public API.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was not checked is reported")]
+#![expect(clippy::print_stdout, reason = "what was tested is reported")]
 
 #[path = "../harness"]
 mod harness {
     pub mod cluster;
     pub mod given_server;
     pub mod history;
+    #[cfg(feature = "http")]
+    pub mod hostile_log;
+    pub mod installed;
     pub mod oracle;
     #[cfg(feature = "http")]
     pub mod primary_at_address;
@@ -29,12 +32,17 @@ mod check;
 mod citation_formats;
 mod cited_for_ever;
 mod cited_subsets;
+mod clock_ahead;
 mod daily_import;
+mod flipped_rows;
+mod former_names;
 mod fuzz_corpus;
 mod hostile_registries;
 mod import;
 mod large_change;
 mod log_format;
+#[cfg(feature = "http")]
+mod log_limits;
 mod lost_rows;
 #[cfg(feature = "http")]
 mod mirror_http;
@@ -48,12 +56,17 @@ mod mirror_nginx;
 mod mirror_properties;
 mod mirror_pull;
 mod monitor;
+mod new_ids;
 mod old_registries;
 mod on_postgres;
 mod pages;
 mod payment;
 mod publish;
+#[cfg(all(unix, feature = "serve"))]
+mod publish_links;
 #[cfg(feature = "serve")]
+mod publish_verify;
+#[cfg(all(feature = "http", feature = "serve"))]
 mod published_pages;
 mod random_histories;
 mod recognise;

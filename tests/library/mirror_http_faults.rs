@@ -219,7 +219,7 @@ fn redirects_stay_within_the_origin() {
 #[test]
 fn the_limits_of_bytes_and_age_are_kept() {
     let world = World::small();
-    let options = HttpOptions { max_bytes: Some(1_000), ..quick() };
+    let options = HttpOptions { max_bytes: 1_000, ..quick() };
     let primary = Primary::at_address(world.remote(options), None);
     let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
     assert_eq!(error.kind(), "too-many-bytes", "{error}");

@@ -52,7 +52,9 @@ impl Mirror {
     fn compare(&self) -> Comparison {
         let compared = compare(&self.registry, &name("mirror"), &self.primary(), None).unwrap();
         compared.differences().unwrap().finish().unwrap();
-        compared.remember(&self.registry, &name("mirror"), now(), Outcome::Compared).unwrap();
+        compared
+            .remember(&self.registry, &name("mirror"), &Stamp::now(now()), Outcome::Compared)
+            .unwrap();
         compared
     }
 
@@ -60,10 +62,7 @@ impl Mirror {
         let unknown = UnknownMirror::Create;
         let options = PullOptions { unknown, policy, run, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
-        let pulled =
-            pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap();
-        assert!(pulled.not_remembered.is_none());
-        pulled
+        pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap()
     }
 
     fn remembered(&self) -> (u64, bool) {
@@ -120,6 +119,28 @@ fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
     mirror.pull(2, RESET, Run::Rehearse);
     assert_eq!(mirror.compare().status().status, Status::Rewritten);
     mirror.pull(3, RESET, Run::Commit);
+    assert_eq!(mirror.compare().status().status, Status::Identical);
+}
+
+#[test]
+fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
+    mirror.pull(0, FOLLOW, Run::Commit);
+    // Rewritten, but with the same set in the end.
+    let other = [&["B"][..], &["A", "B", "C"]];
+    let other: Vec<_> =
+        other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
+    write_manifest(&mirror.path, &other);
+    assert!(!mirror.pull(1, FOLLOW, Run::Commit).is_identical());
+    let pulled = mirror.pull(2, RESET, Run::Commit);
+    assert!(pulled.applied.is_none() && pulled.is_identical());
+    assert_eq!(mirror.pull(3, FOLLOW, Run::Commit).before.status, Status::Identical);
+    // An older state: what came after it is forgotten.
+    write_manifest(&mirror.path, &other[..1]);
+    assert_eq!(mirror.pull(4, FOLLOW, Run::Commit).before.status, Status::Stale);
+    assert!(mirror.pull(5, RESET, Run::Commit).is_identical());
+    assert_eq!(mirror.remembered().0, 1);
     assert_eq!(mirror.compare().status().status, Status::Identical);
 }
 

@@ -1,7 +1,13 @@
 //! A mirror that reads a published directory from nginx. Python's web server, which has neither ranges
 //! nor entity tags, is read in a transcript of the command line.
 
-use std::net::{TcpListener, TcpStream};
+#[cfg(feature = "serve")]
+use std::collections::BTreeSet;
+#[cfg(feature = "serve")]
+use std::io::{Read, Write};
+use std::net::TcpListener;
+#[cfg(feature = "serve")]
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -10,15 +16,28 @@ use accession::mirror::{
     Address, HttpOptions, Primary, PullOptions, Pulled, Remote, UnknownMirror, pull,
 };
 use accession::publish::{Error as PublishError, publish};
+#[cfg(feature = "serve")]
+use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
 
 use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::installed::installed;
 
 struct Nginx(Child);
 
 impl Nginx {
-    /// Starts nginx over the directory `www`, on a port. `None`: it is not installed.
-    fn over(directory: &Path, port: u16) -> Option<Self> {
+    /// Starts nginx over the directory `www`, and returns its port. `None`: it is not installed.
+    fn over(directory: &Path) -> Option<(Self, u16)> {
+        let program = installed("nginx")?;
+        // Something else may take a port between its being found free and nginx.
+        (0..5).find_map(|_| Nginx::on_a_free_port(&program, directory)).or_else(|| {
+            let log = std::fs::read_to_string(directory.join("error.log"));
+            panic!("nginx did not start: {}", log.unwrap_or_default());
+        })
+    }
+
+    fn on_a_free_port(program: &Path, directory: &Path) -> Option<(Self, u16)> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let here = directory.display();
         let user = if directory.starts_with("/root") { "user root;" } else { "" };
         let configuration = format!(
@@ -27,22 +46,24 @@ impl Nginx {
              http {{ log_format plain '$status $body_bytes_sent $request_uri'; access_log {here}/access.log plain;\n\
              client_body_temp_path {here}/body; proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;\n\
              uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;\n\
-             server {{ listen 127.0.0.1:{port}; root {here}/www; }} }}\n"
+             server {{ listen 127.0.0.1:{port}; root {here}/www; location /some/where/ {{ alias {here}/www/; }} }} }}\n"
         );
         std::fs::write(directory.join("nginx.conf"), configuration).unwrap();
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
-        let child = Command::new("nginx")
-            .env("PATH", path)
+        let mut child = Command::new(program)
             .arg("-c")
             .arg(directory.join("nginx.conf"))
             .args(["-e", directory.join("error.log").to_str().unwrap()])
             .stderr(Stdio::null())
             .spawn()
-            .ok()?;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            .unwrap();
+        // It writes its number when it listens.
+        while !directory.join("pid").exists() {
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        Some(Nginx(child))
+        Some((Nginx(child), port))
     }
 }
 
@@ -53,16 +74,65 @@ impl Drop for Nginx {
     }
 }
 
+/// What nginx answers: the status, and the text.
+#[cfg(feature = "serve")]
+fn get(port: u16, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nHost: files.example\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().to_owned(), body.to_owned())
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn pages_below_a_directory_of_nginx_lead_to_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().canonicalize().unwrap();
+    let www = directory.join("www");
+    std::fs::create_dir(&www).unwrap();
+    let Some((_nginx, port)) = Nginx::over(&directory) else { return };
+    let us = Registry::in_memory().unwrap();
+    us.change(&name("OLD"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let run = || {
+        publish(&us, &www, &[], |_| Ok::<(), PublishError>(())).unwrap();
+        publish_pages(&us, &www, &SiteSettings::default(), now()).unwrap();
+    };
+    run();
+    us.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    run();
+    for root in ["/", "/some/where/"] {
+        let root = url::Url::parse(&format!("http://files.example{root}")).unwrap();
+        let mut seen = BTreeSet::new();
+        let mut open = vec![root.clone(), root.join("datasets/OLD/").unwrap()];
+        while let Some(address) = open.pop() {
+            if !seen.insert(address.clone()) {
+                continue;
+            }
+            let (status, page) = get(port, address.path());
+            assert_eq!(status, "200", "{address}");
+            let links = [" href=\"", "content=\"0; url="].map(|begin| page.split(begin).skip(1));
+            for link in links.into_iter().flatten() {
+                let target = address.join(link.split('"').next().unwrap()).unwrap();
+                if target.origin() == root.origin() && target.fragment().is_none() {
+                    open.push(target);
+                }
+            }
+        }
+        let paths: Vec<&str> =
+            seen.iter().map(|it| it.path().strip_prefix(root.path()).unwrap()).collect();
+        assert_eq!(paths, ["", "datasets/NEW/", "datasets/OLD/", "style.css"]);
+    }
+}
+
 #[test]
 fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path().canonicalize().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::fs::create_dir(directory.join("www")).unwrap();
-    let Some(_nginx) = Nginx::over(&directory, port) else {
-        println!("NOT CHECKED: nginx, because it is not installed");
-        return;
-    };
+    let Some((_nginx, port)) = Nginx::over(&directory) else { return };
     let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
     let follow = |at: i64| -> Pulled {
         let url = format!("http://127.0.0.1:{port}/datasets/us/");

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::mirror::manifest;
-use accession::publish::{Error, Published, Result, publish};
+use accession::publish::{Error, Published, Result, publish, unknown_datasets};
 use accession::{Registry, Stamp};
 use proptest::prelude::*;
 
@@ -116,6 +116,13 @@ fn large(registry: &Registry) {
     }
 }
 
+/// A change of more than a segment.
+fn large_change(registry: &Registry, at: i64) {
+    let ids: Vec<String> = (0..7_500).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
+    let stamp = Stamp::at(second(at), now());
+    registry.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
+}
+
 #[test]
 fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
     let directory = tempfile::tempdir().unwrap();
@@ -169,6 +176,198 @@ fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_diff
     }
     // The same history, longer, goes on.
     published(&of(&["C", "D", "E"]), directory.path()).unwrap();
+}
+
+/// A history of one-line changes, as many as there are ids, in one segment.
+fn lines(ids: &[&str]) -> Registry {
+    let registry = Registry::in_memory().unwrap();
+    for (at, id) in ids.iter().enumerate() {
+        let stamp = Stamp::at(second(at as i64), now());
+        registry.change(&name("us"), &change([*id], []), &stamp).unwrap();
+    }
+    registry
+}
+
+#[test]
+fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("datasets/us/log/000000.jsonl");
+    for line in 1..=5_usize {
+        let registry = lines(&["A1", "B1", "C1", "D1"]);
+        published(&registry, directory.path()).unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let damaged: Vec<String> = whole
+            .split_inclusive('\n')
+            .enumerate()
+            .map(|(index, text)| match index + 1 == line {
+                true => text.replacen('1', "2", 1),
+                false => text.to_owned(),
+            })
+            .collect();
+        std::fs::write(&path, damaged.concat()).unwrap();
+        let before = files(directory.path());
+        let named = format!("000000.jsonl\", line {line}, is not as it was published");
+        // With and without news, and again: nothing is forgotten, and nothing is appended.
+        for news in [None, None, Some("E1"), Some("F1")] {
+            if let Some(id) = news {
+                registry.change(&name("us"), &change([id], []), &Stamp::now(now())).unwrap();
+            }
+            let refused = published(&registry, directory.path()).unwrap_err();
+            assert_eq!(refused.kind(), "published-damaged");
+            assert!(refused.to_string().contains(&named), "{refused}");
+            assert_eq!(files(directory.path()), before);
+        }
+        // Published again from the registry, the log has the same bytes.
+        std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
+        published(&registry, directory.path()).unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&whole));
+        std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
+    }
+}
+
+#[test]
+fn an_end_that_the_registry_has_otherwise_is_refused() {
+    let noted = |note: &str, ids: &[&str]| {
+        let registry = Registry::in_memory().unwrap();
+        for (at, id) in ids.iter().enumerate() {
+            let mut step = change([*id], []);
+            step.note(Some(note.to_owned()));
+            registry.change(&name("us"), &step, &Stamp::at(second(at as i64), now())).unwrap();
+        }
+        registry
+    };
+    let directory = tempfile::tempdir().unwrap();
+    published(&noted("one", &["A", "B"]), directory.path()).unwrap();
+    let before = files(directory.path());
+    // The identifiers are the same, since a note is not part of them.
+    for _ in 0..2 {
+        let refused = published(&noted("other", &["A", "B", "C"]), directory.path()).unwrap_err();
+        assert!(matches!(refused, Error::Contradicts { change: 2, .. }), "{refused}");
+        assert_eq!(files(directory.path()), before);
+    }
+    published(&noted("one", &["A", "B", "C"]), directory.path()).unwrap();
+}
+
+#[test]
+fn a_change_that_begins_in_a_complete_segment_is_continued() {
+    let directory = tempfile::tempdir().unwrap();
+    for granules in [7_000, 8_500] {
+        let registry = Registry::in_memory().unwrap();
+        let ids: Vec<String> =
+            (0..granules).map(|n| format!("{n:05}.{}", "x".repeat(600))).collect();
+        let stamp = Stamp::at(second(0), now());
+        registry.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
+        for at in 1..3 {
+            published(&registry, directory.path()).unwrap();
+            let found = files(directory.path());
+            assert!(assembled(&found, "us") == manifest_of(&registry, "us"), "{granules}");
+            assert!(found.contains_key("datasets/us/log/000000.jsonl.gz"));
+            let (ingest, delete) = (format!("new.{at}"), ids[at as usize].as_str());
+            let step = change([ingest.as_str()], [delete]);
+            registry.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
+        }
+        std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_written_of_a_history_that_cannot_be_exported() {
+    let stored = crate::stored::Stored::with(10);
+    let directory = tempfile::tempdir().unwrap();
+    // Before anything was published, and after it.
+    for news in ["first", "second"] {
+        let step = change([news], []);
+        stored.registry.change(&name("dataset"), &step, &Stamp::now(now())).unwrap();
+        let before = files(directory.path());
+        let lost = "UPDATE granule SET deleted = ingested + 1 WHERE granule_id = ?1";
+        stored.connection().execute(lost, [news]).unwrap();
+        for _ in 0..2 {
+            published(&stored.registry, directory.path()).unwrap_err();
+            assert_eq!(files(directory.path()), before);
+        }
+        let mended = "UPDATE granule SET deleted = NULL WHERE granule_id = ?1";
+        stored.connection().execute(mended, [news]).unwrap();
+        published(&stored.registry, directory.path()).unwrap();
+    }
+}
+
+#[test]
+fn the_damaged_row_of_a_deleted_granule_is_not_published() {
+    let stored = crate::stored::Stored::with(10);
+    let directory = tempfile::tempdir().unwrap();
+    let first = crate::stored::granule_id(0);
+    let gone = change([], [first.as_str()]);
+    stored.registry.change(&name("dataset"), &gone, &Stamp::at(second(1), now())).unwrap();
+    let rename = |from: &str, to: &str| {
+        let renamed = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
+        assert_eq!(stored.connection().execute(renamed, [from, to]).unwrap(), 1);
+    };
+    let before = files(directory.path());
+    rename(&first, "granule.damaged");
+    for _ in 0..2 {
+        assert_eq!(published(&stored.registry, directory.path()).unwrap_err().kind(), "damaged");
+        assert_eq!(files(directory.path()), before);
+    }
+    rename("granule.damaged", &first);
+    published(&stored.registry, directory.path()).unwrap();
+}
+
+#[test]
+fn damaged_subsets_are_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = lines(&["A", "B"]);
+    let wanted = accession::Wanted::Patterns(vec!["A*".parse().unwrap()]);
+    registry.cite_subset(&name("us"), None, &wanted, now()).unwrap();
+    published(&registry, directory.path()).unwrap();
+    let path = directory.path().join("datasets/us/subsets.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, whole.replacen("A*", "B*", 1)).unwrap();
+    published(&registry, directory.path()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+}
+
+#[test]
+fn the_registry_is_not_read_while_a_segment_is_compressed() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    for at in 0..3 {
+        large_change(&registry, at);
+    }
+    let draft = place.path().join("www/datasets/us/log/.accession-publish.new");
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| published(&registry, &place.path().join("www")).map(drop));
+        while !draft.exists() {
+            assert!(!run.is_finished(), "no segment was compressed");
+            std::thread::yield_now();
+        }
+        // A transaction that reads would keep the write-ahead log as it is.
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch("UPDATE dataset SET title = 'Other'").unwrap();
+        let busy: i64 =
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+        assert!(draft.exists(), "compressing was over too early");
+        assert_eq!(busy, 0);
+        run.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = lines(&["A"]);
+    registry.add_dataset(&accession::Dataset::named(name("OLD")), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    published(&registry, directory.path()).unwrap();
+    assert!(unknown_datasets(&registry, directory.path()).unwrap().is_empty());
+    let before = files(directory.path());
+    let older = lines(&["A"]);
+    published(&older, directory.path()).unwrap();
+    for _ in 0..2 {
+        let unknown = unknown_datasets(&older, directory.path()).unwrap();
+        assert_eq!(unknown, [name("NEW"), name("OLD")]);
+        assert_eq!(files(directory.path()), before);
+    }
 }
 
 #[test]

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use accession::pages::{Serves, Site};
-use accession::publish::{Error, publish, publish_pages};
-use accession::{DatasetName, Registry, Stamp};
+use accession::publish::{Error, SiteSettings, publish, publish_pages};
+use accession::{DatasetEdit, DatasetName, Edit, Registry, Stamp};
+use url::Url;
 
 use crate::harness::history::{change, name, now, second};
 
-fn site(public_url: Option<&str>) -> Site {
-    Site {
-        name: "US Archive".to_owned(),
-        contact: None,
-        public_url: public_url.map(str::to_owned),
-        serves: Serves::Files,
+fn settings(public_url: Option<&str>) -> SiteSettings {
+    SiteSettings {
+        public_url: public_url.map_or(Edit::Clear, |url| Edit::Set(url.to_owned())),
+        name: Edit::Set("US Archive".to_owned()),
+        contact: Edit::Keep,
     }
 }
 
@@ -30,37 +29,134 @@ fn registry() -> Registry {
 
 fn published(registry: &Registry, directory: &Path, datasets: &[DatasetName], url: Option<&str>) {
     publish(registry, directory, datasets, |_| Ok::<(), Error>(())).unwrap();
-    publish_pages(registry, directory, &site(url), now()).unwrap();
+    publish_pages(registry, directory, &settings(url), now()).unwrap();
 }
 
 fn text(directory: &Path, file: &str) -> String {
     std::fs::read_to_string(directory.join(file)).unwrap_or_default()
 }
 
+/// The values of an attribute, as a browser reads them.
+fn attributes<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
+    let begin = format!(" {attribute}=\"");
+    page.split(&begin).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// Every address to which a page links, and the one to which it leads by itself.
+fn targets(page: &str) -> Vec<&str> {
+    let mut targets: Vec<&str> =
+        ["href", "src", "action"].iter().flat_map(|it| attributes(page, it)).collect();
+    let refresh = attributes(page, "content").into_iter();
+    targets.extend(refresh.filter_map(|content| content.strip_prefix("0; url=")));
+    targets
+}
+
 #[test]
-fn each_published_dataset_has_a_page_whose_local_links_lead_to_files() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    published(&registry(), directory, &[], Some("https://data.example.org"));
-    for file in ["index.html", "datasets/A/index.html", "datasets/NEW/index.html"] {
-        let page = text(directory, file);
-        assert!(page.starts_with("<!DOCTYPE html>") && page.contains("US Archive"), "{file}");
-        assert!(!page.contains("mallory"), "{file}");
-        for href in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-            let Some(path) = href.strip_prefix('/') else { continue };
-            let target = directory.join(path.split('#').next().unwrap());
-            assert!(target.is_file() || target.join("index.html").is_file(), "{file}: {href}");
+fn every_link_leads_to_a_file_wherever_the_directory_is() {
+    let registry = registry();
+    registry.change(&name("DI:1"), &change(["x"], []), &Stamp::at(second(0), now())).unwrap();
+    let record = DatasetEdit {
+        doi: Edit::Set("10.9999/US".parse().unwrap()),
+        licence: Edit::Set("CC-BY-4.0".to_owned()),
+        ..DatasetEdit::default()
+    };
+    registry.edit_dataset(&name("A"), &record, &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("B"), "", &Stamp::now(now())).unwrap();
+    for public_url in [None, Some("https://data.example.org"), Some("https://data.example.org/a/b")]
+    {
+        let place = tempfile::tempdir().unwrap();
+        let www = place.path();
+        published(&registry, www, &[], public_url);
+        let mut seen = 0;
+        let pages =
+            ["", "datasets/A/", "datasets/B/", "datasets/NEW/", "datasets/OLD/", "datasets/DI:1/"];
+        for directory in pages {
+            let page = text(www, &format!("{directory}index.html"));
+            assert!(page.starts_with("<!DOCTYPE html>") && page.contains("US Archive"));
+            assert!(!page.contains("mallory"), "{directory}");
+            // Only `serve` answers these.
+            assert!(!page.contains("/granules") && !page.contains("?format="), "{directory}");
+            // Below the root of a server, and below a directory of one.
+            for root in ["http://files.example/", "http://files.example/some/where/"] {
+                let root = Url::parse(root).unwrap();
+                let here = root.join(&format!("./{directory}")).unwrap();
+                for target in targets(&page) {
+                    if let Some(id) = target.strip_prefix('#') {
+                        assert!(attributes(&page, "id").contains(&id), "{directory}: {target}");
+                        continue;
+                    }
+                    let address = here.join(target).unwrap();
+                    if address.origin() != root.origin() {
+                        let scheme = address.scheme();
+                        assert!(matches!(scheme, "https" | "mailto" | "data"), "{target}");
+                        continue;
+                    }
+                    assert!(target.starts_with("./") || target.starts_with("../"), "{target}");
+                    let path = address.path().strip_prefix(root.path());
+                    let file = www.join(path.unwrap_or_else(|| panic!("{directory}: {target}")));
+                    let is_there = file.is_file() || file.join("index.html").is_file();
+                    assert!(is_there, "{directory}: {target}");
+                    seen += 1;
+                }
+            }
         }
+        assert!(seen >= 2 * 3 * pages.len(), "{seen}");
+        // A former name leads to the present one.
+        assert!(targets(&text(www, "datasets/OLD/index.html")).contains(&"../../datasets/NEW/"));
+        let sitemap = text(www, "sitemap.xml");
+        let Some(url) = public_url else {
+            assert!(sitemap.is_empty());
+            continue;
+        };
+        let listed: Vec<&str> =
+            sitemap.split("<loc>").skip(1).map(|it| it.split('<').next().unwrap()).collect();
+        assert_eq!(listed.len(), 3, "{sitemap}");
+        for address in listed {
+            let path = address.strip_prefix(url).unwrap().trim_start_matches('/');
+            assert!(www.join(path).join("index.html").is_file(), "{address}");
+        }
+        assert!(text(www, "robots.txt").contains(&format!("Sitemap: {url}/sitemap.xml")));
     }
-    let sitemap = text(directory, "sitemap.xml");
-    for dataset in ["A", "B", "NEW"] {
-        let address = format!("<loc>https://data.example.org/datasets/{dataset}/</loc>");
-        assert!(sitemap.contains(&address), "{sitemap}");
+}
+
+#[test]
+fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
+    let place = tempfile::tempdir().unwrap();
+    let (registry, www) = (registry(), place.path());
+    published(&registry, www, &[], Some("https://data.example.org"));
+    let files = ["index.html", "sitemap.xml", "robots.txt", "datasets/A/index.html"];
+    let before = files.map(|file| text(www, file));
+    for _ in 0..2 {
+        publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
+        publish_pages(&registry, www, &SiteSettings::default(), now()).unwrap();
+        assert_eq!(files.map(|file| text(www, file)), before);
     }
-    assert_eq!(sitemap.matches("<loc>").count(), 3, "{sitemap}");
-    assert!(
-        text(directory, "robots.txt").contains("Sitemap: https://data.example.org/sitemap.xml")
-    );
+    // Another dataset, and a rename, are in the sitemap, which has no address that is gone.
+    registry.rename_dataset(&name("NEW"), &name("NEWER"), &Stamp::now(now())).unwrap();
+    publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
+    publish_pages(&registry, www, &SiteSettings::default(), now()).unwrap();
+    let sitemap = text(www, "sitemap.xml");
+    assert!(sitemap.contains("/NEWER/<") && !sitemap.contains("/NEW/<"), "{sitemap}");
+    for former in ["NEW", "OLD"] {
+        let page = text(www, &format!("datasets/{former}/index.html"));
+        assert!(targets(&page).contains(&"../../datasets/NEWER/"), "{page}");
+    }
+    let without = SiteSettings { public_url: Edit::Clear, ..SiteSettings::default() };
+    for _ in 0..2 {
+        publish_pages(&registry, www, &without, now()).unwrap();
+        assert!(!www.join("sitemap.xml").exists() && !www.join("robots.txt").exists());
+        assert!(text(www, "index.html").contains("US Archive"));
+    }
+    // What another program put there is left.
+    std::fs::write(www.join("robots.txt"), "User-agent: *\n").unwrap();
+    publish_pages(&registry, www, &without, now()).unwrap();
+    assert!(www.join("robots.txt").exists());
+    std::fs::write(www.join(".accession-publish.json"), "{}").unwrap();
+    for _ in 0..2 {
+        let refused = publish_pages(&registry, www, &without, now()).unwrap_err();
+        assert_eq!(refused.kind(), "published-damaged");
+        assert!(refused.to_string().contains(".accession-publish.json"), "{refused}");
+    }
 }
 
 #[test]
@@ -79,7 +175,7 @@ fn only_the_datasets_that_were_published_have_pages() {
     let registry = registry();
     published(&registry, directory, &[name("A")], None);
     let index = text(directory, "index.html");
-    assert!(index.contains("/datasets/A/") && !index.contains("/datasets/B/"), "{index}");
+    assert!(index.contains("./datasets/A/") && !index.contains("/datasets/B/"), "{index}");
     assert!(!directory.join("datasets/B").exists());
     published(&registry, directory, &[name("B")], None);
     let index = text(directory, "index.html");

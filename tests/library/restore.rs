@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
-use accession::{Access, Registry, Stamp, Timestamp, restore};
+use accession::{
+    Access, DatasetName, Identifier, Lacks, PaymentIds, Registry, Stamp, Timestamp, Wanted,
+    rehearse_restore, restore,
+};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
+use crate::harness::oracle::naive;
 
 /// A registry with one dataset of ten granules.
 fn create(path: &Path) -> Registry {
@@ -75,8 +79,10 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
     let error = restore(&backup, &path, now(), None).unwrap_err();
-    assert_eq!(error.kind(), "inconsistent");
-    assert!(error.to_string().contains("dataset: the identifier is 0000"), "{error}");
+    assert_eq!(error.kind(), "damaged");
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |it| it.source());
+    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    assert!(message.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{message}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(files(directory.path()), 2);
 }
@@ -145,4 +151,193 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     assert!(registry.lease_payment_ids(scheme, worker, 1, || at(6)).is_err());
     let next = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
     assert_eq!((next.time, next.counter), (issued.time, 1));
+}
+
+/// A registry with the dataset that [`create`] makes and a backup of it, after which a dataset was
+/// added, one renamed, one changed, and a subset cited.
+fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
+    let registry = create(path);
+    registry.change(&name("old"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    registry.back_up(backup).unwrap();
+    registry
+        .change(&name("dataset"), &change(["later"], []), &Stamp::at(second(1), now()))
+        .unwrap();
+    registry.change(&name("added"), &change(["A", "B"], []), &Stamp::at(second(1), now())).unwrap();
+    // The same set as one that the backup has.
+    registry.change(&name("also-added"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    registry.rename_dataset(&name("old"), &name("renamed"), &Stamp::now(now())).unwrap();
+    let wanted = Wanted::Patterns(vec!["*.1".parse().unwrap()]);
+    registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
+    registry
+}
+
+fn lacks_of_the_older_backup() -> (Vec<DatasetName>, Vec<Identifier>) {
+    let granules = (0..10).map(|n| format!("granule.{n}")).chain(["later".to_owned()]);
+    let granules: BTreeSet<String> = granules.collect();
+    let identifiers = vec![
+        naive(["A", "B"].into_iter()),
+        naive(granules.iter().map(String::as_str)),
+        naive(["granule.1"].into_iter()),
+    ];
+    (vec![name("added"), name("also-added")], identifiers)
+}
+
+#[test]
+fn what_the_copy_lacks_is_listed_and_a_rehearsal_replaces_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, backup) = paths(&directory);
+    drop(with_an_older_backup(&path, &backup));
+    let bytes = (std::fs::read(&path).unwrap(), std::fs::read(&backup).unwrap());
+    let (datasets, identifiers) = lacks_of_the_older_backup();
+    let rehearsed = rehearse_restore(&backup, &path, None).unwrap();
+    let lacks = rehearsed.lacks.unwrap();
+    assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
+    assert_eq!((rehearsed.moved, rehearsed.datasets, rehearsed.identifiers), (None, 2, 2));
+    assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&backup).unwrap()), bytes);
+    assert_eq!(files(directory.path()), 2);
+    let restored = restore(&backup, &path, now(), None).unwrap();
+    let kept = restored.moved.unwrap();
+    assert_eq!(restored.lacks.unwrap(), lacks);
+    // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
+    let again = rehearse_restore(&backup, &path, None).unwrap().lacks.unwrap();
+    assert_eq!(again, Lacks::default());
+    assert_eq!(rehearse_restore(&kept, &path, None).unwrap().lacks.unwrap(), Lacks::default());
+}
+
+#[test]
+fn where_there_is_no_registry_nothing_is_lacking() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, backup) = paths(&directory);
+    drop(with_an_older_backup(&path, &backup));
+    let other = directory.path().join("other.db");
+    let rehearsed = rehearse_restore(&backup, &other, None).unwrap();
+    assert_eq!(rehearsed.lacks.unwrap(), Lacks::default());
+    let restored = restore(&backup, &other, now(), None).unwrap();
+    assert_eq!(restored.lacks.unwrap(), Lacks::default());
+    assert_eq!(restored.moved, None);
+}
+
+/// Each way in which a registry can be unreadable, and the command after it.
+#[test]
+fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
+    type Damage = fn(&Path);
+    let damage: [(&str, Damage); 5] = [
+        ("garbage", |path| std::fs::write(path, "not a registry").unwrap()),
+        ("empty", |path| std::fs::write(path, "").unwrap()),
+        ("cut short", |path| {
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_len(8_192).unwrap();
+        }),
+        ("a table is missing", |path| {
+            Connection::open(path).unwrap().execute_batch("DROP TABLE checkpoint").unwrap();
+        }),
+        ("a newer schema", |path| {
+            Connection::open(path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        }),
+    ];
+    for (what, damage) in damage {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, backup) = paths(&directory);
+        drop(with_an_older_backup(&path, &backup));
+        damage(&path);
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(rehearse_restore(&backup, &path, None).unwrap().lacks.is_err(), "{what}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{what}");
+        let restored = restore(&backup, &path, now(), None).unwrap();
+        assert!(restored.lacks.is_err(), "{what}");
+        assert_eq!(std::fs::read(restored.moved.unwrap()).unwrap(), bytes, "{what}");
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        registry.change(&name("old"), &change(["new"], []), &Stamp::at(second(9), now())).unwrap();
+    }
+}
+
+#[test]
+fn a_backup_that_does_not_verify_fails_a_rehearsal() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, backup) = paths(&directory);
+    create(&path).back_up(&backup).unwrap();
+    let connection = Connection::open(&backup).unwrap();
+    connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
+    drop(connection);
+    let kind = rehearse_restore(&backup, &path, None).unwrap_err().kind();
+    assert_eq!(kind, restore(&backup, &path, now(), None).unwrap_err().kind());
+}
+
+/// Copies of a private registry are private, and a restored one can be used by those who used the
+/// one that it replaces.
+#[cfg(unix)]
+#[test]
+fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_replaced() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for permissions in [0o600, 0o640, 0o664, 0o666] {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, backup) = paths(&directory);
+        drop(create(&path));
+        set(&path, permissions);
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        registry.back_up(&backup).unwrap();
+        assert_eq!(mode(&backup), permissions);
+        let copy = directory.path().join("copy.db");
+        registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+        assert_eq!(mode(&copy), permissions);
+        // Of a registry that is lost, only the backup tells.
+        let new = directory.path().join("new.db");
+        restore(&backup, &new, now(), None).unwrap();
+        assert_eq!(mode(&new), permissions);
+        set(&backup, 0o644);
+        drop(registry);
+        let kept = restore(&backup, &path, now(), None).unwrap().moved.unwrap();
+        assert_eq!((mode(&path), mode(&kept)), (permissions, permissions));
+        let registry = Registry::open(&path, Access::Write).unwrap();
+        registry
+            .change(&name("dataset"), &change(["B"], []), &Stamp::at(second(9), now()))
+            .unwrap();
+    }
+}
+
+/// A registry of an earlier schema is read from a migrated copy of it, and has its permissions still.
+#[cfg(unix)]
+#[test]
+fn a_backup_of_an_older_registry_has_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let (path, backup) = paths(&directory);
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/register/schema-5.db.gz");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let mut bytes = flate2::read::GzDecoder::new(std::fs::File::open(fixture).unwrap());
+    std::io::copy(&mut bytes, &mut file).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    Registry::open(&path, Access::Read).unwrap().back_up(&backup).unwrap();
+    assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+    // And an older registry can be replaced, after it was compared.
+    let restored = restore(&backup, &path, now(), None).unwrap();
+    assert_eq!(restored.lacks.unwrap(), Lacks::default());
+}
+
+/// Only root may give a file to somebody else.
+#[cfg(unix)]
+#[test]
+fn copies_keep_their_owner_and_group_where_that_is_permitted() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let directory = tempfile::tempdir().unwrap();
+    let (path, backup) = paths(&directory);
+    drop(create(&path));
+    if chown(&path, Some(12_345), Some(23_456)).is_err() {
+        // Only root can: `what_was_not_checked` says so.
+        return;
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
+    let owner = |path: &Path| {
+        let metadata = std::fs::metadata(path).unwrap();
+        (metadata.uid(), metadata.gid(), metadata.permissions().mode() & 0o777)
+    };
+    Registry::open(&path, Access::Read).unwrap().back_up(&backup).unwrap();
+    assert_eq!(owner(&backup), (12_345, 23_456, 0o660));
+    chown(&backup, Some(0), Some(0)).unwrap();
+    restore(&backup, &path, now(), None).unwrap();
+    assert_eq!(owner(&path), (12_345, 23_456, 0o660));
 }

@@ -7,12 +7,21 @@ use crate::scene::{Scene, command};
 #[test]
 fn no_message_shows_a_password() {
     for registry in [
-        "postgres://me:verysecret@127.0.0.1:1/archive",
-        "postgres://me@127.0.0.1:1/archive?password=verysecret",
-        "postgres://me:very?secret@127.0.0.1:1/archive",
+        "postgres://me:verysecret@127.0.0.1:0/archive",
+        "postgres://me@127.0.0.1:0/archive?password=verysecret",
+        "postgres://me:very?secret@127.0.0.1:0/archive",
         "postgres://me:verysecret@127.0.0.1:port/archive",
-        "postgres://me:verysecret@127.0.0.1:1/archive?sslmode=never",
+        "postgres://me:verysecret@127.0.0.1:0/archive?sslmode=never",
+        "POSTGRES://me:verysecret@127.0.0.1:0/archive",
+        "PostgreSQL://me:verysecret@127.0.0.1:port/archive",
+        "postgresql+psycopg://me:verysecret@127.0.0.1:0/archive",
+        "mysql://me:verysecret@127.0.0.1:0/archive",
+        "host=127.0.0.1 port=0 user=archive password=verysecret",
+        "password = 'verysecret' host=127.0.0.1 port=0",
+        "host=127.0.0.1 PASSWORD=verysecret",
     ] {
+        let directory = tempfile::tempdir().unwrap();
+        drop(Registry::create(&directory.path().join("accession.db")).unwrap());
         for arguments in [
             &["verify"][..],
             &["ingest", "D", "--create", "A"],
@@ -20,11 +29,20 @@ fn no_message_shows_a_password() {
             &["backup", "/nonexistent/copy.db"],
             &["restore", "/dev/null"],
             &["copy", registry, registry],
+            &["copy", "accession.db", registry],
+            &["--registry", registry, "serve", "--listen", "127.0.0.1:0"],
+            &["--registry", "accession.db", "backup", registry],
+            &["--registry", "accession.db", "restore", registry],
+            &["--registry", "accession.db", "mirror", "compare", "D", registry],
+            &["dataset", "add", "D"],
         ] {
-            let output = command(registry, arguments).output().unwrap();
+            let mut command = command(registry, arguments);
+            let output = command.current_dir(directory.path()).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
             let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert!(!printed.contains("secret"), "{arguments:?}: {printed}");
+            // Nor is it the name of a new file.
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{arguments:?}");
         }
     }
 }
@@ -51,7 +69,7 @@ fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is()
     client.batch_execute("ALTER TABLE accession.registry DISABLE TRIGGER ALL").unwrap();
     client.batch_execute("DELETE FROM accession.registry").unwrap();
     assert_eq!(kind(&scene.url), Some("not-a-registry"));
-    assert_eq!(kind("postgres://nobody@127.0.0.1:1/x"), Some("unreachable"));
+    assert_eq!(kind("postgres://nobody@127.0.0.1:0/x"), Some("unreachable"));
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Copies from a file to a server and back: equal to the byte, and continued after a kill.
 
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use accession::{Access, Registry};
+use accession::{Access, Monitor, PaymentIds, Registry};
 
 use crate::scene::{Scene, command, dice, rounds};
 
@@ -146,4 +149,85 @@ fn a_copy_that_is_killed_is_refused_until_it_is_continued() {
         assert_eq!(reports(&server)[1], reports(&source)[1]);
     }
     println!("{unfinished} copies were killed half done");
+}
+
+/// Changes its own registry in every way at the first moment at which something was copied.
+struct ChangesMeanwhile {
+    path: PathBuf,
+    is_done: AtomicBool,
+}
+
+impl Monitor for ChangesMeanwhile {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        if more > 0 && !self.is_done.swap(true, Ordering::SeqCst) {
+            let path = self.path.to_str().unwrap();
+            for arguments in [
+                &["delete", "LARGE", "granule.000000", "granule.019999"][..],
+                &["ingest", "LARGE", "granule.0000001", "granule.9"],
+                &["ingest", "OURS", "later"],
+                &["dataset", "edit", "OURS", "--title", "later"],
+                &["dataset", "rename", "OURS", "LATER"],
+                &["dataset", "rename", "THIRD", "FOURTH"],
+                &["cite", "LATER", "--select", "*a*"],
+                &["dataset", "add", "NEW"],
+            ] {
+                succeed(command(path, arguments).output().unwrap());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = PathBuf::from(filled(directory.path()));
+    let server = PathBuf::from(scene.server.new_database());
+    Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
+    let expected = masked(reports(file.to_str().unwrap()), file.to_str().unwrap());
+    let changed = |source: &Path, target: &Path| {
+        let monitor = ChangesMeanwhile { path: source.to_owned(), is_done: false.into() };
+        let monitor = Arc::new(monitor);
+        let registry = Registry::open(source, Access::Read).unwrap();
+        registry.with_monitor(monitor.clone()).copy_to(target, PaymentIds::Copied).unwrap();
+        assert!(monitor.is_done.load(Ordering::SeqCst));
+        let target = target.to_str().unwrap();
+        assert_eq!(masked(reports(target), target), expected);
+    };
+    changed(&server, &directory.path().join("backup.db"));
+    changed(&file, Path::new(&scene.server.new_database()));
+}
+
+#[test]
+fn no_state_of_the_source_is_held_while_its_granules_are_copied() {
+    let Some(scene) = Scene::private() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = PathBuf::from(filled(directory.path()));
+    let server = PathBuf::from(scene.server.new_database());
+    Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
+    let snapshots = scene.server.statements_of(|| {
+        let copy = directory.path().join("copy.db");
+        succeed(
+            command(server.to_str().unwrap(), &["backup", copy.to_str().unwrap()])
+                .output()
+                .unwrap(),
+        );
+    });
+    let mut in_transaction = 0;
+    let mut most = 0;
+    for sql in &snapshots {
+        if sql.starts_with("BEGIN ") {
+            in_transaction = 0;
+        }
+        if sql.contains("accession.granule") {
+            in_transaction += 1;
+        }
+        most = most.max(in_transaction);
+    }
+    assert_eq!(most, 1, "pages of granules in one transaction");
 }

@@ -2,6 +2,7 @@
 
 use crate::copies::{filled, masked, reports, succeed};
 use crate::harness::server::{Server, client};
+use crate::migrations::MIGRATIONS;
 use crate::scene::{Scene, command};
 
 #[test]
@@ -56,4 +57,111 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
         |registry: &str| succeed(command(registry, &["export", "OURS"]).output().unwrap());
     assert_eq!(exported(&url), exported(&source));
     assert_eq!(exported(&back), exported(&source));
+}
+
+/// The statement of the guide that a superuser runs for the owner of a new registry.
+fn create_schema() -> &'static str {
+    let guide = include_str!("../../docs/guide/postgresql.md");
+    guide.lines().find(|line| line.starts_with("CREATE SCHEMA accession")).unwrap()
+}
+
+#[test]
+fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distributes_it() {
+    let Some(cluster) = Server::of_cluster() else { return };
+    let url = cluster.new_cluster_database();
+    let owner = format!("archive_{}", url.rsplit('/').next().unwrap());
+    let mut superuser = client(&url);
+    superuser.batch_execute(&format!("CREATE ROLE {owner} LOGIN")).unwrap();
+    let as_owner = url.replace("postgres@", &format!("{owner}@"));
+    superuser
+        .batch_execute(
+            &create_schema().replace("AUTHORIZATION archive", &format!("AUTHORIZATION {owner}")),
+        )
+        .unwrap();
+    for arguments in [
+        &["dataset", "add", "FIRST"][..],
+        &["distribute"],
+        &["ingest", "FIRST", "A"],
+        &["dataset", "add", "SECOND"],
+        &["ingest", "SECOND", "A"],
+        &["delete", "FIRST", "A"],
+        &["dataset", "rename", "FIRST", "THIRD"],
+        &["payment-id", "new", "--worker", "1"],
+        &["verify"],
+    ] {
+        succeed(command(&as_owner, arguments).output().unwrap());
+    }
+    let found = succeed(command(&as_owner, &["find", "A", "--json"]).output().unwrap());
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+/// How earlier versions distributed the tables of the first schema.
+const DISTRIBUTED_EARLIER: &str = "
+    DO $$
+    DECLARE statement text;
+    BEGIN
+        FOR statement IN
+            SELECT format('DROP TRIGGER %I ON %s', tgname, tgrelid::regclass)
+            FROM pg_trigger
+            JOIN pg_class ON pg_class.oid = tgrelid
+            WHERE relnamespace = 'accession'::regnamespace AND NOT tgisinternal
+        LOOP
+            EXECUTE statement;
+        END LOOP;
+    END
+    $$;
+    BEGIN;
+    SET LOCAL citus.multi_shard_modify_mode = 'sequential';
+    SELECT create_reference_table('accession.' || name)
+    FROM unnest('{dataset,dataset_name,payment_taken,payment_worker,registry}'::text[]) AS name;
+    SELECT create_distributed_table('accession.writer', 'dataset_id');
+    SELECT create_distributed_table(
+        'accession.' || name, 'dataset_id', colocate_with => 'accession.writer')
+    FROM unnest('{checkpoint,granule,instance,named_granule,record_version,saved_selection}'::text[])
+        AS name;
+    COMMIT";
+
+#[test]
+fn a_migration_distributes_its_tables_and_distribute_completes_the_rest() {
+    let Some(cluster) = Server::of_cluster() else { return };
+    let url = cluster.new_cluster_database();
+    let mut owner = client(&url);
+    let first =
+        "INSERT INTO accession.registry (registry_id, version) VALUES (gen_random_uuid(), 1);
+                 INSERT INTO accession.writer (dataset_id) VALUES (0)";
+    for sql in ["CREATE SCHEMA accession", MIGRATIONS[0], first, DISTRIBUTED_EARLIER] {
+        owner.batch_execute(sql).unwrap();
+    }
+    succeed(command(&url, &["ingest", "D", "--create", "A"]).output().unwrap());
+    let local = |owner: &mut postgres::Client| -> Vec<String> {
+        let tables = "
+            SELECT relname::text FROM pg_class
+            WHERE relnamespace = 'accession'::regnamespace AND relkind = 'r'
+              AND NOT EXISTS (
+                  SELECT FROM pg_dist_partition
+                  WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))";
+        owner.query(tables, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    assert_eq!(local(&mut owner), Vec::<String>::new());
+
+    // Something else was gathered again.
+    owner.batch_execute("SELECT undistribute_table('accession.checkpoint')").unwrap();
+    assert_eq!(local(&mut owner), ["checkpoint"]);
+    for expected in ["{\"tables\":1}\n", "{\"tables\":0}\n"] {
+        let distributed = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
+        assert_eq!(distributed, expected);
+        assert_eq!(local(&mut owner), Vec::<String>::new());
+    }
+    // The triggers are those of a new registry.
+    let triggers = |url: &str| -> Vec<String> {
+        let sql = "SELECT format('%s ON %s', tgname, tgrelid::regclass) FROM pg_trigger
+                   JOIN pg_class ON pg_class.oid = tgrelid
+                   WHERE relnamespace = 'accession'::regnamespace AND NOT tgisinternal
+                     AND relname !~ '_[0-9]+$'
+                   ORDER BY 1";
+        client(url).query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    assert_eq!(triggers(&url), triggers(&Scene::distributed(cluster).url));
+    succeed(command(&url, &["delete", "D", "A"]).output().unwrap());
+    succeed(command(&url, &["verify"]).output().unwrap());
 }

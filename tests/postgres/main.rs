@@ -4,7 +4,7 @@
 //! With `TRUST=1`, each fault is run as often as the published report says; without it, less often.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tested is reported")]
+#![expect(clippy::print_stdout, reason = "what was tested is reported")]
 
 #[path = "../harness"]
 mod harness {
@@ -12,9 +12,12 @@ mod harness {
     pub mod cluster;
     mod crash;
     mod given_server;
+    pub mod installed;
+    pub mod machine;
     pub mod pooler;
     pub mod program;
     pub mod server;
+    pub mod server_log;
     pub mod standby;
 }
 
@@ -23,13 +26,21 @@ mod contract;
 mod copies;
 mod crashes;
 mod cut;
+mod damage;
 mod distribution;
 mod dry_run;
+mod errors;
 mod full_disk;
+mod guide;
+#[cfg(feature = "serve")]
+mod hung_machine;
+mod lost_machines;
+mod machine_settings;
 mod migrations;
 mod moments;
 mod pooler;
 mod privileges;
+mod round_trips;
 mod scene;
 mod schema;
 #[cfg(feature = "serve")]

@@ -1,9 +1,10 @@
-//! Nobody erases or rewrites what was recorded: the owner is stopped by triggers, the roles of the
-//! guide by their privileges.
+//! Nobody erases or rewrites what was recorded, on one server or on a cluster: the owner is stopped by
+//! triggers, the roles of the guide by their privileges as well.
 
 use accession::{Access, Registry};
+use postgres::error::SqlState;
 
-use crate::harness::server::client;
+use crate::harness::server::{Server, client};
 use crate::scene::{Scene, command, ingest, name, stamp};
 
 /// What would erase or rewrite something.
@@ -24,8 +25,13 @@ const FORBIDDEN: [&str; 14] = [
     "DELETE FROM accession.payment_worker",
 ];
 
-fn filled() -> Option<Scene> {
-    let scene = Scene::new()?;
+/// A server with a dataset, and a cluster with another, where there is one.
+fn scenes() -> Vec<Scene> {
+    let distributed = Server::of_cluster().map(Scene::distributed);
+    Scene::new().into_iter().chain(distributed).map(filled).collect()
+}
+
+fn filled(scene: Scene) -> Scene {
     let registry = scene.open();
     registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
     let scheme = accession::minting::payment::Scheme {
@@ -38,29 +44,103 @@ fn filled() -> Option<Scene> {
     let mut change = accession::Change::new();
     change.delete("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     registry.change(&name("D"), &change, &stamp()).unwrap();
-    Some(scene)
+    scene
 }
 
 #[test]
 fn the_owner_cannot_erase_or_rewrite_by_mistake() {
-    let Some(scene) = filled() else { return };
-    let mut owner = scene.client();
-    for sql in FORBIDDEN {
-        assert!(owner.batch_execute(sql).is_err(), "{sql}");
+    for scene in scenes() {
+        assert_refused(&scene.url);
     }
 }
 
+/// Asserts that a role can neither erase nor rewrite anything.
+fn assert_refused(url: &str) {
+    let mut client = client(url);
+    for sql in FORBIDDEN {
+        let refused = client.batch_execute(sql).expect_err(sql);
+        assert_eq!(refused.code(), Some(&SqlState::INSUFFICIENT_PRIVILEGE), "{url}: {sql}");
+    }
+}
+
+/// What a role that may create a function in `public` plants there: under the name of one of the
+/// catalogue, a function that opens a door when the owner of the tables runs it.
+fn trojan(argument: &str) -> String {
+    format!(
+        "CREATE FUNCTION public.unnest({argument}[]) RETURNS SETOF {argument} LANGUAGE plpgsql AS $f$
+         BEGIN
+             IF current_setting('transaction_read_only') = 'off' THEN
+                 EXECUTE 'CREATE OR REPLACE FUNCTION public.door(q text) RETURNS text
+                     LANGUAGE plpgsql SECURITY DEFINER
+                     AS $d$ BEGIN EXECUTE q; RETURN current_user; END $d$';
+             END IF;
+             RETURN QUERY SELECT pg_catalog.unnest($1);
+         END $f$"
+    )
+}
+
+#[test]
+fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_function() {
+    let Some(scene) = Scene::new().map(filled) else { return };
+    let mallory = format!("mallory_{}", std::process::id());
+    // The owner must not be a superuser, and others may create in `public`, as they may in
+    // PostgreSQL 14 and earlier.
+    let mut superuser = scene.client();
+    superuser
+        .batch_execute(&format!(
+            "CREATE ROLE {mallory} LOGIN; GRANT CREATE ON SCHEMA public TO {mallory}, PUBLIC"
+        ))
+        .unwrap();
+    let mut planting = client(&scene.url.replace("postgres@", &format!("{mallory}@")));
+    for argument in ["text", "bigint", "bytea"] {
+        planting.batch_execute(&trojan(argument)).unwrap();
+    }
+    // Each of them runs a statement that calls unnest.
+    for arguments in [
+        &["ingest", "D", "B", "C"][..],
+        &["delete", "D", "B"],
+        &["cite", "D", "--select", "C*"],
+        &["payment-id", "import", "-"],
+        &["verify"],
+    ] {
+        let output = command(&scene.url, arguments).stdin(std::process::Stdio::null()).output();
+        let output = output.unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || arguments[0] == "payment-id",
+            "{arguments:?}: {printed}"
+        );
+        let door = "SELECT to_regprocedure('public.door(text)') IS NULL";
+        assert!(superuser.query_one(door, &[]).unwrap().get::<_, bool>(0), "{arguments:?}");
+    }
+    let copy = scene.server.new_database();
+    let mut there = client(&copy);
+    there.batch_execute("GRANT CREATE ON SCHEMA public TO PUBLIC").unwrap();
+    for argument in ["text", "bigint", "bytea"] {
+        there.batch_execute(&trojan(argument)).unwrap();
+    }
+    let copied = command("unused", &["copy", &scene.url, &copy]).output().unwrap();
+    assert!(copied.status.success());
+    let door = "SELECT to_regprocedure('public.door(text)') IS NULL";
+    assert!(there.query_one(door, &[]).unwrap().get::<_, bool>(0));
+}
+
 /// The statements of the page that grants the privileges.
-fn grants() -> String {
+pub fn grants() -> String {
     let page = include_str!("../../docs/guide/postgresql.md");
     page.split("```text\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }
 
 #[test]
 fn the_roles_of_the_guide_can_do_what_they_are_for_and_nothing_else() {
-    let Some(scene) = filled() else { return };
-    // Roles belong to the whole server, which may be that of other tests.
-    let unique = format!("_{}", std::process::id());
+    for scene in scenes() {
+        assert_roles_can_do_what_they_are_for(&scene);
+    }
+}
+
+fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
+    // Roles belong to the whole server, which may be that of other tests, and outlive them.
+    let unique = format!("_{}", scene.url.rsplit('/').next().unwrap());
     let named = |text: &str| {
         text.replace("accession_ingest", &format!("accession_ingest{unique}"))
             .replace("accession_reader", &format!("accession_reader{unique}"))
@@ -96,14 +176,25 @@ fn the_roles_of_the_guide_can_do_what_they_are_for_and_nothing_else() {
     for arguments in [&["lookup", "NEWER"][..], &["verify"], &["export", "NEWER"], &["find", "C"]] {
         assert!(command(&reader_url, arguments).output().unwrap().status.success());
     }
+    // Whoever may only read gets the citation, and a warning that it is not kept.
+    for arguments in
+        [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D", "--at", "2000-01-01"]]
+    {
+        let expected = command(&ingest_url, arguments).output().unwrap().stdout;
+        let cited = command(&reader_url, arguments).output().unwrap();
+        assert_eq!(cited.stdout, expected, "{arguments:?}");
+    }
+    can_write.change(&name("NEW2"), &ingest("C1"), &stamp()).unwrap();
+    can_write.change(&name("NEW2"), &ingest("D1"), &stamp()).unwrap();
+    let cited = command(&reader_url, &["cite", "NEW2", "--select", "C*"]).output().unwrap();
+    assert!(cited.status.success() && cited.stdout.starts_with(b"NEW2"), "{cited:?}");
+    let warned = String::from_utf8_lossy(&cited.stderr).into_owned();
+    assert!(warned.contains("the subset is not saved"), "{warned}");
+    assert!(command(&reader_url, &["subsets", "NEW2"]).output().unwrap().stdout.is_empty());
     let refused = command(&reader_url, &["--json", "ingest", "D", "X"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("\"kind\":\"denied\""));
 
-    for url in [&ingest_url, &reader_url] {
-        let mut client = client(url);
-        for sql in FORBIDDEN {
-            assert!(client.batch_execute(sql).is_err(), "{url}: {sql}");
-        }
-    }
+    assert_refused(&ingest_url);
+    assert_refused(&reader_url);
 }

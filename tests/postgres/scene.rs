@@ -23,11 +23,14 @@ impl Scene {
 
     /// On a server of its own, which can be killed.
     pub fn private() -> Option<Self> {
-        let server = Server::start(&[]);
-        if server.is_none() {
-            not_checked();
-        }
-        Some(Scene::on(server?))
+        Some(Scene::on(Server::start(&[])?))
+    }
+
+    /// On a cluster, distributed.
+    pub fn distributed(cluster: Server) -> Self {
+        let url = cluster.new_cluster_database();
+        Registry::create(Path::new(&url)).unwrap().distribute().unwrap();
+        Scene { server: cluster, url }
     }
 
     pub fn on(server: Server) -> Self {
@@ -58,11 +61,6 @@ impl Scene {
     pub fn command(&self, arguments: &[&str]) -> Command {
         command(&self.url, arguments)
     }
-}
-
-/// Reports that there is no server to test.
-pub fn not_checked() {
-    eprintln!("NOT CHECKED: PostgreSQL, because initdb is not installed");
 }
 
 /// The program on a registry.
@@ -100,7 +98,7 @@ pub fn ingest(granule_id: &str) -> Change {
 /// The number of holding periods of a granule in the registry: 1 if it was ingested once.
 pub fn periods_of(registry: &Registry, granule_id: &str) -> usize {
     let granule_id: GranuleId = granule_id.parse().unwrap();
-    registry.snapshot().unwrap().find(&granule_id).unwrap().len()
+    registry.snapshot().unwrap().find(&granule_id, None, 1_000).unwrap().len()
 }
 
 /// A number that differs from round to round, below a bound: splitmix64.

@@ -112,6 +112,8 @@ fn a_change_of_a_second_copy_is_found() {
         });
         (verified.unwrap().findings, texts)
     };
+    let change = crate::scene::ingest("A");
+    registry.change(&crate::scene::name("OTHER"), &change, &crate::scene::stamp()).unwrap();
     assert_eq!(verified().0, 0);
     let mut owner = scene.client();
     // A bit that flips below the server changes a row and not its checksum.
@@ -119,12 +121,22 @@ fn a_change_of_a_second_copy_is_found() {
         .batch_execute(
             "ALTER TABLE accession.instance DISABLE TRIGGER ALL;
              ALTER TABLE accession.instance ALTER COLUMN checksum DROP EXPRESSION;
-             UPDATE accession.instance SET note = 'forged'",
+             UPDATE accession.instance SET note = 'forged' WHERE dataset_id = 1",
         )
         .unwrap();
     let (findings, texts) = verified();
     assert_eq!(findings, 1, "{texts:?}");
     assert!(texts[0].contains("1 rows of instance differ from their checksums"), "{texts:?}");
+    // Another dataset is not affected, and says that this one was not asked about.
+    for (dataset, status) in [("OTHER", 0), ("D", 1)] {
+        let output = scene.command(&["verify", dataset]).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{printed}");
+        assert!(
+            printed.contains("not checked: the other datasets, and payment ids\n"),
+            "{printed}"
+        );
+    }
 }
 
 #[test]
@@ -150,4 +162,74 @@ fn the_views_show_instants_that_the_program_can_read() {
     let sql = r#"SELECT "Ingested" FROM accession."Granules" ORDER BY "LocalgranuleID""#;
     let shown: Vec<_> = strings(&scene, sql).iter().map(|text| parse(text)).collect();
     assert_eq!(shown, instants.map(parse));
+}
+
+/// What the server runs for some commands.
+fn statements_of(scene: &Scene, commands: &[(&str, &[&str], i32)]) -> Vec<String> {
+    scene.server.statements_of(|| {
+        for (registry, arguments, status) in commands {
+            let output = crate::scene::command(registry, arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(*status), "{arguments:?}");
+        }
+    })
+}
+
+/// Asserts how each of the transactions begins, and returns where.
+fn begins(statements: &[String]) -> Vec<usize> {
+    let is_begin = |at: &usize| statements[*at].starts_with("BEGIN ");
+    let starts: Vec<usize> = (0..statements.len()).filter(is_begin).collect();
+    for start in &starts {
+        // A setting that Citus sends on is a message of its own.
+        let [first, second] = [1, 2].map(|after| statements[start + after].as_str());
+        assert_eq!(first, "SET LOCAL citus.propagate_set_commands = 'local'");
+        assert_eq!(second, "SET LOCAL search_path = pg_catalog, pg_temp");
+    }
+    starts
+}
+
+#[test]
+fn every_statement_is_in_a_transaction_that_looks_names_up_in_the_catalogue_only() {
+    let Some(scene) = Scene::private() else { return };
+    let url = scene.url.as_str();
+    let statements = statements_of(
+        &scene,
+        &[
+            (url, &["ingest", "D", "--create", "A"], 0),
+            (url, &["lookup", "D"], 0),
+            (url, &["verify"], 0),
+            (url, &["cite", "D", "--select", "*"], 0),
+            (url, &["distribute"], 2),
+        ],
+    );
+    let starts = begins(&statements);
+    assert!(starts.len() > 8, "{}", starts.len());
+    let is_end = |sql: &&String| ["COMMIT", "ROLLBACK"].contains(&sql.as_str());
+    for (start, next) in starts.iter().zip(starts[1..].iter().chain([&statements.len()])) {
+        let ends: Vec<&String> = statements[*start..*next].iter().filter(is_end).collect();
+        assert!(ends.len() <= 1, "{:#?}", &statements[*start..*next]);
+        assert!(ends.is_empty() || is_end(&&statements[next - 1]));
+    }
+    // Two connections, one after the other.
+    let copy = scene.server.new_database();
+    let statements = statements_of(&scene, &[(url, &["copy", url, &copy], 0)]);
+    assert!(begins(&statements).len() > 4);
+}
+
+#[test]
+fn a_list_takes_as_many_statements_whatever_the_number_of_datasets() {
+    let Some(scene) = Scene::private() else { return };
+    let registry = scene.open();
+    let add = |numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            let name = crate::scene::name(&format!("D{number:03}"));
+            registry.change(&name, &crate::scene::ingest("A"), &crate::scene::stamp()).unwrap();
+        }
+    };
+    let listed = || statements_of(&scene, &[(&scene.url, &["dataset", "list"], 0)]);
+    add(0..2);
+    let few = listed();
+    add(2..60);
+    assert_eq!(listed().len(), few.len());
+    let selects = few.iter().filter(|sql| sql.contains("accession.dataset")).count();
+    assert_eq!(selects, 2, "{few:#?}");
 }

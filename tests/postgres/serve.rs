@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 use crate::scene::{Scene, command, ingest, name, second, stamp};
 
 /// The program, which serves a registry.
-struct Served {
+pub struct Served {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Served {
-    fn start(registry: &str) -> Self {
+    pub fn start(registry: &str) -> Self {
         // Both servers say that they are at the same address, so that their pages are the same.
         let mut child = command(registry, &["--quiet", "serve", "--listen", "127.0.0.1:0"])
             .args(["--public-url", "https://registry.example"])
@@ -27,7 +27,7 @@ impl Served {
     }
 
     /// The status and the body, with `Accept`.
-    fn get(&self, path: &str, accept: &str) -> (u16, String) {
+    pub fn get(&self, path: &str, accept: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\n");
         write!(stream, "{head}connection: close\r\n\r\n").unwrap();
@@ -59,7 +59,8 @@ fn fill(scene: &Scene) {
         registry.change(&name("A"), &change, &at).unwrap();
     }
     let record = ["--doi", "10.9999/A", "--title", "Ä & <b>", "--creator", "Tilmes, Curt"];
-    run(scene.command(&["dataset", "edit", "A"]).args(record));
+    // The last change was recorded long ago, so the clock must be confirmed.
+    run(scene.command(&["dataset", "edit", "A", "--at", "now"]).args(record));
     run(&mut scene.command(&["cite", "A", "--select", "granule-1*"]));
 }
 

@@ -56,7 +56,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     scene.server.kill();
     standby.promote();
     let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
-    registry.change(&name("D"), &ingest("after the promotion"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("after the promotion"), &stamp().confirm_clock()).unwrap();
     for number in 0..60 {
         assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
     }

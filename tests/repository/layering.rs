@@ -2,40 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cycles::cycles;
-use crate::modules::{Modules, Use};
-use crate::rust_files;
-use crate::tokens::tokens;
-
-/// The layers from the top to the bottom; a layer may use those of the rows below it.
-///
-/// A layer is a directory of `src`, or a file beside them. `lib.rs` belongs to no layer: it only
-/// re-exports.
-const ROWS: [&[&str]; 13] = [
-    &["main"],
-    &["cli"],
-    &["server"],
-    &["publish"],
-    &["pages"],
-    &["mirror"],
-    &["citation"],
-    &["input"],
-    &["registry"],
-    &["error"],
-    &["store", "chain"],
-    &["disk", "minting"],
-    &["model"],
-];
+use crate::uses::Sources;
+use crate::{root, rust_files};
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 18] = [
+const OUTSIDE: [(&[&str], &[&str]); 17] = [
     (&["clap", "clap_complete", "indicatif", "anyhow"], &["cli"]),
     (&["csv"], &["input", "server"]),
     (&["flate2"], &["input", "mirror", "publish"]),
     (&["axum", "hyper", "hyper_util", "tower", "tower_http"], &["server"]),
     (&["tokio"], &["server", "store"]),
     (&["maud"], &["pages"]),
-    (&["serde_saphyr"], &["citation"]),
     (&["sha2"], &["mirror", "server"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
@@ -52,40 +29,64 @@ const OUTSIDE: [(&[&str], &[&str]); 18] = [
     ),
 ];
 
-fn source() -> BTreeMap<String, String> {
-    let files = rust_files(&["src"]).into_iter();
-    files.map(|(path, text)| (path.to_str().unwrap().to_owned(), text)).collect()
+/// The layers from the top to the bottom: the one list of them is the table in the documents.
+fn layers() -> Vec<String> {
+    let document = std::fs::read_to_string(root().join("docs/about/design.md")).unwrap();
+    let directories =
+        document.lines().filter_map(|line| line.strip_prefix("| `src/")?.split_once("/`"));
+    let layers = directories.map(|(directory, _)| directory.to_owned());
+    let layers: Vec<String> = ["main".to_owned()].into_iter().chain(layers).collect();
+    assert!(layers.len() > 10, "{layers:?}");
+    layers
 }
 
-fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
-    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
-}
-
+/// A directory of `src`, or a file beside them.
 fn layer(file: &str) -> &str {
     let name = file.trim_start_matches("src/");
     name.split_once('/').map_or(name.trim_end_matches(".rs"), |(directory, _)| directory)
 }
 
-fn row(layer: &str) -> Option<usize> {
-    ROWS.iter().position(|row| row.contains(&layer))
+/// Each use of a layer that is not below the layer that uses it. `lib.rs` belongs to no layer: it only
+/// re-exports, for the program, too.
+fn uses_of_layers_that_are_not_below(sources: &Sources, layers: &[&str]) -> Vec<String> {
+    let row = |file: &str| layers.iter().position(|known| *known == layer(file));
+    let is_wrong = |(from, to): &(&str, &str)| {
+        let is_program = ["main", "cli"].contains(&layer(from));
+        layer(from) != layer(to)
+            && layer(from) != "lib"
+            && !(layer(to) == "lib" && is_program)
+            && row(from).zip(row(to)).is_none_or(|(from, to)| from >= to)
+    };
+    let shown = |(from, to): (&str, &str)| format!("{from} uses {to}");
+    sources.uses().into_iter().filter(is_wrong).map(shown).collect()
 }
 
-/// Each use of a layer that is not below the layer that uses it, and each layer that is not known.
-fn uses_of_layers_that_are_not_below(uses: &BTreeSet<Use>) -> Vec<String> {
-    let mut problems = Vec::new();
-    for Use { from, to, path, .. } in uses {
-        let (upper, lower) = (layer(from), layer(to));
-        if upper == "lib" || (upper == lower && row(upper).is_some()) {
-            continue;
-        }
-        let is_below = row(upper).zip(row(lower)).is_some_and(|(upper, lower)| upper < lower);
-        // The binary may name the library's root.
-        let is_library = lower == "lib" && ["main", "cli"].contains(&upper);
-        if !is_below && !is_library {
-            problems.push(format!("{from} uses {to} ({path})"));
-        }
+/// The groups of files in which each file uses every other one, directly or indirectly.
+fn cycles<'a>(uses: &BTreeSet<(&'a str, &'a str)>) -> BTreeSet<BTreeSet<&'a str>> {
+    let mut used: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
+    for (from, to) in uses {
+        used.entry(from).or_default().insert(to);
     }
-    problems
+    let reached_from = |file: &'a str| -> BTreeSet<&'a str> {
+        let (mut reached, mut next) = (BTreeSet::new(), vec![file]);
+        while let Some(file) = next.pop() {
+            let files = used.get(file).into_iter().flatten().copied();
+            next.extend(files.filter(|file| reached.insert(*file)).collect::<Vec<_>>());
+        }
+        reached
+    };
+    let reached: BTreeMap<&'a str, BTreeSet<&'a str>> =
+        used.keys().map(|file| (*file, reached_from(file))).collect();
+    let reaches = |from: &str, to: &str| reached.get(from).is_some_and(|files| files.contains(to));
+    let in_cycles = reached.keys().filter(|file| reaches(file, file));
+    let with = |file: &str| -> BTreeSet<&'a str> {
+        reached
+            .keys()
+            .copied()
+            .filter(|other| reaches(file, other) && reaches(other, file))
+            .collect()
+    };
+    in_cycles.map(|file| with(file)).collect()
 }
 
 fn assert_none(problems: &[String]) {
@@ -94,60 +95,63 @@ fn assert_none(problems: &[String]) {
 
 #[test]
 fn every_layer_uses_only_those_below_it() {
-    let (uses, unresolved) = Modules::of(&source()).uses();
-    assert_none(&unresolved);
-    assert_none(&uses_of_layers_that_are_not_below(&uses));
+    let layers = layers();
+    let layers: Vec<&str> = layers.iter().map(String::as_str).collect();
+    assert_none(&uses_of_layers_that_are_not_below(&Sources::of_this_crate(), &layers));
 }
 
 #[test]
 fn every_directory_is_a_layer() {
-    for file in source().keys() {
-        let layer = layer(file);
-        assert!(layer == "lib" || row(layer).is_some(), "{file}: {layer} is not in the list");
+    let layers = layers();
+    for (file, _) in rust_files(&["src"]) {
+        let layer = layer(file.to_str().unwrap()).to_owned();
+        assert!(
+            layer == "lib" || layers.contains(&layer),
+            "{}: {layer} is no layer",
+            file.display()
+        );
     }
 }
 
 #[test]
 fn no_files_import_each_other_in_a_cycle() {
-    let (uses, _) = Modules::of(&source()).uses();
-    let describe = |cycle: BTreeSet<&Use>| {
-        let mut lines: BTreeMap<_, Vec<&str>> = BTreeMap::new();
-        for Use { from, to, path, .. } in cycle {
-            lines.entry(format!("{from} uses {to}")).or_default().push(path);
-        }
-        let line = |(files, paths): (String, Vec<&str>)| format!("  {files}: {}", paths.join(", "));
-        format!("a cycle:\n{}", lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+    let sources = Sources::of_this_crate();
+    let uses = sources.uses();
+    let shown = |cycle: BTreeSet<&str>| {
+        let inside = uses.iter().filter(|(from, to)| cycle.contains(from) && cycle.contains(to));
+        let lines = inside.map(|(from, to)| format!("  {from} uses {to}"));
+        format!("a cycle:\n{}", lines.collect::<Vec<_>>().join("\n"))
     };
-    assert_none(&cycles(&uses).into_iter().map(describe).collect::<Vec<_>>());
+    assert_none(&cycles(&uses).into_iter().map(shown).collect::<Vec<_>>());
 }
 
 #[test]
 fn the_root_of_the_library_only_re_exports() {
-    let text = &source()["src/lib.rs"];
-    let tokens = tokens(text);
+    let code = &Sources::of_this_crate().code["src/lib.rs"];
     let definitions = ["struct", "enum", "trait", "type", "fn", "static", "const", "impl"];
-    let is_definition = |token: &&String| definitions.contains(&token.as_str());
-    assert_eq!(tokens.iter().find(is_definition), None, "src/lib.rs");
+    for name in definitions {
+        assert!(!names(code, name), "src/lib.rs has a {name}");
+    }
 }
 
 #[test]
 fn every_import_names_what_it_imports() {
-    assert_none(&Modules::of(&source()).globs());
+    assert_none(&Sources::of_this_crate().globs());
 }
 
 #[test]
 fn outside_crates_and_modules_are_named_only_by_the_layers_that_need_them() {
     let mut problems = Vec::new();
-    for (file, text) in source() {
-        let text = code(&text);
-        for (names, layers) in OUTSIDE {
-            for name in names.iter().filter(|name| names_path(&text, name)) {
-                if !layers.contains(&layer(&file)) {
-                    problems.push(format!("{file} names {name}, which belongs to {layers:?}"));
+    let sources = Sources::of_this_crate();
+    for (file, code) in &sources.code {
+        for (paths, layers) in OUTSIDE {
+            for path in paths.iter().filter(|_| !layers.contains(&layer(file))) {
+                if sources.imports_from(file, path) || names(code, &format!("{path}::")) {
+                    problems.push(format!("{file} names {path}, which belongs to {layers:?}"));
                 }
             }
         }
-        if names_path(&text, "println !") && layer(&file) != "cli" {
+        if names(code, "println!") && layer(file) != "cli" {
             problems.push(format!("{file} prints, which belongs to cli"));
         }
     }
@@ -155,27 +159,26 @@ fn outside_crates_and_modules_are_named_only_by_the_layers_that_need_them() {
 }
 
 #[test]
-fn one_file_reads_the_clock() {
-    for (file, text) in source() {
-        let code = code(&text);
-        let reads_it = names_path(&code, "SystemTime::now") || names_path(&code, "Utc::now");
-        assert_eq!(reads_it, file == "src/cli/session.rs", "{file}");
+fn the_clock_is_read_in_one_place_of_the_program() {
+    for (file, code) in Sources::of_this_crate().code {
+        let reads_it = names(&code, "SystemTime::now") || names(&code, "Utc::now");
+        // Outside Unix, the time of a file cannot be set to that of its file system.
+        let may_read_it = ["src/cli/session.rs", "src/disk/directory.rs"].contains(&file.as_str());
+        assert_eq!(reads_it, may_read_it, "{file}");
     }
 }
 
 #[test]
 fn one_file_has_unsafe_code() {
-    for (file, text) in source() {
-        let mut code = code(&text);
+    for (file, mut code) in Sources::of_this_crate().code {
         // The one exception, which has no unsafe block: the attribute states that its function may
         // run before `main`. Only there can a closed stdout be told from one that is redirected to
         // /dev/null, because Rust's runtime opens /dev/null in its place before `main`.
         if file == "src/cli/output/closed.rs" {
-            let marks = code.matches("ctor :: ctor ( unsafe )").count();
-            assert_eq!(marks, 1, "{file}: one function runs before main");
-            code = code.replace("ctor :: ctor ( unsafe )", "ctor");
+            assert_eq!(code.matches("ctor::ctor(unsafe)").count(), 1, "{file}");
+            code = code.replace("ctor::ctor(unsafe)", "ctor");
         }
-        assert_eq!(names_path(&code, "unsafe"), file == "src/chain/lanes.rs", "{file}");
+        assert_eq!(names(&code, "unsafe"), file == "src/chain/lanes.rs", "{file}");
     }
 }
 
@@ -190,94 +193,66 @@ fn no_file_or_directory_has_a_meaningless_name() {
     }
 }
 
-/// The code without comments and strings, and without the unit tests at its end.
-fn code(text: &str) -> String {
-    let until_tests = text.split("#[cfg(test)]").next().unwrap();
-    format!(" {} ", tokens(until_tests).join(" "))
+/// Whether code has these words, not as a part of longer ones.
+fn names(code: &str, words: &str) -> bool {
+    let is_of_word = |character: char| character.is_alphanumeric() || character == '_';
+    code.match_indices(words).any(|(at, _)| {
+        let after = &code[at + words.len()..];
+        !code[..at].ends_with(is_of_word)
+            && (words.ends_with(':') || !after.starts_with(is_of_word))
+    })
 }
 
-/// Whether code names a path, directly or in a `use` tree that branches at its last separator.
-fn names_path(code: &str, path: &str) -> bool {
-    let spaced = path.replace("::", " :: ");
-    let branched = spaced.rsplit_once(" :: ").is_some_and(|(parent, name)| {
-        code.split(&format!(" {parent} :: {{ ")).skip(1).any(|tree| {
-            let tree = tree.split(" } ").next().unwrap();
-            format!(" {tree} ").contains(&format!(" {name} "))
-        })
-    });
-    branched || code.contains(&format!(" {spaced} "))
-}
-
-fn uses_in(files: &[(&str, &str)]) -> BTreeSet<Use> {
-    let (uses, unresolved) = Modules::of(&tree(files)).uses();
-    assert_none(&unresolved);
-    uses
+fn sources(files: &[(&str, &str)]) -> Sources {
+    Sources::of(files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())))
 }
 
 #[test]
 fn a_re_export_of_the_root_is_seen_as_the_layer_that_defines_the_name() {
-    let uses = uses_in(&[
-        ("src/lib.rs", "mod model; mod registry; pub use registry::*;"),
-        ("src/registry/mod.rs", "mod change; pub use change::Change as Edit;"),
+    let sources = sources(&[
+        ("src/lib.rs", "mod model; mod registry;\npub use registry::{change::Change};"),
+        ("src/registry/mod.rs", "mod change;\npub use change::Change;"),
         ("src/registry/change.rs", "pub struct Change;"),
-        ("src/model.rs", "fn f(edit: crate::Edit) {}"),
+        ("src/model.rs", "use crate::Change;"),
     ]);
     assert_eq!(
-        uses_of_layers_that_are_not_below(&uses),
-        ["src/model.rs uses src/registry/change.rs (crate::Edit)"]
+        uses_of_layers_that_are_not_below(&sources, &["registry", "model"]),
+        ["src/model.rs uses src/registry/change.rs"]
     );
 }
 
 #[test]
-fn a_use_in_a_macro_a_branch_or_a_unit_test_is_seen() {
+fn a_use_in_a_macro_a_branch_or_the_code_is_seen() {
     for code in [
         "fn f() { println!(\"{}\", crate::registry::A); }",
-        "use crate::{registry::{B as C, A}};",
-        "mod tests { use super::super::registry; fn f() { registry::A; } }",
+        "use std::fs;\nuse crate::{model, registry::{B as C, A}};",
+        "    use super::registry;",
         "use accession::registry::A;",
+        "pub(crate) fn f() -> super::registry::A {}",
     ] {
-        let files = [
+        let sources = sources(&[
             ("src/lib.rs", "mod model; mod registry;"),
             ("src/registry.rs", "pub const A: u8 = 1; pub const fn B() {}"),
             ("src/model.rs", code),
-        ];
-        assert!(!uses_of_layers_that_are_not_below(&uses_in(&files)).is_empty(), "{code}");
+        ]);
+        let problems = uses_of_layers_that_are_not_below(&sources, &["registry", "model"]);
+        assert_eq!(problems, ["src/model.rs uses src/registry.rs"], "{code}");
     }
-}
-
-#[test]
-fn a_path_that_cannot_be_resolved_is_reported() {
-    let files = [("src/lib.rs", "mod model;"), ("src/model.rs", "use crate::nowhere::A;")];
-    assert_eq!(Modules::of(&tree(&files)).uses().1, ["src/model.rs: crate::nowhere::A"]);
 }
 
 #[test]
 fn cycles_of_two_and_of_three_files_are_found_and_re_exports_make_none() {
     let three = |last: &str| {
-        let files = [
+        let sources = sources(&[
             ("src/lib.rs", "mod a;"),
-            ("src/a/mod.rs", "mod b; mod c; mod d; pub use b::B; pub struct A;"),
-            ("src/a/b.rs", "use super::c::C; pub struct B;"),
-            ("src/a/c.rs", "use super::{A, d::D}; pub struct C;"),
+            ("src/a/mod.rs", "mod b; mod c; mod d;\npub use b::B;\npub struct A;"),
+            ("src/a/b.rs", "use super::c::C;\npub struct B;"),
+            ("src/a/c.rs", "use super::{A, d::D};\npub struct C;"),
             ("src/a/d.rs", last),
-        ];
-        let uses = uses_in(&files);
-        cycles(&uses).iter().map(BTreeSet::len).collect::<Vec<_>>()
+        ]);
+        cycles(&sources.uses()).iter().map(BTreeSet::len).collect::<Vec<_>>()
     };
     assert_eq!(three("pub struct D;"), Vec::<usize>::new());
     assert_eq!(three("pub struct D; fn f(c: super::c::C) {}"), [2]);
-    assert_eq!(three("pub struct D; use super::B;"), [3]);
-    let uses = uses_in(&[
-        ("src/lib.rs", "mod a;"),
-        ("src/a/mod.rs", "mod b; pub use b::B; pub struct A(B);"),
-        ("src/a/b.rs", "use super::A; pub struct B;"),
-    ]);
-    assert_eq!(cycles(&uses).len(), 1, "what a file re-exports and uses itself is an import");
-}
-
-#[test]
-fn names_are_found_in_branches() {
-    let code = code("use std::{fs, io}; std::process::exit(1)");
-    assert!(names_path(&code, "std::fs") && names_path(&code, "std::process"));
-    assert!(!names_path(&code, "std::env"));
+    assert_eq!(three("use super::B;\npub struct D;"), [3]);
 }

@@ -106,6 +106,8 @@ fn every_statement_of_the_store_uses_a_key() {
                     "SCAN payment_worker",
                     "SCAN CONSTANT ROW",
                     "SCAN sqlite_schema",
+                    // Ends at the first version that is new enough to show that a clock is right.
+                    "SCAN record_version USING COVERING INDEX",
                     "SCAN wanted VIRTUAL TABLE",
                 ]
                 .iter()

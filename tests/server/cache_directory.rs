@@ -62,7 +62,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
         let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
         for _ in 0..2 {
             let (status, response) = head(&serving);
-            assert_eq!(status, 503, "{response}");
+            assert_eq!(status, 409, "{response}");
             assert!(response.contains("\"kind\":\"published-otherwise\""), "{response}");
             let path = directory.path().to_str().unwrap();
             assert!(!response.contains(path), "no path of the server: {response}");
@@ -76,8 +76,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
     let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
     let mirror = Registry::in_memory().unwrap();
     let error = compare(&mirror, &name("US"), &primary, None).err().unwrap().to_string();
-    let said = "503 Service Unavailable: \"The log of this dataset cannot be published now.\"";
-    assert!(error.contains(said), "{error}");
+    assert!(error.contains("the primary needs its operator: \"The history"), "{error}");
     drop(serving);
     assert_eq!(files(&cache), before);
     // The log says which directory and which change.
@@ -85,7 +84,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
     let log = at("log");
     command.stderr(std::fs::File::create(&log).unwrap());
     let serving = Serving::of(command);
-    assert_eq!(head(&serving).0, 503);
+    assert_eq!(head(&serving).0, 409);
     drop(serving);
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("change 2, at 2001-01-01T00:00:01Z"), "{log}");
@@ -150,6 +149,55 @@ fn a_temporary_directory_is_removed_at_the_end() {
         assert!(serving.child.wait().unwrap().success());
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn the_temporary_directory_of_a_killed_server_is_removed_by_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    registry(&path, &[&["A"], &["B"]]);
+    let temporary = directory.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let start = || {
+        let mut command = Serving::command(&path, &[]);
+        command.env("TMPDIR", &temporary);
+        Serving::of(command)
+    };
+    let heads = || {
+        let found = files(&temporary).into_keys();
+        found.filter(|path| path.ends_with("datasets/US/head.json")).collect::<Vec<_>>()
+    };
+    let (mut killed, living) = (start(), start());
+    assert_eq!(head(&living).0, 200);
+    let of_living = heads();
+    assert_eq!(head(&killed).0, 200);
+    assert_eq!(heads().len(), 2);
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    assert_eq!(heads().len(), 2, "it could remove nothing");
+    let next = start();
+    assert_eq!(head(&next).0, 200, "now it has started");
+    let left = heads();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(of_living.iter().all(|path| left.contains(path)), "that of the living server stays");
+    assert_eq!((head(&next).0, head(&living).0), (200, 200));
+    assert_eq!(heads().len(), 2);
+}
+
+#[test]
+fn a_directory_for_temporary_files_that_cannot_be_used_is_an_outage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    registry(&path, &[&["A"], &["B"]]);
+    let temporary = directory.path().join("tmp");
+    let mut command = Serving::command(&path, &[]);
+    command.env("TMPDIR", &temporary);
+    let serving = Serving::of(command);
+    let (status, response) = head(&serving);
+    assert_eq!(status, 503, "{response}");
+    assert!(!response.contains(directory.path().to_str().unwrap()), "{response}");
+    std::fs::create_dir(&temporary).unwrap();
+    assert_eq!(head(&serving).0, 200);
 }
 
 #[test]

@@ -234,8 +234,8 @@ fn credentials_go_to_the_proxy_and_into_no_message() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone_named = format!("through the proxy {gone}: ");
     for (value, kind, words) in [
-        (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "status 407"]),
-        (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "status 407"]),
+        (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "responded 407"]),
+        (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "responded 407"]),
         (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["HTTPS_PROXY", "http", ""]),
         (format!("http://user:s3cret@{gone} x"), "proxy", ["HTTPS_PROXY", "is not", ""]),
         (format!("http://user:s3cret@{gone}"), "no-response", [ARCHIVE, &gone_named, "refused"]),

@@ -6,7 +6,8 @@ use accession::server::Limits;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::site::{FIRST, SECOND, Served};
+use crate::site::{FIRST, SECOND, Served, stamp};
+use crate::values::{change, name, second};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -165,16 +166,17 @@ fn work_beyond_its_budget_is_refused_with_a_time_to_come_back() {
     for path in [
         "/compare/US.FOOL2.002@2001-02-05...US.FOOL2.002",
         &format!("/check?format=json&text=DI:{FIRST}"),
+        // A pattern that matches nothing would never wait for its client.
+        &format!("/DI:{FIRST}/granules?select=nothing*"),
+        &format!("/DI:{FIRST}/granules?select=nothing*&limit=10"),
     ] {
-        let answer = served.get_as(path, "application/json");
+        let answer = served.get_as(path, "application/json, */*;q=0.1");
         assert_eq!((answer.status, answer.problem().1.as_str()), (503, "too-costly"), "{path}");
         assert_eq!(answer.header("retry-after"), "60");
     }
-    assert_eq!(
-        served.get(&format!("/DI:{FIRST}")).status,
-        200,
-        "other requests have their own time"
-    );
+    for path in [format!("/DI:{FIRST}"), format!("/DI:{FIRST}/granules")] {
+        assert_eq!(served.get(&path).status, 200, "other requests have their own time");
+    }
 }
 
 #[test]
@@ -194,6 +196,129 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
     });
     assert!(broke_off, "a part of a list must not look like a whole one");
     assert!(some.len() < all.len() && all.starts_with(&some));
+}
+
+/// Over a connection, the end of a list is the last chunk: what is damaged has none.
+#[test]
+fn a_list_that_is_damaged_has_no_end() {
+    let server = crate::sockets::Server::start(5_000, &[]);
+    let list = |path: &str, header: &str| {
+        let response = server.get_with(path, header);
+        assert!(response.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&response));
+        response.ends_with(b"\r\n0\r\n\r\n")
+    };
+    let all = format!("/DI:{}/granules", server.identifier);
+    let paths = [all.clone(), format!("{all}?select=*"), format!("{all}?format=jsonl")];
+    for path in &paths {
+        assert!(list(path, "") && list(path, "accept-encoding: gzip\r\n"), "{path}");
+    }
+    server.damage("DELETE FROM granule WHERE granule_id LIKE '%-00004999'");
+    for path in &paths {
+        assert!(!list(path, ""), "{path}");
+        assert!(!list(path, "accept-encoding: gzip\r\n"), "{path}, compressed");
+    }
+}
+
+#[test]
+fn a_page_ends_by_bytes_too() {
+    let served = Served::new();
+    let noted = |at: usize, granule: &str| {
+        let mut noted = change([granule], []);
+        noted.note(Some(format!("{at}: {}", "a very long note ".repeat(3_800))));
+        let stamp = stamp(second(at as i64));
+        served.registry.change(&name("D"), &noted, &stamp).unwrap();
+    };
+    (0..40).for_each(|at| noted(at, &format!("G{at:02}")));
+    let (mut path, mut rows) = (Some("/datasets/D/history?format=jsonl".to_owned()), Vec::new());
+    let mut pages = 0;
+    while let Some(page) = path {
+        let answer = served.get(&page);
+        assert!(answer.body.len() < 1_500_000, "{page}: {} bytes", answer.body.len());
+        rows.extend(lines(&answer.text()));
+        pages += 1;
+        path = next(&answer);
+    }
+    assert_eq!((rows.len(), pages), (40, 3));
+    assert!(rows.iter().all(|row| row["note"].as_str().unwrap().len() > 60_000), "whole notes");
+    for path in ["/datasets/D/", "/datasets/D/history", "/datasets/D@2001-02-01"] {
+        let page = served.page(path);
+        assert!(page.len() < 200_000, "{path}: {} bytes", page.len());
+        assert!(page.contains("a very long note") && page.contains(" …"), "{path}");
+    }
+    assert!(served.get("/?format=json").body.len() < 100_000);
+}
+
+#[test]
+fn the_periods_of_a_granule_are_listed_page_by_page() {
+    let served = Served::new();
+    for dataset in ["A", "B", "C"] {
+        for at in 0..5 {
+            let at_second = |second: u32| format!("2001-01-01T00:00:0{second}Z");
+            served.change(dataset, &at_second(2 * at), &["G"], &[]);
+            if at < 4 {
+                served.change(dataset, &at_second(2 * at + 1), &[], &["G"]);
+            }
+        }
+    }
+    let all = served.json("/find?granule=G");
+    let all = all["periods"].as_array().unwrap();
+    assert_eq!(all.len(), 15);
+    for limit in [1, 2, 4, 5, 14, 15] {
+        let mut path = Some(format!("/find?granule=G&format=jsonl&limit={limit}"));
+        let (mut rows, mut pages) = (Vec::new(), 0);
+        while let Some(page) = path {
+            let answer = served.get(&page);
+            rows.extend(lines(&answer.text()));
+            pages += 1;
+            path = next(&answer);
+        }
+        assert_eq!((&rows, pages), (all, 15_usize.div_ceil(limit)), "{limit}");
+    }
+    assert_eq!(served.get("/find?granule=G&after=B").status, 400);
+}
+
+#[test]
+fn a_list_whose_rows_were_changed_breaks_off_and_nothing_else_is_made_of_them() {
+    let served = Served::new();
+    // One that is read at once, and one of several pages.
+    for (dataset, granules) in [("SHORT", 3), ("LONG", 10_000)] {
+        let ids: Vec<String> = (0..granules).map(|n| format!("granule-{n:05}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        served.change(dataset, "2001-01-01T00:00:00Z", &ids, &[]);
+        let latest = served.json(&format!("/datasets/{dataset}/"))["latest"].clone();
+        let set = format!("/DI:{}", latest["identifier"].as_str().unwrap());
+        let list = format!("{set}/granules");
+        let comparison = format!("/compare/{dataset}...{dataset}?format=json");
+        let file = served.directory.path().join("accession.db");
+        let rename = |from: &str, to: &str| {
+            let rename =
+                "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1 AND dataset_id = (
+                SELECT id FROM dataset WHERE name = ?3)";
+            let connection = rusqlite::Connection::open(&file).unwrap();
+            assert_eq!(connection.execute(rename, [from, to, dataset]).unwrap(), 1);
+        };
+        let broke_off = |list: &str| served.stream(list, || ()).1;
+        assert!(!broke_off(&list));
+        rename("granule-00001", "granule-00001~");
+        for _ in 0..2 {
+            assert!(broke_off(&list), "{dataset}");
+            assert!(broke_off(&format!("{list}?format=jsonl")), "{dataset}");
+            // These cannot be proved.
+            let parts = ["?limit=2", "?limit=20000", "?after=granule-00000"];
+            assert!(parts.iter().all(|part| !broke_off(&format!("{list}{part}"))));
+            for path in [&format!("{set}/blocks"), &comparison] {
+                let answer = served.get_as(path, "application/json, application/jsonl");
+                assert_eq!(
+                    (answer.status, answer.problem().1.as_str()),
+                    (500, "damaged"),
+                    "{path}"
+                );
+            }
+        }
+        rename("granule-00001~", "granule-00001");
+        assert!(!broke_off(&list));
+        assert_eq!(served.get(&comparison).status, 200);
+    }
 }
 
 proptest! {

@@ -24,11 +24,17 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
+        World::serving(&["--cache", "cache"])
+    }
+
+    /// The program with these options, in the directory of the registry.
+    pub fn serving(options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let us = Registry::create(&path).unwrap();
-        let cache = directory.path().join("cache");
-        let serving = Serving::start(&path, &["--cache", cache.to_str().unwrap()]);
+        let mut command = Serving::command(&path, options);
+        command.current_dir(directory.path());
+        let serving = Serving::of(command);
         let proxy = FaultProxy::before(&serving.address);
         let mirror = Registry::in_memory().unwrap();
         World { directory, us, serving, proxy, mirror }
@@ -93,7 +99,9 @@ impl World {
                 MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
             };
         }
-        compared.remember(&self.mirror, &name("MIRROR"), now(), Outcome::Compared).unwrap();
+        compared
+            .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)
+            .unwrap();
         (compared.status().status, missing, unexpected)
     }
 

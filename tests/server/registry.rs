@@ -46,6 +46,10 @@ fn a_registry_that_is_missing_is_an_outage_and_never_an_unknown_identifier() {
     let path = served.directory.path().join("accession.db");
     let elsewhere = served.directory.path().join("elsewhere.db");
     std::fs::rename(&path, &elsewhere).unwrap();
+    // It is probed in the background.
+    while served.get("/healthz").status == 200 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     for path in ["/", "/datasets/US.FOOL2.002/", &format!("/DI:{FIRST}"), "/healthz"] {
         let answer = served.get(path);
         assert_eq!(answer.status, 503, "{path}");
@@ -56,6 +60,9 @@ fn a_registry_that_is_missing_is_an_outage_and_never_an_unknown_identifier() {
     }
     std::fs::rename(&elsewhere, &path).unwrap();
     assert_eq!(served.get(&format!("/DI:{FIRST}")).status, 200);
+    while served.get("/healthz").status != 200 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 #[test]
@@ -86,6 +93,21 @@ fn a_dataset_that_was_renamed_is_found_by_both_names() {
     }
     let page = served.page("/datasets/NEW/");
     assert!(page.contains("Former names") && page.contains("US.FOOL2.002"));
+}
+
+/// Its page is not made, which would need the history.
+#[test]
+fn a_former_name_leads_on_before_anything_is_read() {
+    let served = Served::seed();
+    served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &stamp(now())).unwrap();
+    let path = served.directory.path().join("accession.db");
+    let damager = rusqlite::Connection::open(path).unwrap();
+    damager.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    assert!(damager.execute("UPDATE instance SET identifier = x'00'", []).unwrap() > 0);
+    for rest in ["/", "/history", "@2001-01-05"] {
+        assert!(served.get(&format!("/datasets/NEW{rest}")).status >= 500, "{rest}");
+        assert_eq!(served.get(&format!("/datasets/US.FOOL2.002{rest}")).status, 301, "{rest}");
+    }
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
-use accession::server::{Config, Limits, Router, router};
+use accession::server::{Config, Limits, Peer, Router, router};
 use accession::{Access, DatasetEdit, DatasetName, Edit, Registry, Stamp, Timestamp};
 use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
@@ -132,6 +132,18 @@ impl Served {
         })
     }
 
+    /// The beginning of a response to a client at an address, which has not read its body yet.
+    pub fn begin(&self, path: &str, client: &str) -> Response<Body> {
+        self.begin_for(path, client, "")
+    }
+
+    /// As [`Served::begin`], for a client that a proxy names.
+    pub fn begin_for(&self, path: &str, proxy: &str, forwarded_for: &str) -> Response<Body> {
+        let request = Request::builder().uri(path).extension(Peer(proxy.parse().unwrap()));
+        let request = request.header("x-forwarded-for", forwarded_for).body(Body::empty()).unwrap();
+        self.runtime.block_on(self.router.clone().oneshot(request)).unwrap()
+    }
+
     /// What a list has sent when it ends or breaks off, and whether it broke off.
     pub fn stream(&self, path: &str, between: impl Fn()) -> (Vec<u8>, bool) {
         use http_body_util::BodyExt;
@@ -163,6 +175,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
         clock: Box::new(now),
         limits,
         cache: None,
+        trusted_proxies: Vec::new(),
     }
 }
 

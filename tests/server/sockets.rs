@@ -12,15 +12,15 @@ use crate::program::program;
 use crate::values::{change, name, now, second};
 
 /// The program, serving a registry with one dataset of many granules.
-struct Server {
+pub struct Server {
     _directory: tempfile::TempDir,
-    child: Child,
+    pub child: Child,
     address: String,
-    identifier: String,
+    pub identifier: String,
 }
 
 impl Server {
-    fn start(granules: usize, options: &[&str]) -> Self {
+    pub fn start(granules: usize, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
@@ -53,25 +53,46 @@ impl Server {
         Server { _directory: directory, child, address, identifier }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         TcpStream::connect(&self.address).unwrap()
     }
 
     /// A whole response on a connection of its own.
-    fn get(&self, path: &str) -> String {
+    pub fn get(&self, path: &str) -> String {
+        String::from_utf8_lossy(&self.get_with(path, "")).into_owned()
+    }
+
+    /// What a connection of its own has sent when it ends, with headers of the request.
+    pub fn get_with(&self, path: &str, headers: &str) -> Vec<u8> {
+        read_to_its_end(self.ask(path, &format!("{headers}connection: close\r\n")))
+    }
+
+    /// A connection on which a request was sent.
+    pub fn ask(&self, path: &str, headers: &str) -> TcpStream {
         let mut stream = self.connect();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut response = Vec::new();
-        stream.read_to_end(&mut response).unwrap();
-        String::from_utf8_lossy(&response).into_owned()
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n{headers}\r\n").unwrap();
+        stream
+    }
+
+    /// Changes the registry behind the server's back.
+    pub fn damage(&self, sql: &str) {
+        let path = self._directory.path().join("accession.db");
+        assert!(rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap() > 0);
     }
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The processor time of the process up to now, in ticks of the system.
+    pub fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
     /// The memory of the process now, in kB.
-    fn memory_kb(&self, field: &str) -> u64 {
+    pub fn memory_kb(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
@@ -86,7 +107,7 @@ impl Drop for Server {
 }
 
 /// Reads until the other side closes the connection.
-fn read_to_its_end(mut stream: TcpStream) -> Vec<u8> {
+pub fn read_to_its_end(mut stream: TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
     // A reset is an end too.
     let _ = stream.read_to_end(&mut read);

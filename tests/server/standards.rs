@@ -254,6 +254,7 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
             .replace("/datasets/{name}", "/datasets/US.FOOL2.002@2001-01-05")
             .replace("{segment}", "000000.jsonl")
             .replace("{sides}", "US.FOOL2.002@2001-01-05...US.FOOL2.002")
+            .replace("{number}", "1.xml")
             .replace("{doi}", "10.9999/US/FOOL2.v2")
             .replace("{identifier}", &format!("DI:{FIRST}"));
         let formats = operations["get"]["parameters"].as_array().into_iter().flatten();

@@ -260,6 +260,31 @@ int unlink(const char *path)
     return unlink_at(AT_FDCWD, path, 0);
 }
 
+/* A sixth argument, which renameat2 does not have, marks a call that is made by this file. */
+#define OURS 0x0badcafe
+
+int rename(const char *old, const char *new)
+{
+    char rest[PATH_MAX + 1];
+    int result, is_counted = is_watched(new);
+    if (is_counted && fate_of("R", new) == FAILS)
+        return -1;
+    result = (int)syscall(SYS_renameat2, AT_FDCWD, old, AT_FDCWD, new, 0, OURS);
+    snprintf(rest, sizeof rest, " %s", new);
+    if (is_counted && !result)
+        note("R", old, rest, NULL, 0);
+    return result;
+}
+
+/* Permissions are not in the journal: a power failure is tested without them. */
+int fchmod(int fd, mode_t permissions)
+{
+    char path[PATH_MAX];
+    if (is_watched_file(fd, path) && fate_of("M", path) == FAILS)
+        return -1;
+    return (int)syscall(SYS_fchmod, fd, permissions);
+}
+
 /* The registers of a system call: its result and its arguments. */
 #if defined(__x86_64__)
 #define RESULT(context) (context)->uc_mcontext.gregs[REG_RAX]
@@ -269,9 +294,6 @@ int unlink(const char *path)
 #define RESULT(context) (context)->uc_mcontext.regs[0]
 #define ARGUMENT(context, n) (context)->uc_mcontext.regs[n]
 #endif
-
-/* A sixth argument, which renameat2 does not have, marks a call that is made by this file. */
-#define OURS 0x0badcafe
 
 static void rename_instead(int number, siginfo_t *info, void *signal_context)
 {

@@ -6,12 +6,15 @@
 //! - [`kill`]: `kill -9` at random moments
 //! - [`kill_mirrors`]: the same for `publish`, and for copies from an address
 //! - [`faults`], [`full_disk`]: each write, sync and rename that fails, once or from then on
+//! - [`restore`]: the same, while a registry is replaced by a copy
 //! - [`power_loss`]: the states of a disk after a power failure at any moment
 //! - [`first_open`], [`rivals`]: many processes at once
 //! - [`rot`]: bits that flip, and files that are truncated
+//! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
 //! - [`serve`]: a server under load, while the registry is written and restored
+//! - [`stalled_clients`]: a server whose clients hang up, stall, or select nothing
 //!
-//! [`faults`], [`full_disk`] and [`power_loss`] need Linux; the first and the last also need a C
+//! [`faults`], [`full_disk`], [`hostile_log`], [`restore`] and [`power_loss`] need Linux; the first, [`restore`] and the last also need a C
 //! compiler, as the bundled SQLite does.
 //!
 //! A test that could pass without having tested anything fails: each one counts the faults that
@@ -37,6 +40,8 @@
 
 #[path = "../harness"]
 mod harness {
+    #[cfg(target_os = "linux")]
+    pub mod hostile_log;
     pub mod oracle;
     pub mod program;
     pub mod values;
@@ -59,12 +64,18 @@ mod first_open;
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(target_os = "linux")]
+mod hostile_log;
+#[cfg(target_os = "linux")]
 mod interposed;
 mod kill;
 mod kill_mirrors;
 #[cfg(target_os = "linux")]
 mod power_loss;
+#[cfg(target_os = "linux")]
+mod restore;
 mod rivals;
 mod rot;
 #[cfg(all(target_os = "linux", feature = "serve"))]
 mod serve;
+#[cfg(all(target_os = "linux", feature = "serve"))]
+mod stalled_clients;

@@ -1,0 +1,135 @@
+//! A primary that publishes whatever a test wants: any lines, each with its correct check, and a head
+//! that announces them.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use accession::chain::Chain;
+use accession::{Identifier, Timestamp};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+/// A log that is written line by line into the directory of the dataset `us`.
+pub struct HostileLog {
+    directory: PathBuf,
+    chain: Chain,
+    /// The lines of the last segment.
+    growing: Vec<u8>,
+    /// The members of the head about the segments before it.
+    sealed: Vec<String>,
+    changes: u64,
+    last: Option<(Timestamp, Identifier)>,
+    granules: u64,
+    subsets: (u64, Vec<u8>),
+}
+
+/// A segment is complete with the line that takes it past this length.
+const SEGMENT_BYTES: usize = 4 * 1_024 * 1_024;
+
+impl HostileLog {
+    /// A log below the root of a web server.
+    pub fn below(root: &Path) -> Self {
+        let directory = root.join("datasets/us");
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(directory.join("log")).unwrap();
+        let mut log = HostileLog {
+            directory,
+            chain: Chain::start(),
+            growing: Vec::new(),
+            sealed: Vec::new(),
+            changes: 0,
+            last: None,
+            granules: 0,
+            subsets: (0, Vec::new()),
+        };
+        log.line("{\"accession_log\":1,\"rule\":\"md5-chain\"");
+        log
+    }
+
+    /// Adds a line, which is given without its check and its closing brace.
+    pub fn line(&mut self, body: &str) {
+        if self.growing.len() > SEGMENT_BYTES {
+            self.seal();
+        }
+        self.chain.push(body);
+        writeln!(self.growing, "{body},\"check\":\"{}\"}}", self.chain.identifier()).unwrap();
+    }
+
+    /// A complete segment is there in its compressed form only.
+    fn seal(&mut self) {
+        let segment = self.segment();
+        let name = format!("log/{:06}.jsonl.gz", self.sealed.len());
+        let file = std::fs::File::create(self.directory.join(name)).unwrap();
+        let mut zipped = GzEncoder::new(file, Compression::best());
+        zipped.write_all(&self.growing).unwrap();
+        zipped.finish().unwrap();
+        self.sealed.push(segment);
+        self.growing.clear();
+    }
+
+    fn segment(&self) -> String {
+        let (bytes, check) = (self.growing.len(), self.chain.identifier());
+        format!("{{\"bytes\":{bytes},\"timestamp\":null,\"check\":\"{check}\"}}")
+    }
+
+    /// Adds a change after which `held` are held, in canonical order: a line with this list of what
+    /// was ingested, as JSON, and this note.
+    pub fn change(&mut self, at: Timestamp, ingested: &str, note: &str, held: &[String]) {
+        let mut chain = Chain::start();
+        held.iter().for_each(|id| chain.push(id));
+        let identifier = chain.identifier();
+        let note = serde_json::to_string(note).unwrap();
+        self.line(&format!(
+            "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"note\":{note},\"identifier\":\"{identifier}\""
+        ));
+        self.announce(at, identifier, held.len() as u64);
+    }
+
+    /// Counts the lines before as one more change.
+    pub fn announce(&mut self, at: Timestamp, identifier: Identifier, granules: u64) {
+        (self.last, self.granules) = (Some((at, identifier)), granules);
+        self.changes += 1;
+    }
+
+    /// Adds lines of cited subsets.
+    pub fn subset(&mut self, line: &str) {
+        self.subsets.0 += 1;
+        self.subsets.1.extend(line.as_bytes());
+    }
+
+    /// Writes what was not written yet, and the head. Returns the bytes of all files.
+    pub fn finish(&mut self) -> u64 {
+        let last = format!("log/{:06}.jsonl", self.sealed.len());
+        std::fs::write(self.directory.join(last), &self.growing).unwrap();
+        std::fs::write(self.directory.join("subsets.jsonl"), &self.subsets.1).unwrap();
+        let segments: Vec<String> = self.sealed.iter().cloned().chain([self.segment()]).collect();
+        let (at, identifier) = self.last.unwrap();
+        let body = format!(
+            "{{\"accession_head\":1,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\"}},\"former_names\":[],\"withdrawn\":null,\"changes\":{},\"timestamp\":\"{at}\",\"identifier\":\"{identifier}\",\"granules\":{},\"check\":\"{}\",\"segments\":[{}],\"subsets\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
+            self.changes,
+            self.granules,
+            self.chain.identifier(),
+            segments.join(","),
+            self.subsets.0,
+            self.subsets.1.len(),
+            hex::encode(Sha256::digest(&self.subsets.1)),
+        );
+        self.head(&body);
+        let files = ["", "log"].map(|it| std::fs::read_dir(self.directory.join(it)).unwrap());
+        files
+            .into_iter()
+            .flatten()
+            .map(|it| it.unwrap().metadata().unwrap())
+            .filter(std::fs::Metadata::is_file)
+            .map(|it| it.len())
+            .sum()
+    }
+
+    /// Writes a head, which is given without its SHA-256 and its closing brace.
+    pub fn head(&self, body: &str) {
+        let sha256 = hex::encode(Sha256::digest(body));
+        let head = format!("{body},\"sha256\":\"{sha256}\"}}\n");
+        std::fs::write(self.directory.join("head.json"), head).unwrap();
+    }
+}

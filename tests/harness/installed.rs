@@ -1,0 +1,17 @@
+//! Programs that a machine may lack. A test that needs one and does not find it has nothing to test;
+//! `tests/what_was_not_checked.rs` says so at the end of a run.
+
+use std::path::{Path, PathBuf};
+
+/// The path of a program: Debian's directories of PostgreSQL, the newest version first, then `PATH` and
+/// the directory of servers.
+pub fn installed(program: &str) -> Option<PathBuf> {
+    let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let entries = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut directories: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    directories.sort_by_key(|path| std::cmp::Reverse(version(path)));
+    directories.iter_mut().for_each(|path| path.push("bin"));
+    directories.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    directories.push("/usr/sbin".into());
+    directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
+}

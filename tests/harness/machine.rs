@@ -1,0 +1,158 @@
+//! A machine of a cluster that can be lost: a proxy before it, which passes on what the other machines
+//! send, breaks their connections, or leaves them without an answer.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+
+use super::server::Server;
+
+/// A machine, as the others reach it.
+pub struct Machine {
+    address: String,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    now: Mutex<Now>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Now {
+    is_down: bool,
+    is_hung: bool,
+    /// A command at which the machine is lost, and whether the command still reaches it.
+    lost_at: Option<(&'static str, bool)>,
+    /// How often it was lost at a command.
+    losses: u32,
+    connections: Vec<TcpStream>,
+}
+
+impl Now {
+    fn break_connections(&mut self) {
+        for connection in self.connections.drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Server {
+    /// Creates an empty database on every machine of the cluster, with a [`Machine`] before each but
+    /// the coordinator, and returns its URL at the coordinator.
+    pub fn new_cluster_database_on_machines(&self) -> (String, Vec<Machine>) {
+        let mut machines = Vec::new();
+        let url = self.new_database_on(|address| {
+            let machine = Machine::before(address);
+            let address = machine.address.clone();
+            machines.push(machine);
+            address
+        });
+        (url, machines)
+    }
+}
+
+impl Machine {
+    /// A proxy before the machine at an address.
+    pub fn before(machine: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let state = Arc::<State>::default();
+        let (machine, shared) = (machine.to_owned(), Arc::clone(&state));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                shared.pass_both_ways(client, &machine);
+            }
+        });
+        Machine { address, state }
+    }
+
+    /// Where the other machines reach it.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// It is lost, with all connections.
+    pub fn go_down(&self) {
+        let mut now = self.state.now.lock().unwrap();
+        now.is_down = true;
+        now.break_connections();
+    }
+
+    /// It takes connections again.
+    pub fn come_up(&self) {
+        self.state.now.lock().unwrap().is_down = false;
+    }
+
+    /// It keeps its connections, takes others, and answers none of them.
+    pub fn hang(&self) {
+        self.state.now.lock().unwrap().is_hung = true;
+    }
+
+    /// It answers what it was asked meanwhile.
+    pub fn go_on(&self) {
+        self.state.now.lock().unwrap().is_hung = false;
+        self.state.changed.notify_all();
+    }
+
+    /// Goes down when it is sent a command: when it has it, or before.
+    pub fn go_down_at(&self, command: &'static str, has_it: bool) {
+        self.state.now.lock().unwrap().lost_at = Some((command, has_it));
+    }
+
+    /// How often it went down at a command.
+    pub fn losses(&self) -> u32 {
+        self.state.now.lock().unwrap().losses
+    }
+}
+
+impl State {
+    fn pass_both_ways(self: &Arc<Self>, client: TcpStream, machine: &str) {
+        let mut now = self.now.lock().unwrap();
+        if now.is_down {
+            return;
+        }
+        let server = TcpStream::connect(machine).unwrap();
+        let clone = |stream: &TcpStream| stream.try_clone().unwrap();
+        now.connections.extend([clone(&client), clone(&server)]);
+        for (from, to, is_sent) in [(clone(&client), clone(&server), true), (server, client, false)]
+        {
+            let state = Arc::clone(self);
+            std::thread::spawn(move || state.pass(from, to, is_sent));
+        }
+    }
+
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, is_sent: bool) {
+        let mut buffer = [0; 65_536];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            let bytes = &buffer[..read];
+            let now = self.now.lock().unwrap();
+            let mut now = self.changed.wait_while(now, |now| now.is_hung).unwrap();
+            let lost_at = now.lost_at.take_if(|(command, _)| {
+                is_sent && bytes.windows(command.len()).any(|window| window == command.as_bytes())
+            });
+            let Some((_, has_it)) = lost_at else {
+                drop(now);
+                if to.write_all(bytes).is_err() {
+                    break;
+                }
+                continue;
+            };
+            now.is_down = true;
+            now.losses += 1;
+            if has_it {
+                // The end of the connection must not overtake the command.
+                let _ = to.write_all(bytes);
+                let _ = from.shutdown(Shutdown::Both);
+                let _ = to.shutdown(Shutdown::Write);
+            } else {
+                now.break_connections();
+            }
+            return;
+        }
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,172 @@
+//! A clock that is more than two years ahead of everything that was recorded stores no time.
+//!
+//! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
+//! after it, and mirrors refused its log.
+
+use accession::{
+    Change, Dataset, DatasetEdit, Edit, Error, Event, EventKind, Import, Listing, MaxDelete,
+    Moment, Registry, Revert, Stamp, Sync, Timestamp, Wanted,
+};
+
+use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::store::new_registry;
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// A time this many days after everything in the registry was recorded.
+fn days_later(days: i64) -> Timestamp {
+    second(days * DAY_SECONDS)
+}
+
+/// A registry in which the newest time was recorded at `second(0)`.
+fn registry() -> Registry {
+    let registry = new_registry();
+    let stamp = Stamp::now(second(0));
+    registry.change(&name("D"), &change(["A", "B"], []), &stamp).unwrap();
+    registry.change(&name("D"), &change(["C"], []), &Stamp::now(second(0))).unwrap();
+    registry.add_dataset(&Dataset::named(name("EMPTY")), &Stamp::now(second(0))).unwrap();
+    registry
+}
+
+fn title(text: &str) -> DatasetEdit {
+    DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() }
+}
+
+type Write = (&'static str, fn(&Registry, &Stamp<'_>) -> accession::Result<()>);
+
+/// Every operation that stores a time of the clock.
+const WRITES: [Write; 10] = [
+    ("change", |registry, stamp| {
+        registry.change(&name("D"), &change(["new"], []), stamp).map(drop)
+    }),
+    ("creation of a dataset by a change", |registry, stamp| {
+        registry.change(&name("NEW"), &change(["new"], []), stamp).map(drop)
+    }),
+    ("sync", |registry, stamp| {
+        let mut listing = Listing::new();
+        listing.add(id("new"))?;
+        let mut sync = Sync::new();
+        sync.max_delete(MaxDelete::Percent(100));
+        registry.sync(&name("D"), &listing, &sync, stamp).map(drop)
+    }),
+    ("revert", |registry, stamp| {
+        registry.revert(&name("D"), &Revert::to(Moment::Instant(second(0))), stamp).map(drop)
+    }),
+    ("import", |registry, stamp| {
+        let mut import = Import::new();
+        let (at, granule_id) = (second(9), id("imported"));
+        let kind = EventKind::Ingested;
+        import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+        registry.import(&name("D"), &import, stamp).map(drop)
+    }),
+    ("dataset add", |registry, stamp| registry.add_dataset(&Dataset::named(name("ADDED")), stamp)),
+    ("dataset edit", |registry, stamp| {
+        registry.edit_dataset(&name("EMPTY"), &title("Edited"), stamp).map(drop)
+    }),
+    ("dataset rename", |registry, stamp| {
+        registry.rename_dataset(&name("EMPTY"), &name("RENAMED"), stamp).map(drop)
+    }),
+    ("dataset withdraw", |registry, stamp| {
+        registry.withdraw_dataset(&name("D"), "replaced", stamp).map(drop)
+    }),
+    ("dataset reinstate", |registry, stamp| {
+        // The withdrawal is recorded at the time of everything else.
+        registry.withdraw_dataset(&name("EMPTY"), "replaced", &Stamp::now(second(0)))?;
+        registry.reinstate_dataset(&name("EMPTY"), stamp).map(drop)
+    }),
+];
+
+#[test]
+fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confirmed() {
+    for (what, write) in WRITES {
+        let registry = registry();
+        let now = "9999-10-12T00:00:00Z".parse().unwrap();
+        let before = instances(&registry, &name("D"));
+        let refused = write(&registry, &Stamp::now(now)).unwrap_err();
+        assert_eq!(refused.kind(), "clock-ahead", "{what}: {refused}");
+        assert!(
+            matches!(refused, Error::ClockAhead { now: at, newest } if at == now && newest < second(1)),
+            "{what}: {refused}"
+        );
+        assert_eq!(instances(&registry, &name("D")), before, "{what}");
+        assert!(!registry.snapshot().unwrap().has_dataset(&name("NEW")).unwrap(), "{what}");
+        // The next command, with a clock that is right, is not affected.
+        let registry = self::registry();
+        write(&registry, &Stamp::now(days_later(30))).unwrap_or_else(|e| panic!("{what}: {e}"));
+        // If the clock is right although nothing was recorded for so long, it can be confirmed.
+        let registry = self::registry();
+        let confirmed = Stamp::now(days_later(5_000)).confirm_clock();
+        write(&registry, &confirmed).unwrap_or_else(|e| panic!("{what}: {e}"));
+        // From then on it is plausible.
+        registry
+            .change(&name("LATER"), &change(["A"], []), &Stamp::now(days_later(5_001)))
+            .unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+}
+
+#[test]
+fn a_change_with_a_time_of_its_own_is_accepted() {
+    let registry = registry();
+    let stamp = Stamp::at(second(5), days_later(5_000));
+    registry.change(&name("D"), &change(["new"], []), &stamp).unwrap();
+}
+
+#[test]
+fn two_years_are_accepted_and_a_day_more_is_not() {
+    let edit = |days| {
+        let stamp = Stamp::now(days_later(days));
+        registry().edit_dataset(&name("EMPTY"), &title("Edited"), &stamp)
+    };
+    edit(731).unwrap();
+    assert_eq!(edit(732).unwrap_err().kind(), "clock-ahead");
+}
+
+#[test]
+fn the_first_time_of_a_registry_is_accepted() {
+    let registry = new_registry();
+    registry.change(&name("D"), &change(["A"], []), &Stamp::now(days_later(5_000))).unwrap();
+}
+
+/// A dataset that was not changed for years belongs to a registry that was.
+#[test]
+fn what_was_recorded_in_another_dataset_counts() {
+    for (what, write) in WRITES {
+        let registry = registry();
+        let newer = Stamp::at(second(1), days_later(2_000));
+        registry.change(&name("OTHER"), &change(["A"], []), &newer).unwrap();
+        write(&registry, &Stamp::now(days_later(2_001))).unwrap_or_else(|e| panic!("{what}: {e}"));
+    }
+}
+
+#[test]
+fn what_stores_nothing_is_not_refused() {
+    let registry = registry();
+    let stamp = || Stamp::now(days_later(5_000));
+    let mut listing = Listing::new();
+    ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
+    let applied = registry.sync(&name("D"), &listing, &Sync::new(), &stamp()).unwrap();
+    assert_eq!(applied.instance, None);
+    let mut change = Change::new();
+    change.skip_existing();
+    change.ingest(id("A")).unwrap();
+    assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance, None);
+    // A rehearsal says what the command would.
+    let mut change = Change::new();
+    change.ingest(id("new")).unwrap();
+    change.dry_run();
+    let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
+    assert_eq!(refused.kind(), "clock-ahead");
+}
+
+#[test]
+fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
+    let registry = registry();
+    let wanted = Wanted::Patterns(vec!["[AB]".parse().unwrap()]);
+    let cite = |now| registry.cite_subset(&name("D"), None, &wanted, now);
+    assert_eq!(cite(days_later(5_000)).unwrap_err().kind(), "clock-ahead");
+    assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());
+    let saved = cite(days_later(1)).unwrap();
+    assert_eq!(cite(days_later(5_000)).unwrap().set, saved.set);
+    // The time of the tests is later than that.
+    assert_eq!(cite(now()).unwrap().set, saved.set);
+}

@@ -1,0 +1,461 @@
+//! A byte of a granule row is changed: whatever reads the whole set, or writes what depends on it, is
+//! refused, and nothing is changed.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
+use accession::publish::publish;
+use accession::{
+    Every, Import, Listing, MaxDelete, Moment, Named, PaymentIds, Registry, Revert, Selection, Set,
+    Stamp, Sync, Wanted,
+};
+
+use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
+use crate::harness::server::client;
+use crate::harness::store::{is_on_server, new_registry, new_registry_in};
+use crate::stored::{even, granule_id, latest};
+
+/// Enough that a list has several pages, and is hashed on a thread of its own.
+const GRANULES: usize = 4_500;
+
+/// Which row is changed, and the byte: the granule keeps its place in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flip {
+    /// Of a granule that is held from the first change on.
+    Present,
+    /// Of a granule that was deleted by the second change.
+    Deleted,
+}
+
+/// A dataset of three instances, with two subsets that were cited of the first, and the manifest of the
+/// same dataset one change later.
+struct World {
+    directory: tempfile::TempDir,
+    path: PathBuf,
+    registry: Registry,
+    later: Vec<u8>,
+    patterns: Set,
+    named: Set,
+}
+
+/// The result of something that reads or writes.
+type Done = Result<(), Box<dyn std::error::Error>>;
+
+impl Flip {
+    fn ids(self) -> (String, String) {
+        let held = match self {
+            Flip::Present => 1_000,
+            Flip::Deleted => 2_000,
+        };
+        (granule_id(held), granule_id(held + 1))
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, registry) = new_registry_in(directory.path());
+        let dataset = name("dataset");
+        let apply = |registry: &Registry, at: i64, plan: &Plan| {
+            let stamp = Stamp::at(second(at), now());
+            registry.change(&dataset, &plan.change(), &stamp).unwrap();
+        };
+        let changes = [
+            Plan { ingest: even(GRANULES), delete: Vec::new() },
+            plan([granule_id(1).as_str()], [granule_id(2_000).as_str()]),
+            plan([granule_id(3).as_str()], []),
+            plan([granule_id(5).as_str()], [granule_id(8).as_str()]),
+        ];
+        let good = new_registry();
+        for (at, plan) in (0..).zip(&changes) {
+            apply(&good, at, plan);
+        }
+        let mut later = Vec::new();
+        manifest::write(&good, &dataset, &mut later).unwrap();
+        for (at, plan) in (0..).zip(&changes[..3]) {
+            apply(&registry, at, plan);
+        }
+        let cite = |wanted| {
+            let cited = registry.cite_subset(&dataset, Some(first()), &wanted, now()).unwrap();
+            cited.set
+        };
+        let mut list = Named::new();
+        list.add(id(&granule_id(1_000))).unwrap();
+        list.add(id(&granule_id(2_000))).unwrap();
+        let patterns = cite(Wanted::Patterns(vec!["granule.001*".parse().unwrap()]));
+        let named = cite(Wanted::Named(list));
+        World { directory, path, registry, later, patterns, named }
+    }
+
+    /// Runs statements directly, and returns the first column of the rows of a query.
+    fn sql(&self, statements: &str, query: Option<&str>) -> Vec<String> {
+        if is_on_server() {
+            let mut client = client(self.path.to_str().unwrap());
+            client.batch_execute("SET search_path TO accession").unwrap();
+            client.batch_execute(statements).unwrap();
+            let rows = query.map(|query| client.query(query, &[]).unwrap());
+            return rows.unwrap_or_default().iter().map(|row| row.get(0)).collect();
+        }
+        let connection = rusqlite::Connection::open(&self.path).unwrap();
+        connection.execute_batch(statements).unwrap();
+        let Some(query) = query else { return Vec::new() };
+        let mut statement = connection.prepare(query).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        let update = format!("UPDATE granule SET granule_id = '{to}' WHERE granule_id = '{from}'");
+        self.sql(
+            &match is_on_server() {
+                true => format!(
+                    "ALTER TABLE granule DISABLE TRIGGER ALL; {update};
+                     ALTER TABLE granule ENABLE TRIGGER ALL"
+                ),
+                false => update,
+            },
+            None,
+        );
+    }
+
+    /// Everything that a change could change.
+    fn content(&self) -> (Vec<String>, Vec<accession::Instance>) {
+        let rows = "
+            SELECT concat(granule_id, ' ', ingested, ' ', deleted) FROM granule
+            UNION ALL SELECT concat(granule_id, ' ', granules) FROM checkpoint
+            ORDER BY 1";
+        (self.sql("", Some(rows)), instances(&self.registry, &name("dataset")))
+    }
+
+    fn list(&self, set: &Set) -> Done {
+        for granule in self.registry.snapshot()?.granules(set)? {
+            granule?;
+        }
+        Ok(())
+    }
+
+    fn set(&self, selection: &Selection) -> Set {
+        self.registry.snapshot().unwrap().select(selection).unwrap().set
+    }
+
+    fn stamp(&self) -> Stamp<'static> {
+        Stamp::at(second(9), now())
+    }
+
+    fn primary(&self) -> Primary {
+        let manifest = Cursor::new(self.later.clone());
+        Primary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
+    }
+
+    fn ingest(&self, granule_id: &str) -> Done {
+        let change = change([granule_id], []);
+        self.registry.change(&name("dataset"), &change, &self.stamp())?;
+        Ok(())
+    }
+
+    fn delete(&self, granule_id: &str) -> Done {
+        let change = change([], [granule_id]);
+        self.registry.change(&name("dataset"), &change, &self.stamp())?;
+        Ok(())
+    }
+
+    /// With the granules that the dataset would hold if nothing was damaged, without some of them.
+    fn listing(&self, without: &[usize]) -> Listing {
+        let mut held = even(GRANULES);
+        held.extend([1, 3].map(granule_id));
+        let mut listing = Listing::new();
+        let left_out: Vec<String> = without.iter().copied().map(granule_id).collect();
+        let wanted = held.iter().filter(|held| **held != granule_id(2_000));
+        for granule_id in wanted.filter(|held| !left_out.contains(held)) {
+            listing.add(id(granule_id)).unwrap();
+        }
+        listing
+    }
+
+    fn sync(&self, without: &[usize]) -> Done {
+        let mut sync = Sync::new();
+        sync.max_delete(MaxDelete::Percent(100));
+        let listing = self.listing(without);
+        self.registry.sync(&name("dataset"), &listing, &sync, &self.stamp())?;
+        Ok(())
+    }
+
+    fn export(&self) -> Done {
+        let mut shown = 0;
+        let exported = self.registry.snapshot()?.export(&name("dataset"), None, |_| {
+            shown += 1;
+            Ok::<(), accession::Error>(())
+        });
+        assert_eq!(shown == 0, exported.is_err(), "it is proved before anything is shown");
+        exported?;
+        Ok(manifest::write(&self.registry, &name("dataset"), &mut Vec::new())?)
+    }
+
+    /// Into a directory that does not exist yet, or has the first changes.
+    fn publish(&self, directory: &Path) -> Done {
+        let published =
+            publish(&self.registry, directory, &[], |_| Ok::<(), accession::publish::Error>(()));
+        let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
+        for flip in [Flip::Present, Flip::Deleted] {
+            let damaged = flip.ids().1;
+            assert!(!log.as_ref().is_ok_and(|log| log.contains(&damaged)), "{damaged}");
+        }
+        Ok(published?)
+    }
+
+    fn compare_with_mirror(&self, primary: &Primary) -> Done {
+        let compared = mirror::compare(&self.registry, &name("dataset"), primary, None)?;
+        compared.differences()?.finish()?;
+        Ok(())
+    }
+
+    fn pull(&self) -> Done {
+        let options =
+            PullOptions { policy: PullPolicy::Reset(MaxDelete::Default), ..PullOptions::default() };
+        let (dataset, stamp) = (name("dataset"), self.stamp());
+        mirror::pull(&self.registry, &dataset, &self.primary(), options, &stamp)?;
+        Ok(())
+    }
+
+    fn import(&self) -> Done {
+        let mut import = Import::new();
+        import.every(Every::Time);
+        let manifest = Cursor::new(&self.later);
+        manifest::Reader::open(manifest, "later.jsonl", now())?.read_into(&mut import, |_| {})?;
+        self.registry.import(&name("dataset"), &import, &self.stamp())?;
+        Ok(())
+    }
+}
+
+fn first() -> Moment {
+    Moment::Instant(second(0))
+}
+
+fn at_first() -> Selection {
+    Selection::Dataset { name: name("dataset"), at: Some(first()) }
+}
+
+/// What is tried, whether it meets the row of a present and that of a deleted granule, and how it is done.
+type Trial = (&'static str, [bool; 2], fn(&World) -> Done);
+
+const TRIALS: &[Trial] = &[
+    ("list", [true, false], |world| world.list(&world.set(&latest()))),
+    ("list of the past", [true, true], |world| world.list(&world.set(&at_first()))),
+    ("list in pages", [true, true], |world| {
+        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        for page in granules.into_id_pages() {
+            page?;
+        }
+        Ok(())
+    }),
+    ("list that was begun one by one", [true, true], |world| {
+        let mut granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        for granule in granules.by_ref().take(5) {
+            granule?;
+        }
+        for page in granules.into_id_pages() {
+            page?;
+        }
+        Ok(())
+    }),
+    ("a part of a list", [false, false], |world| {
+        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        for granule in granules.after(&id("granule.000100")) {
+            granule?;
+        }
+        Ok(())
+    }),
+    ("subset by patterns", [true, false], |world| world.list(&world.patterns)),
+    ("subset of named granules", [true, true], |world| world.list(&world.named)),
+    ("compare", [true, true], |world| {
+        world.registry.snapshot()?.compare(&latest(), &at_first())?.finish()?;
+        Ok(())
+    }),
+    ("compare with itself", [true, false], |world| {
+        world.registry.snapshot()?.compare(&latest(), &latest())?.finish()?;
+        Ok(())
+    }),
+    ("compare with a list", [true, false], |world| {
+        let listing = world.listing(&[10]);
+        for difference in world.registry.snapshot()?.compare_with(&latest(), &listing)? {
+            difference?;
+        }
+        Ok(())
+    }),
+    ("mirror compare", [true, false], |world| world.compare_with_mirror(&world.primary())),
+    ("mirror compare, as the primary", [true, false], |world| {
+        if is_on_server() {
+            return world.list(&world.set(&latest()));
+        }
+        let primary = Primary::open(&world.path, &name("dataset"), None, now())?;
+        let empty = Registry::in_memory()?;
+        mirror::compare(&empty, &name("dataset"), &primary, None)?.differences()?.finish()?;
+        Ok(())
+    }),
+    ("export", [true, true], World::export),
+    ("publish", [true, true], |world| world.publish(tempfile::tempdir()?.path())),
+    ("copy", [true, true], |world| {
+        let directory = tempfile::tempdir()?;
+        world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
+        Ok(())
+    }),
+    ("cite a subset", [true, false], |world| {
+        let wanted = Wanted::Patterns(vec!["granule.00000*".parse()?]);
+        world.registry.describe_subset(&name("dataset"), None, &wanted, now())?;
+        Ok(())
+    }),
+    // What changes something comes last.
+    ("cite a subset of the past", [true, true], |world| {
+        let wanted = Wanted::Patterns(vec!["granule.00001*".parse()?]);
+        world.registry.cite_subset(&name("dataset"), Some(first()), &wanted, now())?;
+        Ok(())
+    }),
+    ("ingest", [true, false], |world| world.ingest(&granule_id(5))),
+    ("delete", [true, false], |world| world.delete(&granule_id(0))),
+    ("sync with what it should hold", [true, false], |world| world.sync(&[])),
+    ("sync", [true, false], |world| world.sync(&[7_000])),
+    ("revert", [true, true], |world| {
+        world.registry.revert(&name("dataset"), &Revert::to(first()), &world.stamp())?;
+        Ok(())
+    }),
+    ("pull", [true, false], World::pull),
+    ("import", [true, true], World::import),
+];
+
+/// Tries something twice, and returns the kind and the messages of its error.
+fn outcome(world: &World, trial: fn(&World) -> Done) -> Option<(String, String)> {
+    let run = || {
+        let error = trial(world).err()?;
+        let mut text = error.to_string();
+        let mut source = error.source();
+        let mut kind = kind_of(error.as_ref());
+        while let Some(error) = source {
+            text += &format!(": {error}");
+            kind = kind.or_else(|| kind_of(error));
+            source = error.source();
+        }
+        Some((kind.unwrap_or("another").to_owned(), text))
+    };
+    let refused = run()?;
+    assert_eq!(run(), Some(refused.clone()), "the second time it says the same");
+    Some(refused)
+}
+
+fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let registry = error.downcast_ref::<accession::Error>().map(accession::Error::kind);
+    let mirror = error.downcast_ref::<mirror::Error>().map(mirror::Error::kind);
+    let publish = error.downcast_ref::<accession::publish::Error>().map(|error| error.kind());
+    registry.or(mirror).or(publish)
+}
+
+fn every_trial_meets_the_damage(flip: Flip) {
+    let (held, damaged) = flip.ids();
+    let mut world = World::new();
+    let mut content = world.content();
+    world.rename(&held, &damaged);
+    for (what, meets, trial) in TRIALS {
+        if !meets[flip as usize] {
+            continue;
+        }
+        let before = world.content();
+        let Some((kind, text)) = outcome(&world, *trial) else { panic!("{what} with {flip:?}") };
+        assert_eq!(kind, "damaged", "{what}: {text}");
+        assert!(text.contains("dataset"), "{what} names the dataset: {text}");
+        assert_eq!(world.content(), before, "{what}");
+    }
+    assert!(!world.registry.verify(&name("dataset")).unwrap().ok, "`verify` finds it");
+    // Undone, everything works again; and what does not meet the row has always worked.
+    world.rename(&damaged, &held);
+    assert_eq!(world.content(), content);
+    assert!(world.registry.verify(&name("dataset")).unwrap().ok);
+    for (what, meets, trial) in TRIALS {
+        if what.starts_with("ingest") || world.content() != content {
+            world = World::new();
+            content = world.content();
+        }
+        if !meets[flip as usize] {
+            world.rename(&held, &damaged);
+        }
+        assert_eq!(outcome_once(&world, *trial), None, "{what} with {flip:?}");
+    }
+}
+
+fn outcome_once(world: &World, trial: fn(&World) -> Done) -> Option<String> {
+    trial(world).err().map(|error| error.to_string())
+}
+
+#[test]
+fn a_flip_in_the_row_of_a_present_granule_refuses_what_depends_on_it() {
+    every_trial_meets_the_damage(Flip::Present);
+}
+
+#[test]
+fn a_flip_in_the_row_of_a_deleted_granule_refuses_what_depends_on_it() {
+    every_trial_meets_the_damage(Flip::Deleted);
+}
+
+#[test]
+fn the_error_names_the_registry_the_instance_and_what_its_rows_give() {
+    let world = World::new();
+    let set = world.set(&latest());
+    let (held, damaged) = Flip::Present.ids();
+    world.rename(&held, &damaged);
+    let (kind, text) = outcome(&world, |world| world.list(&world.set(&latest()))).unwrap();
+    let expected = format!(
+        "the registry is damaged: dataset at 2001-01-01T00:00:02Z has the identifier {} and 4501 granules, but the granule rows give ",
+        set.identifier()
+    );
+    assert!(kind == "damaged" && text.contains(&expected), "{text}");
+    let path = world.registry.path().unwrap().display().to_string();
+    assert!(text.contains(path.rsplit('/').next().unwrap()), "{text}");
+}
+
+#[test]
+fn what_was_published_stays_as_it_is_when_a_later_change_cannot_be_proved() {
+    let world = World::new();
+    let directory = world.directory.path().join("www");
+    world.publish(&directory).unwrap();
+    let log = directory.join("datasets/dataset/log/000000.jsonl");
+    let head = directory.join("datasets/dataset/head.json");
+    let published = || (std::fs::read(&log).unwrap(), std::fs::read(&head).unwrap());
+    let before = published();
+    world.ingest(&granule_id(5)).unwrap();
+    let (held, damaged) = Flip::Present.ids();
+    world.rename(&held, &damaged);
+    assert_eq!(
+        outcome(&world, |world| world.publish(&world.directory.path().join("www"))).unwrap().0,
+        "damaged"
+    );
+    assert_eq!(published(), before);
+    world.rename(&damaged, &held);
+    world.publish(&directory).unwrap();
+    assert_ne!(published(), before);
+}
+
+#[test]
+fn an_append_reads_nothing_and_issues_the_identifier_of_what_was_held() {
+    let world = World::new();
+    let (held, damaged) = Flip::Present.ids();
+    world.rename(&held, &damaged);
+    world.ingest("zzz").unwrap();
+    world.rename(&damaged, &held);
+    assert!(world.registry.verify(&name("dataset")).unwrap().ok);
+}
+
+#[test]
+fn a_checkpoint_that_was_changed_refuses_the_change_that_resumes_at_it() {
+    let world = World::new();
+    let checkpoint = even(GRANULES).into_iter().rfind(|it| accession::chain::is_checkpoint(it));
+    let checkpoint = checkpoint.unwrap();
+    let chain = if is_on_server() { "decode(repeat('00', 16), 'hex')" } else { "zeroblob(16)" };
+    world.sql(
+        &format!("UPDATE checkpoint SET chain = {chain} WHERE granule_id = '{checkpoint}'"),
+        None,
+    );
+    let before = world.content();
+    let (kind, text) =
+        outcome(&world, |world| world.delete(&granule_id(2 * GRANULES - 2))).unwrap();
+    assert_eq!(kind, "damaged", "{text}");
+    assert_eq!(world.content(), before);
+}

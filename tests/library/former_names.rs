@@ -1,0 +1,270 @@
+//! A dataset that was renamed is the same by each of its names, whatever is asked of it.
+//!
+//! This test found that a subset was cited under the former name, and resolved by the present one
+//! only.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use accession::citation::check::check;
+use accession::citation::recognise::find;
+use accession::{
+    Change, DatasetName, Identifier, Listing, MaxDelete, Moment, Named, Registry, Revert,
+    Selection, Stamp, Sync, Timestamp, Wanted,
+};
+use proptest::prelude::*;
+
+use crate::harness::history::{History, POOL, cases, id, instances, name, now, second};
+use crate::harness::store::new_registry;
+
+/// What is done to the dataset, whose names are used in this order.
+const NAMES: [&str; 3] = ["first", "second", "third"];
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Deletes the ids that are held, and ingests the others.
+    Toggle(BTreeSet<usize>),
+    /// Cites the granules that match a pattern, as of an earlier change.
+    CitePattern(usize, usize),
+    /// Cites the first of the granules that are held.
+    CiteNamed(usize),
+    /// Gives the dataset its next name, or its first one again.
+    Rename,
+}
+
+const PATTERNS: [&str; 4] = ["A*", "*.*", "??*", "*a*"];
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => prop::collection::btree_set(0..POOL.len(), 1..6).prop_map(Step::Toggle),
+        3 => (0..PATTERNS.len(), 0..8_usize).prop_map(|(p, at)| Step::CitePattern(p, at)),
+        2 => (1..4_usize).prop_map(Step::CiteNamed),
+        2 => Just(Step::Rename),
+    ];
+    prop::collection::vec(step, 1..12)
+}
+
+/// A registry with the dataset, which is called `third` in the end, and its model; and another
+/// dataset, which held the same sets before.
+fn registry_of(steps: &[Step]) -> (Registry, History) {
+    let registry = new_registry();
+    let (mut history, mut other) = (History::default(), History::default());
+    let mut called = 0;
+    let all: BTreeSet<&str> = POOL.iter().map(String::as_str).collect();
+    let toggle = history.toggle(&all);
+    history.change(&registry, &name(NAMES[0]), second(0), &toggle);
+    other.change(&registry, &name("other"), second(0), &toggle);
+    let rename = |called: usize, to: usize| {
+        let stamp = Stamp::now(second(to as i64));
+        registry.rename_dataset(&name(NAMES[called]), &name(NAMES[to]), &stamp).unwrap();
+    };
+    for (at, step) in (1..).zip(steps) {
+        let dataset = name(NAMES[called]);
+        match step {
+            Step::Toggle(ids) => {
+                let texts: BTreeSet<&str> = ids.iter().map(|it| POOL[*it].as_str()).collect();
+                let plan = history.toggle(&texts);
+                history.change(&registry, &dataset, second(at), &plan);
+                other.change(&registry, &name("other"), second(at), &other.toggle(&texts));
+            }
+            Step::CitePattern(pattern, index) => {
+                let times: Vec<Timestamp> = history.sets.keys().copied().collect();
+                let at = Some(Moment::Instant(times[index % times.len()]));
+                let wanted = Wanted::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
+                let _ = registry.cite_subset(&dataset, at, &wanted, now());
+            }
+            Step::CiteNamed(count) => {
+                let mut named = Named::new();
+                history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
+                let _ = registry.cite_subset(&dataset, None, &Wanted::Named(named), now());
+            }
+            Step::Rename => {
+                rename(called, (called + 1) % NAMES.len());
+                called = (called + 1) % NAMES.len();
+            }
+        }
+    }
+    // In the end, the last name is the present one, and each of the others was given up.
+    while called != NAMES.len() - 1 || !is_renamed(&registry) {
+        rename(called, (called + 1) % NAMES.len());
+        called = (called + 1) % NAMES.len();
+    }
+    (registry, history)
+}
+
+fn is_renamed(registry: &Registry) -> bool {
+    let former = registry.snapshot().unwrap().dataset(&name(NAMES[2])).unwrap().former_names;
+    former.len() == NAMES.len() - 1
+}
+
+/// What was returned, or the kind of the error: its message has the name that was asked for.
+fn outcome<T: Debug>(result: accession::Result<T>) -> String {
+    match result {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("error {}", error.kind()),
+    }
+}
+
+/// The ids that a selection refers to.
+fn held(registry: &Registry, selection: &Selection) -> accession::Result<Vec<String>> {
+    let snapshot = registry.snapshot()?;
+    let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
+    drop(snapshot);
+    granules.map(|granule| Ok(granule?.granule_id.to_string())).collect()
+}
+
+/// Every selection of the dataset by this name: as of each change, the moment before, a day, and by
+/// each identifier that it had or that another dataset had.
+fn selections(
+    dataset: &DatasetName,
+    history: &History,
+    identifiers: &[Identifier],
+) -> Vec<Selection> {
+    let before = |at: Timestamp| Timestamp::from_micros(at.as_micros() - 1).unwrap();
+    let times = history.sets.keys().flat_map(|at| [*at, before(*at)]).map(Moment::Instant);
+    let moments = times.map(Some).chain([None, Some(Moment::Day(second(0).day()))]);
+    let at = moments.map(|at| Selection::Dataset { name: dataset.clone(), at });
+    let by = identifiers.iter().map(|identifier| Selection::Identifier {
+        identifier: *identifier,
+        dataset: Some(dataset.clone()),
+    });
+    at.chain(by).collect()
+}
+
+/// Everything that can be asked of the dataset by a name.
+fn answers(
+    registry: &Registry,
+    dataset: &DatasetName,
+    history: &History,
+    identifiers: &[Identifier],
+) -> Vec<String> {
+    let mut answers = Vec::new();
+    let mut add = |what: &str, answer: String| answers.push(format!("{what}: {answer}"));
+    let mirrors = std::slice::from_ref(dataset);
+    let mentioned = id(&POOL[0]);
+    for selection in selections(dataset, history, identifiers) {
+        add("held", outcome(held(registry, &selection)));
+        let snapshot = registry.snapshot().unwrap();
+        add("select", outcome(snapshot.select(&selection)));
+        add("cite", outcome(snapshot.cite(&selection, &[])));
+        let other = Selection::Dataset { name: name("other"), at: None };
+        let compared = snapshot.compare(&selection, &other);
+        drop(snapshot);
+        add("compare", outcome(compared.and_then(|differences| differences.finish())));
+        let known = registry.snapshot().unwrap().known_at(second(3));
+        add("select as known then", outcome(known.select(&selection)));
+    }
+    for identifier in identifiers {
+        let snapshot = registry.snapshot().unwrap();
+        add("history with", outcome(snapshot.history_with(dataset, *identifier)));
+        for at in [None, Some(Moment::Instant(second(2))), Some(Moment::Day(second(2).day()))] {
+            add("resolve", outcome(snapshot.resolve(*identifier, Some(dataset), at)));
+        }
+        let selection = Selection::Identifier { identifier: *identifier, dataset: None };
+        add("cite a mirror", outcome(snapshot.cite(&selection, mirrors)));
+        drop(snapshot);
+        let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
+        let mut verdicts = Vec::new();
+        let checked = check(registry, &find(&text), now(), |verdict| {
+            verdicts.push(format!("{verdict:?}"));
+            Ok::<(), accession::Error>(())
+        });
+        add("check", format!("{verdicts:?} {}", outcome(checked)));
+    }
+    let snapshot = registry.snapshot().unwrap();
+    add("dataset", outcome(snapshot.dataset(dataset)));
+    add("has dataset", outcome(snapshot.has_dataset(dataset)));
+    add("versions", outcome(snapshot.record_versions(dataset)));
+    add("subsets", outcome(snapshot.subsets(dataset)));
+    add("instances before", outcome(snapshot.instances_before(dataset, None, 100)));
+    add("first instance", outcome(snapshot.first_instance(dataset)));
+    add("count", outcome(snapshot.count_history(dataset, None)));
+    add("mirror sources", outcome(snapshot.mirror_sources(dataset)));
+    add("history of a granule", outcome(snapshot.history_of_granule(dataset, &mentioned)));
+    let of_producer = snapshot.granules_of_producer(dataset, &mentioned);
+    drop(snapshot);
+    add(
+        "of a producer",
+        outcome(of_producer.and_then(Iterator::collect::<accession::Result<Vec<_>>>)),
+    );
+    add("history", format!("{:?}", instances(registry, dataset)));
+    add("verify", outcome(registry.verify(dataset)));
+    let shown = registry.published(mirrors).snapshot().unwrap();
+    add("published", outcome(shown.dataset(&name(NAMES[2]))));
+    add("others published", outcome(shown.has_dataset(&name("other"))));
+    drop(shown);
+    add_changes(registry, dataset, history, &mut add);
+    answers
+}
+
+/// What would be changed by a name: dry runs, and a citation that is not saved.
+fn add_changes(
+    registry: &Registry,
+    dataset: &DatasetName,
+    history: &History,
+    add: &mut impl FnMut(&str, String),
+) {
+    let stamp = Stamp::at(second(1_000), now());
+    let mut change = Change::new();
+    change.dry_run();
+    change.ingest(id("new")).unwrap();
+    add("change", outcome(registry.change(dataset, &change, &stamp)));
+    let mut listing = Listing::new();
+    listing.add(id("new")).unwrap();
+    let mut sync = Sync::new();
+    sync.dry_run();
+    sync.max_delete(MaxDelete::Percent(100));
+    add("sync", outcome(registry.sync(dataset, &listing, &sync, &stamp)));
+    for at in history.sets.keys() {
+        let mut revert = Revert::to(Moment::Instant(*at));
+        revert.dry_run();
+        add("revert", outcome(registry.revert(dataset, &revert, &stamp)));
+    }
+    let wanted = Wanted::Patterns(vec!["A*".parse().unwrap()]);
+    add("describe", outcome(registry.describe_subset(dataset, None, &wanted, now())));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+
+    #[test]
+    fn a_renamed_dataset_is_the_same_by_each_of_its_names(steps in steps()) {
+        let (registry, history) = registry_of(&steps);
+        let mut identifiers: BTreeSet<Identifier> = [Identifier::EMPTY].into();
+        for dataset in [NAMES[2], "other"] {
+            let of_instances = instances(&registry, &name(dataset));
+            identifiers.extend(of_instances.into_iter().map(|instance| instance.identifier));
+            let subsets = registry.snapshot().unwrap().subsets(&name(dataset)).unwrap();
+            identifiers.extend(subsets.into_iter().map(|subset| subset.identifier));
+        }
+        let identifiers: Vec<Identifier> = identifiers.into_iter().collect();
+        let present = answers(&registry, &name(NAMES[2]), &history, &identifiers);
+        prop_assert!(present.iter().filter(|answer| !answer.contains(": error")).count() > 20);
+        for former in &NAMES[..2] {
+            let by_former = answers(&registry, &name(former), &history, &identifiers);
+            prop_assert_eq!(by_former.len(), present.len());
+            for (by_former, present) in by_former.iter().zip(&present) {
+                prop_assert_eq!(by_former, present, "by the name {}", former);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_subset_that_was_cited_under_a_former_name_resolves_by_both() {
+    let registry = new_registry();
+    let change = crate::harness::history::change(["a1", "a2", "b"], []);
+    registry.change(&name("OLD"), &change, &Stamp::at(second(0), now())).unwrap();
+    let wanted = Wanted::Patterns(vec!["a*".parse().unwrap()]);
+    let cited = registry.cite_subset(&name("OLD"), None, &wanted, now()).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    let identifier = cited.set.identifier();
+    for dataset in ["OLD", "NEW"].map(name) {
+        let snapshot = registry.snapshot().unwrap();
+        let resolution = snapshot.resolve(identifier, Some(&dataset), None).unwrap();
+        assert_eq!(resolution.rows.len(), 1, "{dataset}");
+        drop(snapshot);
+        let selection = Selection::Identifier { identifier, dataset: Some(dataset) };
+        assert_eq!(held(&registry, &selection).unwrap(), ["a1", "a2"]);
+    }
+}

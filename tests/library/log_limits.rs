@@ -1,0 +1,188 @@
+//! What a log may have is limited while it is read, and its lines have one form.
+
+use accession::mirror::{HttpOptions, Primary, compare};
+use accession::{Change, Identifier, Pattern, Registry, Stamp, Wanted};
+
+use crate::harness::history::{name, now, second};
+use crate::harness::hostile_log::HostileLog;
+use crate::harness::oracle::naive;
+use crate::harness::primary_at_address::{FOLLOW, World, quick};
+
+/// The error of reading a log with these lines after its first one.
+fn refused(lines: &[String]) -> String {
+    let world = World::new();
+    let mut log = HostileLog::below(world.directory.path());
+    lines.iter().for_each(|line| log.line(line));
+    log.announce(second(0), naive(["A"]), 1);
+    log.finish();
+    let error = world.pull(0, FOLLOW).unwrap_err();
+    assert_eq!(error.kind(), "input", "{error}");
+    assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+    error.to_string()
+}
+
+/// The line of a change that ingests A, without its check.
+fn line(ingested: &str, note: &str) -> String {
+    let (at, identifier) = (second(0), naive(["A"]));
+    format!(
+        "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"note\":{note},\"identifier\":\"{identifier}\""
+    )
+}
+
+#[test]
+fn a_line_that_is_not_in_canonical_form_is_refused() {
+    let canonical = line("[\"A\"]", "null");
+    let replaced = |from: &str, to: &str| {
+        let other = canonical.replacen(from, to, 1);
+        assert_ne!(other, canonical);
+        other
+    };
+    let others = [
+        // The last one of two members wins in one parser, and the first in another.
+        replaced("\"A\"", "{\"granule\":\"B\",\"granule\":\"A\"}"),
+        replaced("\"A\"", "{\"granule\":\"A\"}"),
+        replaced("\"A\"", "{\"producer_granule\":\"a\",\"granule\":\"A\"}"),
+        replaced("\"A\"", "{\"granule\":\"A\",\"producer_granule\":\"a\",\"size\":1}"),
+        replaced("\"A\"", "{\"granule\":\"A\",\"producer_granule\":null}"),
+        replaced("\"A\"", "\"\\u0041\""),
+        replaced("\"A\"", " \"A\""),
+        replaced("[\"A\"]", "[\"A\"\t]"),
+        replaced("{\"timestamp\"", "{ \"timestamp\""),
+        replaced("{\"timestamp\"", "{\"more\":1,\"timestamp\""),
+        replaced(",\"note\":null", ""),
+        replaced("null", "\"\\u000a\""),
+        replaced("null", "\"\\/\""),
+        replaced("2001-01-01T00:00:00Z", "2001-01-01T00:00:00.000Z"),
+        replaced("2001-01-01T00:00:00Z", "2001-01-01T01:00:00+01:00"),
+        replaced("\"deleted\":[],\"note\":null", "\"note\":null,\"deleted\":[]"),
+        replaced(&naive(["A"]).to_string(), &naive(["A"]).to_string().to_uppercase()),
+    ];
+    for other in others {
+        let error = refused(std::slice::from_ref(&other));
+        let said = ["not in canonical form", "is not a change", "is not a valid"];
+        assert!(error.contains("000000.jsonl:2: "), "{other}: {error}");
+        assert!(said.iter().any(|it| error.contains(it)), "{other}: {error}");
+    }
+    // The same line in its form is read.
+    let world = World::new();
+    let mut log = HostileLog::below(world.directory.path());
+    log.line(&canonical);
+    log.announce(second(0), naive(["A"]), 1);
+    log.finish();
+    assert!(world.pull(0, FOLLOW).unwrap().is_identical());
+}
+
+#[test]
+fn a_change_is_divided_after_1_000_granules_only() {
+    let part = |ids: std::ops::Range<usize>| {
+        let ids: Vec<String> = ids.map(|n| format!("\"{n:05}\"")).collect();
+        format!("{{\"timestamp\":\"{}\",\"ingested\":[{}],\"deleted\":[]", second(0), ids.join(","))
+    };
+    let error = refused(&[part(0..999), line("[\"A\"]", "null")]);
+    assert!(error.contains("divided elsewhere"), "{error}");
+    let error = refused(&[part(0..1_000), line("[]", "null")]);
+    assert!(error.contains("000000.jsonl:3: "), "{error}");
+    assert!(error.contains("ingests nothing"), "{error}");
+}
+
+#[test]
+fn notes_ids_and_patterns_are_limited_while_they_are_read() {
+    let most = "n".repeat(64 * 1_024);
+    let error = refused(&[line("[\"A\"]", &format!("\"{most}n\""))]);
+    assert!(error.contains("its note has more than 64 KiB"), "{error}");
+    let ids = |count: usize| vec!["\"\""; count].join(",");
+    for count in [1_001, 2_000_000] {
+        let error = refused(&[line(&format!("[{}]", ids(count)), "null")]);
+        assert!(error.contains("more than 1,000 granules"), "{error}");
+    }
+    // At the limit, it is read.
+    let world = World::new();
+    let mut log = HostileLog::below(world.directory.path());
+    log.change(second(0), "[\"A\"]", &most, &["A".to_owned()]);
+    log.subset(&format!(
+        "{{\"subset\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
+        naive(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
+    ));
+    log.finish();
+    assert!(world.pull(0, FOLLOW).unwrap().is_identical());
+    let mut import = accession::Import::new();
+    let remote = world.remote(quick());
+    let read = accession::mirror::read_replica(&remote, None, &name("us"), &mut import);
+    let error = read.err().unwrap().to_string();
+    assert!(error.contains("subsets.jsonl:1: ") && error.contains("64 KiB"), "{error}");
+}
+
+#[test]
+fn what_no_mirror_could_read_is_not_recorded() {
+    let registry = Registry::in_memory().unwrap();
+    let mut noted = Change::new();
+    noted.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
+    noted.note(Some("n".repeat(64 * 1_024 + 1)));
+    noted.create_dataset();
+    let error = registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap_err();
+    assert_eq!(error.kind(), "too-long", "{error}");
+    noted.note(Some("n".repeat(64 * 1_024)));
+    registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
+    let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
+    let wanted = Wanted::Patterns(patterns);
+    let error = registry.cite_subset(&name("us"), None, &wanted, now()).unwrap_err();
+    assert_eq!(error.kind(), "too-long", "{error}");
+}
+
+#[test]
+fn the_limit_of_bytes_counts_what_was_decompressed() {
+    let world = World::new();
+    let mut log = HostileLog::below(world.directory.path());
+    let mut held = Vec::new();
+    for at in 0..80 {
+        held.push(format!("{at:03}"));
+        let ingested = format!("[\"{at:03}\"]");
+        log.change(second(at), &ingested, &"n".repeat(64 * 1_024), &held);
+    }
+    let sent = log.finish();
+    let max_bytes = 2_000_000;
+    assert!(sent < max_bytes, "{sent}");
+    let compare_with = |max_bytes| {
+        let options = HttpOptions { max_bytes, ..quick() };
+        let primary = Primary::at_address(world.remote(options), None);
+        compare(&world.mirror, &name("mirror"), &primary, None).map(drop)
+    };
+    let error = compare_with(max_bytes).unwrap_err();
+    assert_eq!(error.kind(), "too-many-bytes", "{error}");
+    compare_with(6_000_000).unwrap();
+}
+
+#[test]
+fn a_renamed_dataset_is_looked_for_under_a_name_and_not_at_a_path() {
+    let world = World::small();
+    world.pull(0, FOLLOW).unwrap();
+    for moved_to in ["a/../../../../secret", "../secret", "/secret", "a/b", "..", "a%2fb", ""] {
+        let log = HostileLog::below(world.directory.path());
+        log.head(&format!("{{\"accession_head\":1,\"moved_to\":\"{moved_to}\""));
+        world.server.served();
+        let error = world.pull(1, FOLLOW).unwrap_err();
+        assert!(error.to_string().contains("is not a valid dataset name"), "{moved_to}: {error}");
+        assert_eq!(world.server.served().len(), 1, "{moved_to}");
+    }
+}
+
+#[test]
+fn a_head_is_limited_too() {
+    let world = World::small();
+    let log = HostileLog::below(world.directory.path());
+    let names = vec!["\"a\""; 20_000].join(",");
+    for (creators, former, said) in
+        [(names.as_str(), "", "10000 creators"), ("", names.as_str(), "10000 former names")]
+    {
+        log.head(&format!(
+            "{{\"accession_head\":1,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\",\"creators\":[{creators}]}},\"former_names\":[{former}],\"withdrawn\":null,\"changes\":0,\"timestamp\":null,\"identifier\":null,\"granules\":0,\"check\":\"{0}\",\"segments\":[{{\"bytes\":1,\"timestamp\":null,\"check\":\"{0}\"}}],\"subsets\":{{\"count\":0,\"bytes\":0,\"sha256\":\"{1}\"}}",
+            Identifier::EMPTY,
+            "0".repeat(64)
+        ));
+        let error = world.pull(1, FOLLOW).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    log.head(&format!("{{\"accession_head\":1,\"more\":\"{}\"", "m".repeat(4 << 20)));
+    let error = world.pull(1, FOLLOW).unwrap_err().to_string();
+    assert!(error.contains("more than 4 MiB"), "{error}");
+}

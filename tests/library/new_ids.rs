@@ -1,0 +1,128 @@
+//! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
+//! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
+
+use accession::{
+    Access, Change, Entry, Error, Event, EventKind, GranuleId, Import, Listing, MaxDelete, Moment,
+    Registry, Revert, Selection, SourceLocation, Stamp, Sync, Timestamp,
+};
+use rusqlite::Connection;
+
+use crate::harness::history::{change, held, id, name, now, second};
+use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
+
+const REFUSED: [&str; 2] = ["\u{feff}x", "./x"];
+
+fn entry(text: &str) -> Entry {
+    let location = SourceLocation::Line { source: "ids.txt".into(), line: 7 };
+    Entry { granule_id: id(text), producer_granule: None, location: Some(location) }
+}
+
+fn at(seconds: i64) -> Stamp<'static> {
+    Stamp::at(second(seconds), now())
+}
+
+#[test]
+fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
+    for text in REFUSED {
+        let registry = new_registry();
+        registry.change(&name("D"), &change(["a", "b"], []), &at(0)).unwrap();
+        let mut ingest = Change::new();
+        ingest.ingest(entry(text)).unwrap();
+        let mut listing = Listing::new();
+        listing.add(entry("a")).unwrap();
+        listing.add(entry(text)).unwrap();
+        let mut import = Import::new();
+        let Entry { granule_id, producer_granule, location } = entry(text);
+        let kind = EventKind::Ingested;
+        import.add(Event { at: second(5), kind, granule_id, producer_granule, location }).unwrap();
+        let refusals = [
+            registry.change(&name("D"), &ingest, &at(5)).map(drop),
+            registry.sync(&name("D"), &listing, &Sync::new(), &at(5)).map(drop),
+            registry.import(&name("D"), &import, &at(9)).map(drop),
+        ];
+        for refused in refusals {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind(), "input");
+            let message = refused.to_string();
+            assert!(message.starts_with("ids.txt:7: "), "{message}");
+            assert!(message.contains("cannot begin with"), "{message}");
+        }
+        let latest = registry.snapshot().unwrap().dataset(&name("D")).unwrap().latest.unwrap();
+        assert_eq!(latest.timestamp, second(0));
+    }
+}
+
+/// A registry with such ids from before the rule: "a" stands for a byte order mark, and "b" for `./`.
+fn from_before(directory: &std::path::Path) -> Registry {
+    let path = directory.join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    registry.change(&name("D"), &change(["ax", "bx", "c"], []), &at(0)).unwrap();
+    drop(registry);
+    let connection = Connection::open(&path).unwrap();
+    let rename = |from: &str, to: &str| {
+        let sql = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
+        assert_eq!(connection.execute(sql, [from, to]).unwrap(), 1);
+    };
+    rename("ax", REFUSED[0]);
+    rename("bx", REFUSED[1]);
+    let identifier = naive(["./x", "c", "\u{feff}x"]);
+    let sql = "UPDATE instance SET identifier = ?1";
+    connection.execute(sql, [identifier.as_bytes().as_slice()]).unwrap();
+    drop(connection);
+    Registry::open(&path, Access::Write).unwrap()
+}
+
+fn ids(registry: &Registry, at: Timestamp) -> Vec<String> {
+    let at = Some(Moment::Instant(at));
+    held(registry, &Selection::Dataset { name: name("D"), at }).1
+}
+
+#[test]
+fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_revert() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = from_before(directory.path());
+    let before = ["./x", "c", "\u{feff}x"];
+    assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
+    assert_eq!(ids(&registry, second(0)), before);
+    let found = registry.snapshot().unwrap().find(&id("./x"), None, 10).unwrap();
+    assert_eq!(found.len(), 1);
+    let mut exported = String::new();
+    let snapshot = registry.snapshot().unwrap();
+    let shown = snapshot.export::<Error>(&name("D"), None, |it| {
+        exported.push_str(&format!("{it:?}"));
+        Ok(())
+    });
+    drop(snapshot);
+    shown.unwrap();
+    assert!(exported.contains("./x") && exported.contains("\\u{feff}x"), "{exported}");
+    registry.back_up(&directory.path().join("copy.db")).unwrap();
+    // A listing that has it still leaves it as it is.
+    let mut listing = Listing::new();
+    before.iter().for_each(|text| listing.add(entry(text)).unwrap());
+    listing.add(id("new")).unwrap();
+    registry.sync(&name("D"), &listing, &Sync::new(), &at(1)).unwrap();
+    registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
+    assert_eq!(ids(&registry, second(2)), ["c", "new"]);
+    let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
+    assert!(matches!(refused, Error::Change(_)) && refused.kind() == "input", "{refused}");
+    registry.revert(&name("D"), &Revert::to(Moment::Instant(second(0))), &at(3)).unwrap();
+    assert_eq!(ids(&registry, second(3)), before);
+    let mut sync = Sync::new();
+    sync.max_delete(MaxDelete::Percent(100));
+    let mut listing = Listing::new();
+    ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
+    registry.sync(&name("D"), &listing, &sync, &at(4)).unwrap();
+    assert_eq!(ids(&registry, second(4)), ["c", "x"]);
+    assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
+}
+
+#[test]
+fn a_unique_id_is_not_made_from_such_an_id() {
+    use accession::minting::unique_granule::{HashLength, unique};
+    for text in REFUSED {
+        let producer: GranuleId = id(text);
+        let made = unique(&producer, &"C___1".parse().unwrap(), HashLength::default(), None);
+        assert!(made.unwrap_err().to_string().contains("cannot begin with"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Whoever may write into a published directory cannot make `publish` read or write another file.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use accession::publish::{Error, SiteSettings, publish, publish_pages, verify};
+use accession::{Registry, Stamp};
+
+use crate::harness::history::{change, name, now, second};
+
+fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
+    publish(registry, directory, &[], |_| Ok::<(), Error>(()))?;
+    publish_pages(registry, directory, &SiteSettings::default(), now())
+}
+
+fn registry() -> Registry {
+    let registry = Registry::in_memory().unwrap();
+    let stamp = Stamp::at(second(0), now());
+    registry.change(&name("OLD"), &change(["A"], []), &stamp).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("US"), &Stamp::now(now())).unwrap();
+    registry
+}
+
+/// What publishing writes, and the directories on the way.
+const NAMES: [&str; 15] = [
+    "datasets/US/log/000000.jsonl",
+    "datasets/US/log",
+    "datasets/US/subsets.jsonl",
+    "datasets/US/head.json",
+    "datasets/US/index.html",
+    "datasets/US/.accession-publish.new",
+    "datasets/US",
+    "datasets/OLD/head.json",
+    "datasets/OLD/index.html",
+    "datasets/OLD",
+    "datasets",
+    "index.html",
+    "style.css",
+    ".accession-publish.json",
+    ".accession-publish.lock",
+];
+
+/// Puts a link to `target` in the place of a name.
+fn plant(at: &Path, target: &Path) {
+    std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+    if at.is_dir() {
+        std::fs::remove_dir_all(at).unwrap();
+    } else if at.exists() {
+        std::fs::remove_file(at).unwrap();
+    }
+    symlink(target, at).unwrap();
+}
+
+#[test]
+fn no_link_in_the_directory_is_followed() {
+    for linked in NAMES {
+        // The first run, and one that has news for a directory that was published into.
+        for is_published in [false, true] {
+            let place = tempfile::tempdir().unwrap();
+            let (www, victim) = (place.path().join("www"), place.path().join("victim"));
+            std::fs::create_dir(&www).unwrap();
+            let registry = registry();
+            if is_published {
+                run(&registry, &www).unwrap();
+                let stamp = Stamp::at(second(1), now());
+                registry.change(&name("US"), &change(["B"], []), &stamp).unwrap();
+            }
+            let is_directory =
+                ["log", "US", "OLD", "datasets"].iter().any(|it| linked.ends_with(it));
+            let at = www.join(linked);
+            match is_directory {
+                // As it was, elsewhere.
+                true if is_published => std::fs::rename(&at, &victim).unwrap(),
+                true => std::fs::create_dir(&victim).unwrap(),
+                false if is_published && at.exists() => drop(std::fs::copy(&at, &victim).unwrap()),
+                false => std::fs::write(&victim, "victim\n").unwrap(),
+            }
+            plant(&at, &victim);
+            let before = tree(&victim);
+            for _ in 0..2 {
+                let refused = run(&registry, &www).unwrap_err();
+                let source = std::error::Error::source(&refused).map(ToString::to_string);
+                let said = format!("{refused}: {source:?}");
+                assert!(said.contains("symbolic link"), "{linked}: {said}");
+                assert!(said.contains(linked.rsplit('/').next().unwrap()), "{linked}: {said}");
+                assert_eq!(tree(&victim), before, "{linked}");
+                assert!(at.is_symlink(), "{linked}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
+    let registry = registry();
+    for linked in NAMES.iter().filter(|name| !name.ends_with(".new")) {
+        let place = tempfile::tempdir().unwrap();
+        let (www, moved) = (place.path().join("www"), place.path().join("moved"));
+        run(&registry, &www).unwrap();
+        std::fs::rename(www.join(linked), &moved).unwrap();
+        symlink(&moved, www.join(linked)).unwrap();
+        let refused = verify(&registry, &www, &[], |_| Ok::<(), Error>(())).unwrap_err();
+        let source = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(source.contains("symbolic link"), "{linked}: {source}");
+    }
+}
+
+/// The names below a path, and what the files contain.
+fn tree(path: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    if path.is_file() {
+        return vec![(path.to_owned(), std::fs::read(path).unwrap())];
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        found.extend(tree(&path));
+        found.push((path, Vec::new()));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_directory_itself_may_be_a_link() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    std::fs::create_dir(at("real")).unwrap();
+    symlink(at("real"), at("link")).unwrap();
+    run(&registry(), &at("link")).unwrap();
+    assert!(at("real/datasets/US/head.json").is_file());
+    verify(&registry(), &at("link"), &[], |found| {
+        assert!(found.ok, "{found:?}");
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+}

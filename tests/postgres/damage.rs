@@ -1,0 +1,285 @@
+//! A value that changes below a store, without its second copy, is found in a file and on a server
+//! alike.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use accession::minting::payment::{PaymentId, Scheme};
+use accession::{
+    Access, Change, DatasetEdit, Edit, Entry, GranuleId, Named, Registry, Stamp, Wanted, Year,
+};
+use postgres::Client;
+use postgres::types::{ToSql, Type};
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::harness::server::client;
+use crate::scene::{Scene, command, name, second, stamp};
+
+/// A registry in a file, in which every column of every table has a value.
+fn filled(directory: &Path) -> PathBuf {
+    let path = directory.join("first.db");
+    let registry = Registry::create(&path).unwrap();
+    let id = |number: usize| format!("granule.{number:05}").parse::<GranuleId>().unwrap();
+    for dataset in ["ONE", "TWO"] {
+        for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
+            let mut change = Change::new();
+            change.create_dataset();
+            for number in numbers {
+                let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
+                change.ingest(Entry { producer_granule, ..id(number).into() }).unwrap();
+            }
+            if step == 1 {
+                change.delete(id(5)).unwrap();
+            }
+            change.note(Some(format!("step {step}")));
+            let stamp = Stamp::at(second(step as i64), second(9));
+            let stamp = stamp.recorded_by(Some("Somebody".to_owned()));
+            registry.change(&name(dataset), &change, &stamp).unwrap();
+        }
+    }
+    let edit = DatasetEdit {
+        doi: Edit::Set("10.9999/ONE".parse().unwrap()),
+        title: Edit::Set("Title".to_owned()),
+        description: Edit::Set("Description".to_owned()),
+        creators: Edit::Set(vec!["Someone".parse().unwrap()]),
+        publisher: Edit::Set("Publisher".to_owned()),
+        version: Edit::Set("version".to_owned()),
+        year: Edit::Set(Year::try_from(2_001).unwrap()),
+        url: Edit::Set("https://archive.example/ONE".parse().unwrap()),
+        archive: Edit::Set("Archive".to_owned()),
+        licence: Edit::Set("CC-BY-4.0".to_owned()),
+    };
+    let by = || stamp().confirm_clock().recorded_by(Some("Somebody".to_owned()));
+    registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
+    let mut named = Named::new();
+    [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
+    let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
+    for wanted in [patterns, Wanted::Named(named)] {
+        registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
+    }
+    let scheme = Scheme::default();
+    let worker = scheme.worker(5).unwrap();
+    let now = || second(26 * 365 * 86_400);
+    let lease = registry.lease_payment_ids(scheme, worker, 2, now).unwrap();
+    let taken: Vec<PaymentId> = lease.ids.into_iter().map(|decoded| decoded.id).collect();
+    registry.take_payment_ids(&taken).unwrap();
+    drop(registry);
+    let run = |arguments: &[&str]| {
+        let mut command = command(path.to_str().unwrap(), arguments);
+        let output = command.current_dir(directory).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {printed}");
+    };
+    run(&["export", "ONE", "--output", "one.jsonl"]);
+    run(&["mirror", "pull", "MIRROR", "one.jsonl", "--create"]);
+    run(&["dataset", "rename", "TWO", "THREE"]);
+    run(&["dataset", "withdraw", "THREE", "--note", "wrong"]);
+    // What only a primary at an address has.
+    let connection = Connection::open(&path).unwrap();
+    connection.execute("UPDATE mirror_source SET etag = '\"etag\"'", []).unwrap();
+    path
+}
+
+/// Something that was found: in which dataset, and of which code.
+type Found = BTreeSet<(Option<String>, String)>;
+
+/// What `verify` finds. What is wrong with the file itself counts only where nothing else is found:
+/// SQLite has more indexes than a server has checksums.
+fn found(registry: &Path) -> Found {
+    let mut found = Found::new();
+    let verified = Registry::open(registry, Access::Read).and_then(|registry| {
+        registry.verify_all(&[], |verification| {
+            let dataset = verification.dataset.map(|dataset| dataset.to_string());
+            for finding in verification.mismatches {
+                found.insert((dataset.clone(), format!("{:?}", finding.code)));
+            }
+            Ok::<(), accession::Error>(())
+        })
+    });
+    if let Err(error) = verified {
+        found.insert((None, error.kind().to_owned()));
+    }
+    if found.iter().any(|(dataset, _)| dataset.is_some()) {
+        found.retain(|(dataset, _)| dataset.is_some());
+    }
+    found
+}
+
+/// A value with one bit or one character changed.
+fn flipped(value: &Value) -> Value {
+    match value {
+        Value::Integer(number) => Value::Integer(number ^ 64),
+        Value::Text(text) => {
+            let mut bytes = text.clone().into_bytes();
+            // Not a bracket or a quotation mark of JSON.
+            let at = 2.min(bytes.len() - 1);
+            bytes[at] ^= 1;
+            Value::Text(String::from_utf8(bytes).unwrap())
+        }
+        Value::Blob(bytes) => {
+            let mut bytes = bytes.clone();
+            *bytes.last_mut().unwrap() ^= 1;
+            Value::Blob(bytes)
+        }
+        Value::Null | Value::Real(_) => unreachable!("no column of the registry"),
+    }
+}
+
+/// Replaces a value in the pages of a table, and leaves those of its indexes as they are.
+fn flip_in_file(original: &Path, copy: &Path, table: &str, column: &str, values: [&Value; 2]) {
+    let other = copy.with_extension("other");
+    std::fs::copy(original, &other).unwrap();
+    let connection = Connection::open(&other).unwrap();
+    connection
+        .execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
+        .unwrap();
+    let mut statement =
+        connection.prepare("SELECT pageno FROM dbstat WHERE name = ?1 AND pageno > 1").unwrap();
+    let pages: Vec<i64> =
+        statement.query_map([table], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    drop(statement);
+    let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
+    assert!(connection.execute(&sql, values).unwrap() > 0);
+    connection.close().unwrap();
+    let (changed, mut bytes) = (std::fs::read(&other).unwrap(), std::fs::read(original).unwrap());
+    for page in pages.into_iter().map(|page| page as usize) {
+        let page = (page - 1) * 4_096..page * 4_096;
+        bytes[page.clone()].copy_from_slice(&changed[page]);
+    }
+    std::fs::write(copy, bytes).unwrap();
+    std::fs::remove_file(other).unwrap();
+}
+
+/// A value as a parameter of a column of a server.
+struct Parameter<'value>(&'value Value);
+
+impl std::fmt::Debug for Parameter<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}", self.0)
+    }
+}
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(
+        &self,
+        its_type: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self.0 {
+            Value::Integer(number) if *its_type == Type::INT4 => {
+                i32::try_from(*number).unwrap().to_sql(its_type, out)
+            }
+            Value::Integer(number) => number.to_sql(its_type, out),
+            Value::Text(text) => text.to_sql(its_type, out),
+            Value::Blob(blob) => blob.to_sql(its_type, out),
+            Value::Null | Value::Real(_) => unreachable!("no column of the registry"),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+/// Lets rows be changed as a failing disk changes them: nothing refuses it, and the checksums stay.
+fn let_rows_change(owner: &mut Client) {
+    const STATEMENTS: &str = "
+        SELECT format('ALTER TABLE %s ALTER COLUMN checksum DROP EXPRESSION', attrelid::regclass)
+        FROM pg_attribute
+        JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = 'accession'::regnamespace AND attgenerated = 's'
+        UNION ALL
+        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)
+        FROM pg_constraint
+        WHERE connamespace = 'accession'::regnamespace AND contype IN ('c', 'f')
+        UNION ALL
+        SELECT DISTINCT format('ALTER TABLE %s DISABLE TRIGGER USER', tgrelid::regclass)
+        FROM pg_trigger
+        JOIN pg_class ON pg_class.oid = tgrelid
+        WHERE relnamespace = 'accession'::regnamespace AND NOT tgisinternal";
+    for row in owner.query(STATEMENTS, &[]).unwrap() {
+        owner.batch_execute(row.get(0)).unwrap();
+    }
+}
+
+/// The columns of the tables of a file that have a value, each with one of its values.
+fn values_of(file: &Path) -> Vec<(String, String, Value)> {
+    let connection = Connection::open(file).unwrap();
+    let mut statement = connection
+        .prepare(
+            "SELECT tables.name, columns.name
+             FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+             WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite%'
+             ORDER BY 1, columns.cid",
+        )
+        .unwrap();
+    let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let columns: Vec<(String, String)> = columns.map(Result::unwrap).collect();
+    columns
+        .into_iter()
+        .map(|(table, column)| {
+            let sql = format!(
+                "SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY 1 DESC LIMIT 1"
+            );
+            let value = connection.query_row(&sql, [], |row| row.get(0));
+            assert!(value.is_ok(), "{table}.{column}: {value:?}");
+            (table, column, value.unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let first = filled(directory.path());
+    // Copied from each other, they number their rows alike.
+    let server = PathBuf::from(scene.server.new_database());
+    let file = directory.path().join("file.db");
+    let first = Registry::open(&first, Access::Read).unwrap();
+    first.copy_to(&server, accession::PaymentIds::Copied).unwrap();
+    let copied = Registry::open(&server, Access::Read).unwrap();
+    copied.copy_to(&file, accession::PaymentIds::Copied).unwrap();
+    drop((first, copied));
+    assert_eq!((found(&file), found(&server)), (Found::new(), Found::new()));
+
+    let mut owner = client(server.to_str().unwrap());
+    let_rows_change(&mut owner);
+    let damaged = directory.path().join("damaged.db");
+    let mut differing = Vec::new();
+    let values = values_of(&file);
+    assert!(values.len() > 60, "{}", values.len());
+    for (table, column, value) in values {
+        let flipped = flipped(&value);
+        flip_in_file(&file, &damaged, &table, &column, [&flipped, &value]);
+        let sql = format!("UPDATE accession.{table} SET {column} = $1 WHERE {column} = $2");
+        let mut update = |values: [&Value; 2]| {
+            let values = values.map(Parameter);
+            assert!(
+                owner.execute(&sql, &[&values[0], &values[1]]).unwrap() > 0,
+                "{table}.{column}"
+            );
+        };
+        update([&flipped, &value]);
+        let both = [found(&damaged), found(&server)];
+        assert!(both.iter().all(|found| !found.is_empty()), "{table}.{column}: {both:?}");
+        if both[0] != both[1] {
+            differing.push(format!("{table}.{column}"));
+        }
+        update([&value, &flipped]);
+    }
+    assert_eq!(found(&server), Found::new());
+    // SQLite reads these from an index, which has the value from before.
+    assert_eq!(
+        differing,
+        [
+            "dataset.id",
+            "saved_selection.id",
+            "saved_selection.patterns",
+            "saved_selection.identifier"
+        ]
+    );
+}

@@ -1,0 +1,162 @@
+//! What one client may use, and what a request costs.
+
+use accession::server::Limits;
+
+use crate::site::{Served, stamp};
+use crate::values::{change, name, now, second};
+
+/// Two clients, and one behind the address of the first: another subscriber of the same provider.
+const ONE: &str = "2001:db8:0:1::1";
+const SAME: &str = "2001:db8:0:1::2";
+const OTHER: &str = "2001:db8:0:2::1";
+
+#[test]
+fn a_client_that_reads_nothing_takes_at_most_half_of_the_memory() {
+    let limits = Limits { bytes_in_flight: 1_024 * 1_024, ..Limits::default() };
+    let served = Served::with(&[], limits);
+    let ids: Vec<String> = (0..5_000).map(|n| format!("granule-with-a-long-name-{n:05}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("A", "2001-01-01T00:00:00Z", &["A"], &[]);
+    served.change("B", "2001-01-01T00:00:00Z", &ids, &[]);
+    // About 300 kB, which nobody reads.
+    let path = "/compare/A...B?format=jsonl&limit=10000";
+    let first = served.begin(path, ONE);
+    assert_eq!(first.status(), 200);
+    assert_eq!(served.begin(path, ONE).status(), 503, "the rest of its half is less");
+    assert_eq!(served.begin(path, SAME).status(), 503, "it is the same client");
+    let second = served.begin(path, OTHER);
+    assert_eq!(second.status(), 200);
+    let third = served.begin(path, "192.0.2.1");
+    assert_eq!(third.status(), 200);
+    let none_is_left = served.begin(path, "192.0.2.2");
+    assert_eq!(none_is_left.status(), 503);
+    assert_eq!(none_is_left.headers()["retry-after"], "5");
+    // What is small needs no room.
+    assert_eq!(served.begin("/", ONE).status(), 200);
+    drop(first);
+    assert_eq!(served.begin(path, ONE).status(), 200);
+    drop((second, third));
+    // A proxy on this host is believed, others are not.
+    let named = served.begin_for(path, "127.0.0.1", "203.0.113.9, 192.0.2.9");
+    assert_eq!(named.status(), 200);
+    assert_eq!(served.begin(path, "192.0.2.9").status(), 503);
+    let own = served.begin_for(path, "192.0.2.8", "203.0.113.10");
+    assert_eq!(own.status(), 200);
+    assert_eq!(served.begin_for(path, "192.0.2.8", "203.0.113.11").status(), 503);
+    drop((named, own));
+    // One that is not known, such as a trusted proxy that names no client, may take all.
+    let unknown: Vec<_> = (0..3).map(|_| served.begin(path, "127.0.0.1")).collect();
+    assert!(unknown.iter().all(|response| response.status() == 200));
+}
+
+#[test]
+fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
+    let served = Served::seed();
+    cite(&served);
+    let head = || served.get("/datasets/US.FOOL2.002/head.json");
+    let first = head();
+    assert!(first.text().contains("\"subsets\":{\"count\":1"), "{}", first.text());
+    // From now on, whoever reads the subsets fails.
+    let path = served.directory.path().join("accession.db");
+    let damager = rusqlite::Connection::open(path).unwrap();
+    damager.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    assert_eq!(damager.execute("UPDATE saved_selection SET identifier = x'00'", []).unwrap(), 1);
+    let again = head();
+    assert_eq!((again.status, again.header("etag")), (200, first.header("etag")));
+    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
+    assert!(head().status >= 500);
+}
+
+fn cite(served: &Served) {
+    let wanted = accession::Wanted::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
+}
+
+#[test]
+fn a_file_is_continued_only_where_it_is_the_same() {
+    let served = Served::seed();
+    assert_eq!(served.get("/datasets/US.FOOL2.002/head.json").status, 200);
+    let path = "/datasets/US.FOOL2.002/log/000000.jsonl";
+    let whole = served.get(path);
+    let tag = whole.header("etag").to_owned();
+    let ask = |headers: &[(&str, &str)]| served.ask(axum::http::Method::GET, path, headers, "");
+    let from = format!("bytes {}-{}/{}", 100, whole.body.len() - 1, whole.body.len());
+    for headers in [&[("range", "bytes=100-")][..], &[("range", "bytes=100-"), ("if-range", &tag)]]
+    {
+        let part = ask(headers);
+        assert_eq!((part.status, &part.body[..]), (206, &whole.body[100..]));
+        assert_eq!(part.header("content-range"), from);
+        assert_eq!((part.header("etag"), part.header("cache-control")), (&*tag, "no-cache"));
+        assert_eq!(part.header("content-length"), (whole.body.len() - 100).to_string());
+    }
+    // Another tag, a weak one, a date: the whole file.
+    let weak = format!("W/{tag}");
+    for known in ["\"other\"", &weak, "Thu, 01 Jan 1970 00:00:00 GMT"] {
+        let answer = ask(&[("range", "bytes=100-"), ("if-range", known)]);
+        assert_eq!((answer.status, answer.body.len()), (200, whole.body.len()), "{known}");
+    }
+    // A condition comes before a range.
+    let known = ask(&[("range", "bytes=100-"), ("if-none-match", &tag)]);
+    assert_eq!((known.status, known.body.len(), known.header("content-range")), (304, 0, ""));
+    let beyond = format!("bytes={}-", whole.body.len());
+    let nothing = ask(&[("range", &beyond)]);
+    assert_eq!((nothing.status, nothing.body.len()), (416, 0));
+    assert_eq!(nothing.header("content-range"), format!("bytes */{}", whole.body.len()));
+    // The tag is of the bytes, so what is appended has another one.
+    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
+    assert_eq!(served.get("/datasets/US.FOOL2.002/head.json").status, 200);
+    let longer = ask(&[("range", "bytes=100-"), ("if-range", &tag)]);
+    assert_eq!(longer.status, 200);
+    assert!(longer.body.len() > whole.body.len() && longer.body.starts_with(&whole.body));
+    assert_ne!(longer.header("etag"), tag);
+}
+
+#[test]
+fn the_sitemap_of_many_datasets_is_an_index() {
+    let served = Served::seed();
+    assert!(served.get("/sitemap.xml").text().contains("<urlset"));
+    assert_eq!(served.get("/sitemap/2.xml").status, 404);
+    let path = served.directory.path().join("accession.db");
+    let many = "
+        WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 50001)
+        INSERT INTO dataset (name) SELECT printf('A%06d', n) FROM number";
+    rusqlite::Connection::open(path).unwrap().execute(many, []).unwrap();
+    let index = served.get("/sitemap.xml").text();
+    let sitemaps: Vec<&str> = index
+        .split("<loc>https://registry.example")
+        .skip(1)
+        .map(|it| it.split('<').next().unwrap())
+        .collect();
+    assert_eq!(sitemaps, ["/sitemap/1.xml", "/sitemap/2.xml"], "{index}");
+    let listed = sitemaps.iter().map(|path| {
+        let sitemap = served.get(path);
+        assert_eq!(sitemap.header("content-type"), "application/xml");
+        sitemap.text().matches("<url><loc>https://registry.example/datasets/").count()
+    });
+    assert_eq!(listed.collect::<Vec<_>>(), [50_000, 2]);
+    for path in ["/sitemap/0.xml", "/sitemap/3.xml", "/sitemap/1", "/sitemap/x.xml"] {
+        assert_eq!(served.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn a_published_registry_does_not_say_who_recorded_anything() {
+    let served = Served::seed();
+    let mut noted = change(["NOTED"], []);
+    noted.note(Some("a note".to_owned()));
+    served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
+    let public = served.registry.published(&[]);
+    let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
+        let snapshot = registry.snapshot().unwrap();
+        let dataset = name("US.FOOL2.002");
+        let history = snapshot.history(&dataset).unwrap().map(|it| it.unwrap().recorded_by);
+        let latest = snapshot.dataset(&dataset).unwrap().latest.unwrap();
+        let resolved = snapshot.resolve(latest.identifier, None, None).unwrap();
+        let resolved = resolved.rows.into_iter().map(|row| row.set.instance().recorded_by.clone());
+        let versions = snapshot.record_versions(&dataset).unwrap();
+        let versions = versions.into_iter().map(|version| version.recorded_by);
+        history.chain([latest.recorded_by]).chain(resolved).chain(versions).collect()
+    };
+    assert!(recorders(&served.registry).iter().all(Option::is_some));
+    assert!(recorders(&public).iter().all(Option::is_none));
+}

@@ -1,0 +1,147 @@
+//! A primary that was restored from an older backup: its mirrors refuse it every night, until someone
+//! acts.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use accession::mirror::{Address, HttpOptions, Primary, PullPolicy, Remote, Status};
+use accession::{Registry, Stamp, Timestamp};
+
+use crate::mirror_world::{RESET, World, held};
+use crate::program::program;
+use crate::values::{change, name, now, second};
+
+/// A mirror of A, B and C, whose primary is then restored from a backup with A and B.
+fn restored(options: &[&str]) -> World {
+    let world = World::serving(options);
+    world.change(0, ["A", "B"], []);
+    let backup = world.directory.path().join("backup.db");
+    world.us.back_up(&backup).unwrap();
+    world.change(1, ["C"], []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    accession::restore(&backup, &world.directory.path().join("accession.db"), now(), None).unwrap();
+    world
+}
+
+/// When the mirror was last identical.
+fn last_identical(world: &World) -> Option<Timestamp> {
+    let sources = world.mirror.snapshot().unwrap().mirror_sources(&name("MIRROR")).unwrap();
+    sources[0].identical
+}
+
+#[test]
+fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
+    let world = restored(&[]);
+    let (identical, mine) = (last_identical(&world), held(&world.mirror, "MIRROR"));
+    let night = |at, status| {
+        let pulled = world.pull(at, PullPolicy::Follow);
+        assert_eq!((pulled.before.status, pulled.is_identical()), (status, false), "{at}");
+        assert_eq!(world.compare().0, status, "{at}");
+        assert_eq!(held(&world.mirror, "MIRROR"), mine);
+        assert_eq!(last_identical(&world), identical, "it was not identical since");
+    };
+    (1..4).for_each(|at| night(at, Status::Stale));
+    // It goes on another way.
+    let us = Registry::open(&world.directory.path().join("accession.db"), accession::Access::Write)
+        .unwrap();
+    let stamp = Stamp::at(second(9), now());
+    us.change(&name("US"), &change(["X", "Y", "Z"], []), &stamp).unwrap();
+    (4..7).for_each(|at| night(at, Status::Rewritten));
+
+    assert!(world.pull(10, RESET).is_identical());
+    assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
+    assert_eq!(world.compare().0, Status::Identical);
+    // From now on, the head is not sent again, unless someone asks to compare.
+    for (at, asks, is_short) in [(11, false, true), (12, true, false), (13, false, true)] {
+        world.proxy.served();
+        match asks {
+            true => assert_eq!(world.compare().0, Status::Identical),
+            false => assert!(world.pull(at, PullPolicy::Follow).is_identical()),
+        }
+        let served = world.proxy.served();
+        assert_eq!((served.len(), served[0].1 < 500), (1, is_short), "{at}: {served:?}");
+    }
+    // 304 is about the head: what the mirror holds now is another set.
+    world.diverge(20, ["own"], []);
+    assert_eq!(world.pull(21, PullPolicy::Follow).before.status, Status::Ahead);
+}
+
+#[test]
+fn an_older_state_can_be_reset_to_and_followed() {
+    let world = restored(&[]);
+    assert_eq!(world.pull(1, PullPolicy::Follow).before.status, Status::Stale);
+    assert!(world.pull(2, RESET).is_identical());
+    for at in 3..5 {
+        let pulled = world.pull(at, PullPolicy::Follow);
+        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Identical, true));
+    }
+    let us = Registry::open(&world.directory.path().join("accession.db"), accession::Access::Write)
+        .unwrap();
+    us.change(&name("US"), &change(["X"], []), &Stamp::at(second(9), now())).unwrap();
+    assert_eq!(world.pull(10, PullPolicy::Follow).before.status, Status::Behind);
+    assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
+}
+
+#[test]
+fn what_stays_so_until_a_person_acts_is_reported_at_once() {
+    // What is published in a directory that is kept is not replaced.
+    let world = restored(&["--cache", "cache"]);
+    for at in 1..3 {
+        world.proxy.served();
+        let error = world.try_pull(&world.primary(), at, PullPolicy::Follow).unwrap_err();
+        assert_eq!(error.kind(), "primary-conflict", "{error}");
+        assert!(error.to_string().contains("change 2, at 2001-01-01T00:00:01Z"), "{error}");
+        assert!(!error.to_string().contains("cache/"), "no path of the server: {error}");
+        assert_eq!(world.proxy.served().len(), 1, "it is not tried again");
+    }
+}
+
+#[test]
+fn a_request_that_is_repeated_is_reported_with_verbose() {
+    let world = World::new();
+    world.change(0, ["A"], []);
+    let url = format!("http://{}/datasets/US/", world.proxy.address);
+    let registry = world.directory.path().join("mirror.db");
+    let pull = |options: &[&str]| {
+        let mut is_first = true;
+        world.proxy.misbehave(move |reply| {
+            if std::mem::take(&mut is_first) {
+                reply.replace("503 Service Unavailable", b"");
+            }
+        });
+        let mut command = Command::new(program());
+        command.arg("--registry").arg(&registry).args(["mirror", "pull", "M", &url, "--create"]);
+        let output = command.args(options).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = pull(&["--verbose"]);
+    let line = text.lines().next().unwrap();
+    assert!(line.contains("head.json: the server responded with 503"), "{text}");
+    assert!(line.ends_with("attempt 1 of 5 failed, trying again in 0.5 s"), "{text}");
+    let json = pull(&["--verbose", "--json"]);
+    let row: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(row["retry"]["kind"], "response", "{json}");
+    assert_eq!((&row["retry"]["attempt"], &row["retry"]["seconds"]), (&1.into(), &0.5.into()));
+    assert_eq!(pull(&[]), "", "not in a cron mail");
+}
+
+#[test]
+fn a_server_says_for_how_long_a_mirror_waits() {
+    let world = World::new();
+    world.change(0, ["A"], []);
+    // A temporary condition is waited for, as before.
+    let mut left = 2;
+    world.proxy.misbehave(move |reply| {
+        if left > 0 {
+            left -= 1;
+            reply.replace("503 Service Unavailable\r\nretry-after: 0", b"");
+        }
+    });
+    let address: PathBuf = format!("http://{}/datasets/US/", world.proxy.address).into();
+    let address = Address::parse(address.to_str().unwrap(), false).unwrap();
+    let options = HttpOptions { first_delay: Duration::from_secs(60), ..HttpOptions::default() };
+    let primary = Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None);
+    assert!(world.try_pull(&primary, 0, PullPolicy::Follow).unwrap().is_identical());
+}

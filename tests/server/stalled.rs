@@ -1,0 +1,102 @@
+//! Clients that stall, hang up, or search for what is not there. No test asserts how long something
+//! takes: each waits for an end that must come, or for one that comes before another.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::sockets::{Server, read_to_its_end};
+
+/// Shorter than the time after which the server closes an idle connection, or one that reads nothing.
+const BEFORE_THE_REST: Duration = Duration::from_secs(8);
+
+#[test]
+fn monitoring_is_answered_while_all_connections_are_stalled() {
+    let server = Server::start(200_000, &["--max-connections", "4"]);
+    let list = format!("/DI:{}/granules", server.identifier);
+    let mut stalled: Vec<TcpStream> = (0..4).map(|_| server.ask(&list, "")).collect();
+    for stream in &mut stalled {
+        stream.read_exact(&mut [0; 100]).unwrap();
+    }
+    // Of these, the first are refused so that others can wait.
+    let mut idle: Vec<TcpStream> = (0..70).map(|_| server.connect()).collect();
+    let waiting = server.ask("/", "connection: close\r\n");
+    for path in ["/healthz", "/metrics"] {
+        let mut monitoring = server.ask(path, "connection: close\r\n");
+        monitoring.set_read_timeout(Some(BEFORE_THE_REST)).unwrap();
+        let mut response = String::new();
+        monitoring.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{path}: {response}");
+    }
+    // The others are still there, and what waits goes on when one of them ends.
+    let mut last = idle.pop().unwrap();
+    last.set_nonblocking(true).unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    drop(stalled);
+    assert!(read_to_its_end(waiting).starts_with(b"HTTP/1.1 200"));
+}
+
+#[test]
+fn a_request_that_waits_behind_too_many_is_told_to_come_again() {
+    let server = Server::start(200_000, &["--max-connections", "1"]);
+    let list = format!("/DI:{}/granules", server.identifier);
+    let mut stalled = server.ask(&list, "");
+    stalled.read_exact(&mut [0; 100]).unwrap();
+    let first = server.ask("/", "");
+    // It waits, as those after it do; the connections were accepted in order.
+    let _others: Vec<TcpStream> = (0..64).map(|_| server.connect()).collect();
+    let refusal = String::from_utf8(read_to_its_end(first)).unwrap();
+    assert!(refusal.starts_with("HTTP/1.1 503"), "{refusal}");
+    assert!(refusal.contains("retry-after: 5") && refusal.contains("\"busy\""), "{refusal}");
+}
+
+#[test]
+fn readers_of_a_log_that_stall_take_little_memory() {
+    let server = Server::start(100_000, &[]);
+    assert!(server.get("/datasets/D/head.json").starts_with("HTTP/1.1 200"));
+    let segment = "/datasets/D/log/000000.jsonl";
+    let whole = server.get_with(segment, "");
+    assert!(whole.len() > 4_000_000, "{} bytes", whole.len());
+    let idle = server.memory_kb("VmRSS");
+    let mut readers: Vec<TcpStream> =
+        (0..100).map(|_| server.ask(segment, "connection: close\r\n")).collect();
+    for reader in &mut readers {
+        reader.read_exact(&mut [0; 100]).unwrap();
+    }
+    let peak = server.memory_kb("VmHWM");
+    assert!(peak < idle + 48 * 1_024, "{idle} kB when idle, {peak} kB at most");
+    // What they read later is whole.
+    let rest = read_to_its_end(readers.swap_remove(0));
+    assert_eq!(rest, whole[100..]);
+}
+
+#[test]
+fn work_of_clients_that_hung_up_ends_with_them() {
+    let server = Server::start(300_000, &[]);
+    let blocks = format!("/DI:{}/blocks", server.identifier);
+    assert!(server.get(&blocks).starts_with("HTTP/1.1 200"));
+    let once = server.ticks();
+    assert!(server.get(&blocks).starts_with("HTTP/1.1 200"));
+    let cost = server.ticks() - once;
+    let before = server.ticks();
+    for _ in 0..60 {
+        let stream = server.ask(&blocks, "");
+        // The work has begun.
+        std::thread::sleep(Duration::from_millis(10));
+        drop(stream);
+    }
+    // The next one gets a permit, since theirs are given back.
+    assert!(server.get(&blocks).starts_with("HTTP/1.1 200"));
+    // What is still done for nobody counts, too.
+    let mut spent = server.ticks();
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        if server.ticks() < spent + 10 {
+            break;
+        }
+        spent = server.ticks();
+    }
+    let spent = spent - before;
+    println!("{spent} ticks for 60 that hung up and one that did not, which costs {cost}");
+    assert!(spent < 20 * cost, "{spent} ticks for 60 that hung up and one that did not: {cost}");
+}

@@ -1,0 +1,55 @@
+//! Says what a run of the tests did not check, because the machine lacks what it takes.
+//!
+//! Cargo runs the test programs in the order of their names, and this one is the last. With
+//! `ACCESSION_TEST_ALL=1`, a program that is not installed is a failure. A run of selected tests says
+//! nothing.
+
+#![expect(clippy::print_stdout, reason = "what was not checked is reported")]
+
+use std::process::ExitCode;
+
+use installed::installed;
+
+#[path = "harness/installed.rs"]
+mod installed;
+
+/// What is tested, the program that it takes, and the package of Debian that has it.
+const NEEDS: [(&str, &str, &str); 4] = [
+    ("PostgreSQL", "initdb", "postgresql"),
+    ("a pooler of connections", "pgbouncer", "pgbouncer"),
+    ("a mirror of a directory on nginx", "nginx", "nginx-light"),
+    ("output on a terminal", "script", "util-linux"),
+];
+
+/// The environment variable that names a cluster, for which there is no package of Debian.
+const CLUSTER: &str = "ACCESSION_TEST_CITUS";
+
+fn main() -> ExitCode {
+    let selects = |argument: String| {
+        let is_option = argument.starts_with('-') && argument != "--skip" && argument != "--list";
+        !is_option && argument.parse::<u32>().is_err()
+    };
+    if std::env::args().skip(1).any(selects) {
+        return ExitCode::SUCCESS;
+    }
+    let mut lines = Vec::new();
+    for (what, program, package) in NEEDS {
+        if installed(program).is_none() {
+            let why = format!("{program} is not installed: apt-get install {package}");
+            lines.push(format!("NOT CHECKED: {what}, because {why}"));
+        }
+    }
+    let is_refused = !lines.is_empty() && std::env::var_os("ACCESSION_TEST_ALL").is_some();
+    if std::env::var_os(CLUSTER).is_none() {
+        let why = format!("{CLUSTER} does not name the coordinator of a cluster (postgres://...)");
+        lines.push(format!("NOT CHECKED: Citus, because {why}"));
+    }
+    #[cfg(unix)]
+    if !rustix::process::geteuid().is_root() {
+        lines.push("NOT CHECKED: the owner of a copy, because only root can keep it".to_owned());
+    }
+    if !lines.is_empty() {
+        println!("\n{}\n", lines.join("\n"));
+    }
+    if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
