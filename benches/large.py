@@ -1,12 +1,14 @@
 """Measures the commands that read or write a whole dataset, each beside its limit, in one run.
 
-large.py ACCESSION [CHANGES GRANULES_PER_CHANGE] [--piped]
+large.py ACCESSION [CHANGES GRANULES_PER_CHANGE] [--piped] [--before OTHER]
 
 ACCESSION is the program to measure. The dataset is that of granules.py, by default of 9,999,360
 granules in 3,472 changes. The limits are measured with the shell `sqlite3`. With `--piped`, the table
 is not written to a file but imported from standard input, and what needs a second registry or a
 manifest is left out: for 13889 changes of 7200 granules. On a machine that does other work as well,
-processor time is the figure to compare.
+processor time is the figure to compare. `--before` names another build of the program, such as that of
+the commit before: what depends on the proof of what is read is measured with both, in turn, in ROUNDS
+rounds. The ratios at the end are of the shortest times.
 """
 import datetime
 import os
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 
+ROUNDS = 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = "SELECT granule_id FROM granule WHERE dataset_id = 1 AND deleted IS NULL ORDER BY granule_id"
 INSERT = """PRAGMA journal_mode = OFF;
@@ -33,6 +36,10 @@ CREATE TABLE granule (dataset_id INTEGER, granule_id TEXT, ingested INTEGER,
 INSERT INTO granule SELECT dataset_id, granule_id, ingested FROM registry.granule
     ORDER BY dataset_id, granule_id, ingested;
 """
+
+
+# The shortest time and processor time of each thing that was measured.
+SHORTEST = {}
 
 
 def run(what, command, stdin=None, piped=False, source=None):
@@ -66,11 +73,51 @@ def run(what, command, stdin=None, piped=False, source=None):
         reader.wait()
     wall = time.perf_counter() - begin
     processor = usage.ru_utime + usage.ru_stime
+    shortest = SHORTEST.get(what, (wall, processor))
+    SHORTEST[what] = (min(shortest[0], wall), min(shortest[1], processor))
     print(
         f"| {what} | {time_of(wall)} | {time_of(processor)} | {usage.ru_maxrss / 1024:.0f} MB"
         f" | {usage.ru_oublock * 512 / 1e6:,.0f} MB | {child.returncode} |",
         flush=True,
     )
+
+
+def ratio(what, numerator, *denominators, bound):
+    """Prints the ratio of what was measured to the sum of something else, as time and processor time."""
+    of = [SHORTEST[numerator][index] / sum(sign * SHORTEST[it][index] for sign, it in denominators)
+          for index in (0, 1)]
+    print(f"| {what} | {of[0]:.2f} | {of[1]:.2f} | {bound} |", flush=True)
+
+
+def compare_builds(accession, before, changes):
+    """Measures what depends on the proof with two builds, in turn, each beside its limit."""
+    state = f"D@{hour(int(changes) - 2)}"
+    for _ in range(ROUNDS):
+        run("shell: the ids into a pipe", ["sqlite3", "accession.db", LIST], piped=True)
+        run("shell: the ids twice", ["sqlite3", "accession.db", f"{LIST}; {LIST}"])
+        run("shell: `PRAGMA integrity_check`",
+            ["sqlite3", "accession.db", "PRAGMA integrity_check"])
+        for build, program in (("before", before), ("now", accession)):
+            run(f"{build}: `granules`", [program, "granules", "D"], piped=True)
+            run(f"{build}: `compare`", [program, "compare", state, "D", "--summary"])
+            run(f"{build}: `export`", [program, "export", "D", "--output", "manifest.jsonl"])
+            run(f"{build}: `verify`", [program, "verify", "--jobs", "1"])
+            run(f"{build}: an append", [program, "ingest", "D", "zzz"])
+            run(f"{build}: the append is taken back", [program, "delete", "D", "zzz"])
+            run(f"{build}: a rewind", [program, "ingest", "D", "!"])
+            run(f"{build}: the rewind is taken back", [program, "delete", "D", "!"])
+    print("\n| Ratio | Time | Processor time | Bound |\n|---|---|---|---|")
+    shell = "shell: the ids into a pipe"
+    ratio("`granules`, relative to the shell", "now: `granules`", (1, shell), bound=1.15)
+    ratio("before, relative to the shell", "before: `granules`", (1, shell), bound="")
+    shell = "shell: the ids twice"
+    ratio("`compare`, relative to the shell", "now: `compare`", (1, shell), bound=1.1)
+    ratio("before, relative to the shell", "before: `compare`", (1, shell), bound="")
+    sweep = (1, "now: `verify`"), (-1, "shell: `PRAGMA integrity_check`")
+    ratio("`export`, relative to before and a sweep", "now: `export`",
+          (1, "before: `export`"), *sweep, bound=1.2)
+    for what, bound in (("a rewind", ""), ("an append", 1)):
+        ratio(f"{what}, relative to before", f"now: {what}", (1, f"before: {what}"), bound=bound)
 
 
 def time_of(seconds):
@@ -86,6 +133,11 @@ def hour(number):
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--piped"]
     is_piped = "--piped" in sys.argv
+    before = None
+    if "--before" in arguments:
+        at = arguments.index("--before")
+        before = os.path.abspath(arguments[at + 1])
+        del arguments[at:at + 2]
     accession = os.path.abspath(arguments[0])
     changes, granules = arguments[1:3] or ("3472", "2880")
     script = [sys.executable, os.path.join(HERE, "granules.py"), changes, granules]
@@ -104,6 +156,8 @@ def main():
             os.remove("inserted.db")
             run("`import` of the table into a new registry",
                 [accession, "import", "D", "granules.csv", "--create"])
+        if before:
+            return compare_builds(accession, before, changes)
         bytes_of_file = os.path.getsize("accession.db")
         if not is_piped:
             run("limit: its rows are inserted in order into a new database",
