@@ -97,7 +97,6 @@ pub enum Command {
     GranuleId(command::granule_id::Command),
     #[command(subcommand)]
     PaymentId(command::payment_id::Command),
-    #[cfg(feature = "serve")]
     Serve(command::serve::Args),
     Completions(command::completions::Args),
     Man(command::man::Args),
@@ -142,7 +141,6 @@ impl Command {
             Command::Mirror(command) => command.run(session),
             Command::GranuleId(command) => command.run(session),
             Command::PaymentId(command) => command.run(session),
-            #[cfg(feature = "serve")]
             Command::Serve(args) => args.run(session),
             Command::Completions(args) => args.run(session, Arguments::command()),
             Command::Man(args) => args.run(session, Arguments::command()),

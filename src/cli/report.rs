@@ -78,16 +78,10 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
 }
 
 /// The report of an error of the server. `None` if it is another error.
-#[cfg(feature = "serve")]
 fn of_server(error: &anyhow::Error, message: &str) -> Option<Report> {
     let error = error.downcast_ref::<accession::server::ServerError>()?;
     let hint = hint::of_kind(error.kind()).map(str::to_owned);
     Some(Report { kind: error.kind(), message: message.to_owned(), hint, ..Report::default() })
-}
-
-#[cfg(not(feature = "serve"))]
-fn of_server(_: &anyhow::Error, _: &str) -> Option<Report> {
-    None
 }
 
 fn of_registry(error: &Error, message: String) -> Report {

@@ -144,14 +144,12 @@ impl Session {
 
     /// Opens the registry for reading, as often as the result is called: without progress, and for
     /// other threads.
-    #[cfg(feature = "serve")]
     pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         move || Registry::open(&path, Access::Follow)
     }
 
     /// The clock, for other threads.
-    #[cfg(feature = "serve")]
     pub fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + use<> {
         || clock().unwrap_or(Timestamp::EPOCH)
     }

@@ -10,7 +10,6 @@ mod identifier;
 mod known_at;
 mod named_path;
 mod primary;
-#[cfg(feature = "serve")]
 mod public_url;
 mod removal;
 mod set;
@@ -27,7 +26,6 @@ pub use identifier::TypedIdentifier;
 pub use known_at::KnownAtArgs;
 pub use named_path::named_path;
 pub use primary::PrimaryArgs;
-#[cfg(feature = "serve")]
 pub use public_url::PublicUrl;
 pub use removal::{ValueOrRemoval, edit_of, value_or_removal};
 pub use set::{SetArgs, TypedSet, dataset_at};

@@ -26,7 +26,6 @@ pub mod publish;
 pub mod resolve;
 pub mod restore;
 pub mod revert;
-#[cfg(feature = "serve")]
 pub mod serve;
 pub mod subsets;
 pub mod sync;

@@ -1,15 +1,15 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-#[cfg(feature = "serve")]
-use accession::publish::{SiteSettings, publish_pages};
-use accession::publish::{VerifiedFiles, publish, unknown_datasets, verify};
+use accession::publish::{
+    SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
+};
 use accession::{Access, DatasetName, Registry};
 use anyhow::Result;
 
-#[cfg(feature = "serve")]
-use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, value_or_removal};
-use crate::cli::args::{named_path, stored_name};
+use crate::cli::args::{
+    PublicUrl, ValueOrRemoval, edit_of, named_path, stored_name, value_or_removal,
+};
 use crate::cli::exit::Exit;
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
@@ -43,26 +43,19 @@ pub struct Args {
 
     /// Read all that was published, and compare it with the registry: the exit status is 1 if a
     /// file is not as it was published. Nothing is changed
-    #[arg(long)]
-    #[cfg_attr(
-        feature = "serve",
-        arg(conflicts_with_all = ["public_url", "site_name", "contact"])
-    )]
+    #[arg(long, conflicts_with_all = ["public_url", "site_name", "contact"])]
     verify: bool,
 
     /// The address at which readers reach the directory: citations name it, and sitemap.xml lists
     /// the pages
-    #[cfg(feature = "serve")]
     #[arg(long, value_name = "URL", value_parser = value_or_removal::<PublicUrl>)]
     public_url: Option<ValueOrRemoval<PublicUrl>>,
 
     /// The name of the site, which every page shows [default: "Granule registry"]
-    #[cfg(feature = "serve")]
     #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
     site_name: Option<ValueOrRemoval<String>>,
 
     /// How to reach the people who run it: an e-mail address, a web address, or any text
-    #[cfg(feature = "serve")]
     #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
     contact: Option<ValueOrRemoval<String>>,
 }
@@ -99,14 +92,10 @@ impl Args {
             );
             session.warn(WarningKind::NotInRegistry, &what);
         }
-        #[cfg(feature = "serve")]
-        {
-            let now = session.now()?;
-            let url = edit_of(self.public_url.map(|url| ValueOrRemoval(url.0.map(|url| url.0))));
-            let (name, contact) = (edit_of(self.site_name), edit_of(self.contact));
-            let settings = SiteSettings { public_url: url, name, contact };
-            publish_pages(&registry, &self.directory, &settings, now)?;
-        }
+        let url = edit_of(self.public_url.map(|url| ValueOrRemoval(url.0.map(|url| url.0))));
+        let (name, contact) = (edit_of(self.site_name), edit_of(self.contact));
+        let settings = SiteSettings { public_url: url, name, contact };
+        publish_pages(&registry, &self.directory, &settings, session.now()?)?;
         Ok(Exit::Done)
     }
 
