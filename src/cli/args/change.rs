@@ -1,9 +1,12 @@
-//! The arguments of `ingest`, `delete` and `change`.
+//! What commands that change something take: the dataset, the time, the note.
 
-use accession::Change;
+use accession::{Change, DatasetName, DatasetNameError};
+use anyhow::Result;
+use clap::ValueEnum;
 
 use crate::cli::apply::Application;
 use crate::cli::change_time::ChangeTime;
+use crate::cli::usage::UsageError;
 
 /// The time of a change, and its options.
 #[derive(clap::Args)]
@@ -36,5 +39,44 @@ impl ChangeArgs {
     /// The options of the change.
     pub fn application(&self, create: bool) -> Application {
         Application { at: self.at, create, dry_run: self.dry_run, unchanged: None }
+    }
+}
+
+/// The confirmation of the clock.
+#[derive(clap::Args)]
+pub struct ClockArgs {
+    /// Confirm the clock, which is refused if it is two years ahead of all that was recorded
+    #[arg(long, value_name = "now", hide_possible_values = true)]
+    at: Option<Confirmed>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Confirmed {
+    Now,
+}
+
+impl ClockArgs {
+    /// The time to record. `None` means that of the clock, unless it is refused.
+    pub fn time(&self) -> Option<ChangeTime> {
+        self.at.map(|Confirmed::Now| ChangeTime::Now)
+    }
+}
+
+/// Parses the name of an existing dataset, which may be one that only older versions permitted.
+pub fn stored_name(text: &str) -> Result<DatasetName, DatasetNameError> {
+    DatasetName::from_stored(text)
+}
+
+/// Refuses to create a dataset whose name only older versions permitted.
+///
+/// # Errors
+///
+/// Why the name is refused.
+pub fn refuse_older_name(name: &DatasetName) -> Result<()> {
+    match name.as_str().parse::<DatasetName>() {
+        Ok(_) => Ok(()),
+        Err(refused) => Err(UsageError::new(refused.to_string())
+            .with_hint("choose another name; an existing dataset is found by it without --create")
+            .into()),
     }
 }

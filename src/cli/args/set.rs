@@ -1,14 +1,16 @@
-//! A set of granules as it is typed, and what it means.
+//! A set of granules as it is typed: a dataset, a time, or an identifier in one of the usual
+//! notations.
 
 use std::str::FromStr;
 
+use accession::citation::recognise::{Stated, find};
 use accession::{
-    DatasetName, DatasetNameError, Identifier, Moment, Selection, Timestamp, TimestampError,
+    DatasetName, DatasetNameError, Identifier, Moment, Selection, Snapshot, Timestamp,
+    TimestampError,
 };
 use anyhow::Result;
 
-use super::identifier::{TypedIdentifier, TypedIdentifierError};
-use super::time::refuse_future;
+use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling, or a citation or
@@ -134,6 +136,95 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
 }
 
+/// An identifier as it is typed: with or without `DI:`, with or without a space after that, in any
+/// case; or a citation or an address that contains it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypedIdentifier(pub Identifier);
+
+/// Why a string does not contain exactly one identifier.
+#[derive(Debug, thiserror::Error)]
+pub enum TypedIdentifierError {
+    #[error(
+        "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them"
+    )]
+    Nothing,
+    #[error("it contains several identifiers: {0} and {1}")]
+    Several(Identifier, Identifier),
+    #[error("it contains {0:?}, which cannot be read as an identifier")]
+    Unreadable(String),
+}
+
+impl FromStr for TypedIdentifier {
+    type Err = TypedIdentifierError;
+
+    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
+        if let Ok(identifier) = text.parse() {
+            return Ok(TypedIdentifier(identifier));
+        }
+        let mut found = None;
+        for pasted in find(text) {
+            match (pasted.identifier, found) {
+                (Stated::Unreadable(text), _) => {
+                    return Err(TypedIdentifierError::Unreadable(text));
+                }
+                (Stated::Read(other), Some(first)) if other != first => {
+                    return Err(TypedIdentifierError::Several(first, other));
+                }
+                (Stated::Read(identifier), _) => found = Some(identifier),
+            }
+        }
+        found.map(TypedIdentifier).ok_or(TypedIdentifierError::Nothing)
+    }
+}
+
+/// The time as of which the registry is read.
+#[derive(Default, clap::Args)]
+pub struct KnownAtArgs {
+    /// Use only the changes that were recorded by this time: RFC 3339, or a date, which means the
+    /// end of that day
+    #[arg(long, value_name = "T")]
+    known_at: Option<Moment>,
+}
+
+impl KnownAtArgs {
+    /// Refuses the option for a set that does not depend on the state of the registry.
+    ///
+    /// # Errors
+    ///
+    /// The set is named by an identifier.
+    pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
+        match (self.known_at, selection) {
+            (Some(_), Selection::Identifier { .. }) => Err(UsageError::new(
+                "--known-at needs a dataset: the set of an identifier never changes",
+            )
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Restricts the snapshot to the state of the registry at that time.
+    ///
+    /// # Errors
+    ///
+    /// The time is in the future.
+    pub fn apply(&self, snapshot: Snapshot, session: &Session) -> Result<Snapshot> {
+        let Some(at) = self.known_at else { return Ok(snapshot) };
+        refuse_future(at, session.now()?)?;
+        Ok(snapshot.known_at(at.last_instant()))
+    }
+}
+
+/// Refuses a time after `now`, since the set in force then is not known.
+pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
+    if at.first_instant() > now {
+        let message = format!("{at} is in the future: now it is {now}");
+        return Err(UsageError::new(message)
+            .with_hint("name an earlier time, or omit it for now")
+            .into());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +253,32 @@ mod tests {
         }
         for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02"] {
             assert!(text.parse::<TypedSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_identifier_is_read_in_every_spelling() {
+        let digits = "763122197bfb3ffbf0da14adbfb1b13b";
+        for text in [
+            digits.to_owned(),
+            format!("DI:{digits}"),
+            format!("DI: {digits}"),
+            format!("di:{}", digits.to_uppercase()),
+            format!("{{ doi:10.9999/US/FOOL2, 5 January 2001, DI:{digits} }}"),
+            format!("https://example.org/di/{digits}"),
+            format!("https://doi.org/10.9999/US/FOOL2?DI:{digits}"),
+        ] {
+            let typed = text.parse::<TypedIdentifier>().unwrap();
+            assert_eq!(typed.0.to_string(), digits, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_string_with_no_identifier_or_several_is_refused() {
+        let digits = "763122197bfb3ffbf0da14adbfb1b13b";
+        let other = "d41d8cd98f00b204e9800998ecf8427e";
+        for text in ["", "US.FOOL2.002", "DI:763122", &format!("DI:{digits}, DI:{other}")] {
+            assert!(text.parse::<TypedIdentifier>().is_err(), "{text}");
         }
     }
 }
