@@ -4,21 +4,20 @@
 //!
 //! Each may use only those before it:
 //!
-//! - `exit`, `usage`, `warning`, `commit`, `user`: values
+//! - `exit`, `usage`, `warning`, `commit`: values
 //! - [`output`]: tables, JSON, messages, progress
 //! - `hint`, `report`: errors
-//! - `session`: one run of the program, with its registry, clock and output
+//! - `session`: one run of the program, with its registry, clock, user and output
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
-//! - `apply`, `uniquify`: steps that several commands share
+//! - `applied`, `uniquify`: steps that several commands share
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, one file each
 //! - `arguments`: all arguments of the program
 
-mod apply;
+mod applied;
 mod args;
 mod arguments;
-mod change_time;
 mod command;
 mod commit;
 mod dataset_warnings;
@@ -30,7 +29,6 @@ mod report;
 mod session;
 mod uniquify;
 mod usage;
-mod user;
 mod warning;
 
 use std::ffi::OsString;
@@ -39,8 +37,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
-use args::standard_input_uses;
-use arguments::Arguments;
+use arguments::{Arguments, standard_input_uses};
 use exit::Exit;
 use session::{RunOptions, Session};
 use usage::UsageError;

@@ -1,23 +1,18 @@
-//! One run of the program: its registry, its clock and its output.
+//! One run of the program: its registry, its clock, its user and its output.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use accession::{
-    Access, Applied, DatasetName, Error, Registry, Skipped, Stamp, Timestamp, Work, quoted,
-};
+use accession::{Access, Error, Moment, Registry, Stamp, Timestamp, TimestampError, Work};
 use anyhow::Result;
 use serde::Serialize;
 
-use super::change_time::ChangeTime;
 use super::commit::Commit;
-use super::output::{
-    Column, Created, Failure, Label, Output, Progress, Table, count, json, work_done, write_message,
-};
+use super::output::{Column, Failure, Label, Output, Progress, Table, count, json, write_message};
 use super::usage::UsageError;
-use super::user::system_user;
 use super::warning::WarningKind;
 
 /// One run of the program.
@@ -87,8 +82,13 @@ impl Session {
             // If stderr cannot be written, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "{}", json::to_string(&work));
         } else {
-            let work = work_done(work);
-            let _ = writeln!(io::stderr(), "{work} in {seconds:.3} s");
+            let steps = count(work.steps, "step");
+            let (rows, checkpoints) =
+                (count(work.rows, "row"), count(work.checkpoints, "checkpoint"));
+            let _ = writeln!(
+                io::stderr(),
+                "hashed {steps}, read {rows}, set {checkpoints} in {seconds:.3} s"
+            );
         }
     }
 
@@ -230,30 +230,6 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
-    /// Prints the warnings about a change.
-    pub fn warn_of(&self, applied: &Applied) {
-        if let Some(behind_micros) = applied.clock_behind_micros {
-            let seconds = behind_micros / 1_000_000;
-            self.warn(
-                WarningKind::ClockBehind,
-                &format!(
-                    "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
-                ),
-            );
-        }
-        let Skipped { held, repeated, missing } = applied.skipped;
-        let parts: Vec<String> =
-            [(held, "already held"), (missing, "not held"), (repeated, "repeated")]
-                .into_iter()
-                .filter(|(number, _)| *number > 0)
-                .map(|(number, why)| format!("{number} {why}"))
-                .collect();
-        if !parts.is_empty() {
-            let skipped = count(held + repeated + missing, "granule");
-            self.warn(WarningKind::Skipped, &format!("skipped {skipped}: {}", parts.join(", ")));
-        }
-    }
-
     /// Standard output: buffered, escaped on a terminal, unchanged in a pipe.
     pub fn out(&mut self) -> &mut Output {
         &mut self.out
@@ -262,25 +238,6 @@ impl Session {
     /// A table for standard output.
     pub fn table(&self, columns: impl Into<Vec<Column>>) -> Table {
         Table::new(columns, self.out.columns())
-    }
-
-    /// Writes which registry and which dataset were created.
-    pub fn write_created(
-        &mut self,
-        dataset: &DatasetName,
-        created: Created,
-        dry_run: bool,
-    ) -> io::Result<()> {
-        let verb = if dry_run { "would create" } else { "created" };
-        if created.registry {
-            let path = self.registry_path();
-            let path = quoted(&path.to_string_lossy()).to_string();
-            writeln!(self.out, "{verb} registry {path}")?;
-        }
-        if created.dataset {
-            writeln!(self.out, "{verb} dataset {dataset}")?;
-        }
-        Ok(())
     }
 
     /// Writes a line of JSON.
@@ -328,6 +285,57 @@ impl Create {
             (false, _) => Create::Never,
             (true, false) => Create::IfMissing,
             (true, true) => Create::Rehearse,
+        }
+    }
+}
+
+/// The user name from the environment, or otherwise the number of the user.
+fn system_user() -> Option<String> {
+    let named = ["LOGNAME", "USER", "USERNAME"].into_iter().find_map(variable);
+    named.or_else(user_number)
+}
+
+/// The value of an environment variable, if it is not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+#[cfg(unix)]
+fn user_number() -> Option<String> {
+    Some(format!("user {}", rustix::process::getuid().as_raw()))
+}
+
+#[cfg(not(unix))]
+fn user_number() -> Option<String> {
+    None
+}
+
+/// When a change takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeTime {
+    /// Now, by a clock that the user confirms.
+    Now,
+    /// At an instant. A date means its beginning.
+    At(Timestamp),
+}
+
+impl ChangeTime {
+    /// The instant. `None` means the time of the clock.
+    pub fn instant(self) -> Option<Timestamp> {
+        match self {
+            ChangeTime::Now => None,
+            ChangeTime::At(at) => Some(at),
+        }
+    }
+}
+
+impl FromStr for ChangeTime {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        match text {
+            "now" => Ok(ChangeTime::Now),
+            text => text.parse().map(|at| ChangeTime::At(Moment::of_change(at))),
         }
     }
 }

@@ -4,8 +4,8 @@ use accession::{Change, DatasetName, DatasetNameError};
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::cli::apply::Application;
-use crate::cli::change_time::ChangeTime;
+use crate::cli::applied::Application;
+use crate::cli::session::ChangeTime;
 use crate::cli::usage::UsageError;
 
 /// The time of a change, and its options.

@@ -4,12 +4,10 @@ mod change;
 mod granules;
 mod primary;
 mod set;
-mod standard_input;
 mod value;
 
 pub use change::{ChangeArgs, ClockArgs, refuse_older_name, stored_name};
 pub use granules::{FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs};
 pub use set::{KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future};
-pub use standard_input::standard_input_uses;
 pub use value::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};

@@ -1,7 +1,7 @@
 use accession::DatasetName;
 use anyhow::Result;
 
-use crate::cli::apply::apply;
+use crate::cli::applied::apply;
 use crate::cli::args::{ChangeArgs, GranuleArgs, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;

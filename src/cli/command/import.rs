@@ -5,13 +5,14 @@ use accession::mirror::{Replica, read_replica};
 use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
+use crate::cli::applied::{AppliedJson, Created, Outcome, write_created, write_dry_run};
 use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs, refuse_older_name, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };
 use crate::cli::exit::Exit;
-use crate::cli::output::{AppliedJson, Created, Outcome, count, write_dry_run};
+use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::usage::UsageError;
@@ -147,7 +148,7 @@ impl Args {
                 session.json(&Instance { note, ..instance })?;
             }
         } else if !session.is_quiet() {
-            session.write_created(&self.dataset, created, self.dry_run)?;
+            write_created(session, &self.dataset, created, self.dry_run)?;
             write_imported(session.out(), &imported)?;
             if self.dry_run {
                 write_dry_run(session.out(), &imported.first, total(&imported).as_ref())?;

@@ -2,7 +2,7 @@ use accession::DatasetName;
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use anyhow::Result;
 
-use crate::cli::apply::apply;
+use crate::cli::applied::apply;
 use crate::cli::args::{ChangeArgs, GranuleArgs, refuse_older_name, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::reading::MissingPages;

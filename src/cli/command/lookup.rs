@@ -2,10 +2,11 @@ use accession::{Access, DatasetName, Instance, Moment};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::cli::applied::write_instance;
 use crate::cli::args::{KnownAtArgs, dataset_at, stored_name};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{in_force, write_instance};
+use crate::cli::output::in_force;
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 

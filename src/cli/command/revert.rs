@@ -3,7 +3,7 @@ use std::str::FromStr;
 use accession::{DatasetName, Moment, Revert, TimestampError};
 use anyhow::Result;
 
-use crate::cli::apply::{Application, apply};
+use crate::cli::applied::{Application, apply};
 use crate::cli::args::{ChangeArgs, TypedIdentifier, refuse_future, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;

@@ -1,7 +1,7 @@
 use accession::{DatasetName, Listing, MaxDelete, Sync};
 use anyhow::Result;
 
-use crate::cli::apply::{Application, apply};
+use crate::cli::applied::{Application, apply};
 use crate::cli::args::{ChangeArgs, GranuleArgs, refuse_older_name, stored_name};
 use crate::cli::exit::Exit;
 use crate::cli::reading::MissingPages;

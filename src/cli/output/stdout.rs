@@ -1,11 +1,18 @@
-//! Standard output, which remembers the first error of writing to it.
+//! Standard output: safe on a terminal, unchanged in a pipe. It remembers the first error of writing to
+//! it.
+//!
+//! # A closed stdout
+//!
+//! Rust's runtime opens `/dev/null` in place of a standard stream that is closed, as `accession … >&-`
+//! does, before `main`, so that no other file gets its number. After that, a closed stdout looks like one
+//! that was redirected to `/dev/null` on purpose, and output to it is lost without an error. The check is
+//! therefore made earlier, by a constructor that runs before the runtime.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use accession::model::is_interpreted;
 use terminal_size::Width;
-
-use super::closed::stdout_was_closed;
-use super::terminal::TerminalSafe;
 
 /// Buffered standard output.
 ///
@@ -87,5 +94,108 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         let result = self.writer.flush();
         self.remember(result)
+    }
+}
+
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Makes one system call and stores a flag; it uses nothing that the runtime has to set up.
+#[cfg(unix)]
+#[ctor::ctor(unsafe)]
+fn note_closed_stdout() {
+    let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
+    STDOUT_WAS_CLOSED.store(flags == Err(rustix::io::Errno::BADF), Ordering::Relaxed);
+}
+
+/// Returns whether stdout was closed when the program was started; always false where that cannot be
+/// found out, which is outside Unix.
+pub fn stdout_was_closed() -> bool {
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// A writer to stdout. If that is a terminal, characters that it would interpret are replaced by
+/// their escapes, except line feeds and tabs; otherwise every byte is passed through, since a
+/// reader of a pipe needs the ids as they are.
+pub struct TerminalSafe<W> {
+    inner: W,
+    is_terminal: bool,
+    /// The beginning of a character, or of a CR LF, whose remaining bytes were not written yet.
+    pending: Vec<u8>,
+}
+
+impl<W: Write> TerminalSafe<W> {
+    pub fn new(inner: W, is_terminal: bool) -> Self {
+        TerminalSafe { inner, is_terminal, pending: Vec::new() }
+    }
+
+    fn write_escaped(&mut self, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        let first_interpreted = |rest: &str| {
+            rest.char_indices().find(|(at, character)| match character {
+                '\n' | '\t' => false,
+                '\r' => !rest[at + 1..].starts_with('\n'),
+                character => is_interpreted(*character),
+            })
+        };
+        while let Some((at, character)) = first_interpreted(rest) {
+            write!(self.inner, "{}{}", &rest[..at], character.escape_debug())?;
+            rest = &rest[at + character.len_utf8()..];
+        }
+        self.inner.write_all(rest.as_bytes())
+    }
+}
+
+impl<W: Write> Write for TerminalSafe<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.inner.write(bytes);
+        }
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut complete = match std::str::from_utf8(&pending) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => pending.len(),
+        };
+        if pending[..complete].ends_with(b"\r") {
+            complete -= 1;
+        }
+        self.write_escaped(&String::from_utf8_lossy(&pending[..complete]))?;
+        self.pending = pending[complete..].to_vec();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        self.write_escaped(&String::from_utf8_lossy(&pending))?;
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(is_terminal: bool, parts: &[&[u8]]) -> Vec<u8> {
+        let mut shown = Vec::new();
+        let mut writer = TerminalSafe::new(&mut shown, is_terminal);
+        parts.iter().for_each(|part| writer.write_all(part).unwrap());
+        writer.flush().unwrap();
+        shown
+    }
+
+    #[test]
+    fn a_terminal_interprets_nothing_and_a_pipe_gets_every_byte() {
+        let text = "a\u{1b}[2J\u{9b}\u{202e}b\u{7f}é\te\u{301} 値\r\nc\rd\n\r";
+        let seen = "a\\u{1b}[2J\\u{9b}\\u{202e}b\\u{7f}é\te\u{301} 値\r\nc\\rd\n\\r";
+        assert_eq!(shown(true, &[text.as_bytes()]), seen.as_bytes());
+        let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(shown(true, &bytes), seen.as_bytes());
+        assert_eq!(shown(false, &bytes), text.as_bytes());
+    }
+
+    #[test]
+    fn invalid_utf_8_is_replaced_on_a_terminal_only() {
+        assert_eq!(shown(true, &[b"a\xff", b"b\xe5\x80"]), "a\u{fffd}b\u{fffd}".as_bytes());
+        assert_eq!(shown(false, &[b"a\xff"]), b"a\xff");
     }
 }

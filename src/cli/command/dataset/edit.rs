@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::print::confirm;
 use super::record::Record;
+use crate::cli::applied::{Created, write_created};
 use crate::cli::args::{ClockArgs, stored_name};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
-use crate::cli::output::Created;
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::usage::UsageError;
 
@@ -76,7 +76,7 @@ impl Add {
         if session.is_quiet() {
             return Ok(());
         }
-        session.write_created(&dataset.name, created, false)?;
+        write_created(session, &dataset.name, created, false)?;
         confirm(session, &listed)
     }
 }

@@ -1,3 +1,5 @@
+mod status;
+
 use std::io::{self, Write};
 
 use accession::disk::Spool;
@@ -9,17 +11,13 @@ use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Skipped};
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::cli::applied::{AppliedJson, Created, Outcome, write_created};
 use crate::cli::args::{PrimaryArgs, refuse_older_name};
-use crate::cli::change_time::ChangeTime;
 use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
-use crate::cli::output::{
-    AppliedJson, Column, Created, Outcome, Table, count, json, write_json_list,
-};
-use crate::cli::session::{Create, Session, Written};
+use crate::cli::output::{Column, Table, count, json, write_json_list};
+use crate::cli::session::{ChangeTime, Create, Session, Written};
 use crate::cli::warning::WarningKind;
-
-mod status;
 
 /// Compare a mirror with its primary, and bring it up to date
 #[derive(clap::Subcommand)]
@@ -314,7 +312,7 @@ impl Pull {
             let (applied, status) = (AppliedJson::from(outcome), pulled.before.status);
             session.json(&PulledJson { applied, status })?;
         } else if !session.is_quiet() {
-            session.write_created(dataset, created, dry_run)?;
+            write_created(session, dataset, created, dry_run)?;
             write_pulled(session.out(), &pulled, dry_run)?;
         }
         if pulled.is_identical() {

@@ -1,0 +1,109 @@
+//! Text for people: escapes for untrusted strings, phrases, and the lines on stderr.
+
+use std::fmt;
+use std::io::Write;
+
+use accession::{Criteria, Instance, Pattern};
+use clap::builder::styling::{AnsiColor, Style, Styles};
+
+/// Displays a string on one line, with escapes in place of what a terminal would interpret.
+pub fn one_line(text: &str) -> impl fmt::Display + '_ {
+    OneLine(text)
+}
+
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `escape_debug` also escapes backslashes and quotes, which are harmless here, so the
+        // string is split at them. The pieces are not cut further: a combining mark is printed
+        // as it is only if it follows its letter.
+        for piece in self.0.split_inclusive(['\\', '"', '\'']) {
+            let unquoted = piece.trim_end_matches(['\\', '"', '\'']);
+            write!(f, "{}{}", unquoted.escape_debug(), &piece[unquoted.len()..])?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with its noun: `1 granule`, `2 granules`.
+pub fn count(number: impl Into<u64>, noun: &str) -> String {
+    match number.into() {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
+/// When an instance was in force: `FROM until UNTIL`.
+pub fn in_force(instance: &Instance) -> String {
+    match instance.until {
+        Some(until) => format!("{} until {until}", instance.timestamp),
+        None => format!("{} until now", instance.timestamp),
+    }
+}
+
+/// How the granules of a subset were selected, on one line.
+pub fn selected_by(criteria: &Criteria) -> String {
+    match criteria {
+        Criteria::Named => "named one by one".to_owned(),
+        Criteria::Patterns(patterns) => {
+            let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
+            format!("selected by {}", one_line(&patterns.join(" ")))
+        }
+    }
+}
+
+/// What a line on stderr begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    Error,
+    Hint,
+    Warning,
+}
+
+impl Label {
+    fn word(self) -> &'static str {
+        match self {
+            Label::Error => "error:",
+            Label::Hint => "hint:",
+            Label::Warning => "warning:",
+        }
+    }
+
+    fn style(self) -> Style {
+        let styles = Styles::styled();
+        match self {
+            Label::Error => *styles.get_error(),
+            Label::Hint => *styles.get_valid(),
+            Label::Warning => AnsiColor::Yellow.on_default().bold(),
+        }
+    }
+}
+
+/// Writes a line to stderr, in colour on a terminal unless `NO_COLOR` is set.
+pub fn write_message(label: Label, message: &str) {
+    let style = label.style();
+    let word = label.word();
+    // If stderr cannot be written, there is nowhere left to report it.
+    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#} {}", one_line(message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_interprets_nothing_in_a_note() {
+        assert_eq!(one_line("a\u{1b}[2J\nb\u{202e}").to_string(), "a\\u{1b}[2J\\nb\\u{202e}");
+        assert_eq!(one_line("C:\\dir \"größe\" 値").to_string(), "C:\\dir \"größe\" 値");
+        assert_eq!(one_line("\\\"\n'\u{9b}").to_string(), "\\\"\\n'\\u{9b}");
+    }
+
+    #[test]
+    fn combining_marks_are_printed_with_their_letter() {
+        // They used to be escaped as if each began a string: titles in Hindi were unreadable.
+        for text in ["नमस्ते", "e\u{301}", "ที่"] {
+            assert_eq!(one_line(text).to_string(), text);
+        }
+    }
+}
