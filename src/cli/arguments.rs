@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
-use super::command;
+use super::command::{self, change, compare, history, publish, shell, store};
 use super::exit::Exit;
 use super::reading::{CitationText, InputFile};
 use super::session::{RunOptions, Session};
@@ -69,38 +69,38 @@ pub struct Arguments {
 pub enum Command {
     #[command(subcommand)]
     Dataset(command::dataset::Command),
-    Ingest(command::ingest::Args),
-    Delete(command::delete::Args),
-    Change(command::change::Args),
-    Sync(command::sync::Args),
-    Revert(command::revert::Args),
+    Ingest(change::Ingest),
+    Delete(change::Delete),
+    Change(change::Change),
+    Sync(change::Sync),
+    Revert(change::Revert),
     Import(command::import::Args),
-    History(command::history::Args),
-    Lookup(command::lookup::Args),
+    History(history::History),
+    Lookup(history::Lookup),
     Granules(command::granules::Args),
-    Find(command::find::Args),
-    Resolve(command::resolve::Args),
-    Identify(command::identify::Args),
-    Compare(command::compare::Args),
+    Find(history::Find),
+    Resolve(history::Resolve),
+    Identify(compare::Identify),
+    Compare(compare::Compare),
     Cite(command::cite::Args),
-    Subsets(command::subsets::Args),
+    Subsets(history::Subsets),
     Check(command::check::Args),
     Verify(command::verify::Args),
-    Backup(command::backup::Args),
-    Copy(command::copy::Args),
-    Distribute(command::distribute::Args),
-    Restore(command::restore::Args),
+    Backup(store::Backup),
+    Copy(store::Copy),
+    Distribute(store::Distribute),
+    Restore(store::Restore),
     Export(command::export::Args),
-    Publish(command::publish::Args),
+    Publish(publish::Publish),
     #[command(subcommand)]
     Mirror(command::mirror::Command),
     #[command(subcommand)]
     GranuleId(command::granule_id::Command),
     #[command(subcommand)]
     PaymentId(command::payment_id::Command),
-    Serve(command::serve::Args),
-    Completions(command::completions::Args),
-    Man(command::man::Args),
+    Serve(publish::Serve),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 impl Arguments {

@@ -10,9 +10,9 @@
 //! - `session`: one run of the program, with its registry, clock, user and output
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
-//! - `applied`, `uniquify`: steps that several commands share
+//! - `applied`: one change, and its report
 //! - [`args`]: arguments that several commands take
-//! - [`command`]: the commands, one file each
+//! - [`command`]: the commands, a file a subject
 //! - `arguments`: all arguments of the program
 
 mod applied;
@@ -27,7 +27,6 @@ mod output;
 mod reading;
 mod report;
 mod session;
-mod uniquify;
 mod usage;
 mod warning;
 

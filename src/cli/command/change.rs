@@ -1,12 +1,139 @@
-use accession::DatasetName;
+//! Commands that make one change of a dataset: `ingest`, `delete`, `change`, `sync`, `revert`.
+
+use std::str::FromStr;
+
+use accession::minting::unique_granule::{CollectionId, HashLength};
+use accession::{DatasetName, Listing, MaxDelete, Moment, TimestampError};
 use anyhow::Result;
 
-use crate::cli::applied::apply;
-use crate::cli::args::{ChangeArgs, FormatArgs, stored_name};
+use super::granule_id::Uniquify;
+use crate::cli::applied::{Application, apply};
+use crate::cli::args::{
+    ChangeArgs, FormatArgs, GranuleArgs, TypedIdentifier, refuse_future, refuse_older_name,
+    stored_name,
+};
 use crate::cli::exit::Exit;
 use crate::cli::reading::{InputFile, MissingPages, each_entry_of_files, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
+
+/// Add granules to a dataset, in one change
+///
+/// Granules are named as arguments, in files, or both. If one granule is refused, nothing is
+/// changed.
+///
+/// Examples:
+///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
+///   ls *.nc | accession ingest US.FOOL2.002 --from - --skip-existing
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Ingest {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    granules: GranuleArgs,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    /// Skip granules that are already held or that are repeated in the input
+    #[arg(long)]
+    skip_existing: bool,
+
+    /// Treat the ids as producer ids of this collection (name___version): register a unique id
+    /// made from each, and keep both (see granule-id)
+    #[arg(long, value_name = "COLLECTION")]
+    uniquify: Option<CollectionId>,
+
+    /// The number of hash characters in a unique id
+    #[arg(long, value_name = "N", default_value = "8", requires = "uniquify")]
+    hash_length: HashLength,
+
+    /// Also hash the current time, so that every ingest makes different unique ids
+    #[arg(long, requires = "uniquify")]
+    timestamp: bool,
+
+    /// Create the dataset and the registry if they do not exist
+    #[arg(long)]
+    create: bool,
+
+    /// Accept a search result with missing pages
+    #[arg(long)]
+    partial: bool,
+}
+
+impl Ingest {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let uniquify = self.uniquify.map(|collection| {
+            let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
+            Uniquify { collection, hash_length, hashes_time }
+        });
+        let mut change = self.change.change();
+        if self.skip_existing {
+            change.skip_existing();
+        }
+        if self.create {
+            refuse_older_name(&self.dataset)?;
+            change.create_dataset();
+        }
+        let now = session.now()?;
+        let mut index = 0;
+        let missing = MissingPages::when(self.partial);
+        self.granules.each_entry_of_pages(missing, session, |entry| {
+            let entry = match &uniquify {
+                Some(uniquify) => uniquify.apply(entry, index, now)?,
+                None => entry,
+            };
+            index += 1;
+            Ok(change.ingest(entry)?)
+        })?;
+        let application = self.change.application(self.create);
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
+    }
+}
+
+/// Mark granules of a dataset deleted, in one change
+///
+/// Nothing is erased: the earlier states of the dataset can still be looked up. If one granule is
+/// refused, nothing is changed.
+///
+/// Example:
+///   accession delete US.FOOL2.002 --at 2001-03-01 --note 'corrupt' FOOL2.v2.10.533b2a95
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Delete {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    granules: GranuleArgs,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    /// Skip granules that are not held or that are repeated in the input
+    #[arg(long)]
+    skip_missing: bool,
+}
+
+impl Delete {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut change = self.change.change();
+        if self.skip_missing {
+            change.skip_missing();
+        }
+        self.granules.each_entry(session, |entry| Ok(change.delete(entry)?))?;
+        let application = self.change.application(false);
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
+    }
+}
 
 /// Add granules to a dataset and mark others deleted, in one change
 ///
@@ -16,7 +143,7 @@ use crate::cli::usage::UsageError;
 ///   accession change US.FOOL2.002 --ingest new.txt --delete old.txt
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct Change {
     /// The dataset
     #[arg(value_parser = stored_name)]
     dataset: DatasetName,
@@ -44,7 +171,7 @@ pub struct Args {
     skip_missing: bool,
 }
 
-impl Args {
+impl Change {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.ingest.is_empty() && self.delete.is_empty() {
             return Err(UsageError::new("no granules are named")
@@ -66,6 +193,127 @@ impl Args {
         let application = self.change.application(false);
         apply(session, &self.dataset, application, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
+        })
+    }
+}
+
+/// Make a dataset hold exactly the listed granules, in one change
+///
+/// Granules that are listed but not held are ingested; granules that are held but not listed are
+/// marked deleted. A listing that is empty, or that would delete too many granules, is refused,
+/// since it is probably incomplete.
+///
+/// Examples:
+///   ls *.nc | accession sync US.FOOL2.002 --from -
+///   accession sync US.FOOL2.002 --from catalogue.csv --column granule_ur --max-delete 20%
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Sync {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    granules: GranuleArgs,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    /// How many granules may be deleted: a number, or a percentage of those held [default: the
+    /// larger of 10 granules and 10%, and never more than half]
+    #[arg(long, value_name = "N|P%")]
+    max_delete: Option<MaxDelete>,
+
+    /// Create the dataset and the registry if they do not exist
+    #[arg(long)]
+    create: bool,
+}
+
+impl Sync {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut sync = accession::Sync::new();
+        sync.note(self.change.note.clone());
+        sync.max_delete(self.max_delete.unwrap_or_default());
+        if self.create {
+            refuse_older_name(&self.dataset)?;
+            sync.create_dataset();
+        }
+        if self.change.dry_run {
+            sync.dry_run();
+        }
+        let mut listing = Listing::new();
+        let missing = MissingPages::Refuse;
+        self.granules.each_entry_of_pages(missing, session, |entry| Ok(listing.add(entry)?))?;
+        let application = Application {
+            unchanged: Some("the dataset holds exactly the listed granules"),
+            ..self.change.application(self.create)
+        };
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.sync(&self.dataset, &listing, &sync, stamp)
+        })
+    }
+}
+
+/// Make a dataset hold an earlier set of granules again, in one new change
+///
+/// Nothing is erased: the history keeps all changes, and the identifier is that of the earlier set.
+///
+/// Examples:
+///   accession revert US.FOOL2.002 --to 2001-02-03 --note 'the listing was incomplete'
+///   accession revert US.FOOL2.002 --to DI:763122197bfb3ffbf0da14adbfb1b13b
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Revert {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+
+    /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
+    /// identifier that was in force
+    #[arg(long, value_name = "T|DI")]
+    to: To,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// An earlier state, as it is typed.
+#[derive(Debug, Clone, Copy)]
+enum To {
+    At(Moment),
+    Identifier(TypedIdentifier),
+}
+
+impl FromStr for To {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        match text.parse() {
+            Ok(identifier) => Ok(To::Identifier(identifier)),
+            Err(_) => text.parse().map(To::At),
+        }
+    }
+}
+
+impl Revert {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut revert = match self.to {
+            To::At(at) => {
+                refuse_future(at, session.now()?)?;
+                accession::Revert::to(at)
+            }
+            To::Identifier(TypedIdentifier(identifier)) => accession::Revert::to_identifier(identifier),
+        };
+        revert.note(self.change.note.clone());
+        if self.change.dry_run {
+            revert.dry_run();
+        }
+        let application = Application {
+            unchanged: Some("the dataset holds the same granules as then"),
+            ..self.change.application(false)
+        };
+        apply(session, &self.dataset, application, |registry, stamp| {
+            registry.revert(&self.dataset, &revert, stamp)
         })
     }
 }

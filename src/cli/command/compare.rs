@@ -1,15 +1,18 @@
+//! `compare`, which compares sets and lists, and `identify`, which identifies a list.
+
 use std::io::Write;
 
 use accession::disk::Spool;
 use accession::{
-    Access, Counts, Difference, Identified, Identifier, Instance, Listing, Selection, Set, Snapshot,
+    Access, Counts, Difference, Identified, Identifier, Instance, Listing, Monitor, Selection, Set,
+    Snapshot,
 };
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::{FormatArgs, TypedSet};
+use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, count, json, one_line, write_json_list};
+use crate::cli::output::{Column, Progress, count, json, one_line, write_json_list};
 use crate::cli::reading::{InputFile, MissingPages, each_entry_of_pages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -25,7 +28,7 @@ use crate::cli::warning::WarningKind;
 ///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct Compare {
     /// A set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
     left: TypedSet,
 
@@ -70,7 +73,7 @@ enum Compared {
 /// One side of a comparison, as a row of the table.
 type Cells = [String; 4];
 
-impl Args {
+impl Compare {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
         let limit = match (self.summary, self.limit) {
@@ -229,5 +232,70 @@ impl Report {
             }
         }
         Ok(())
+    }
+}
+
+/// Compute the identifier of a list of granules, without a registry
+///
+/// The list can be in any order; an id that is repeated counts once. With --expect, the exit status
+/// is 1 if the identifier is a different one.
+///
+/// Examples:
+///   ls | accession identify - --expect DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession identify catalogue.csv --column granule_ur
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Identify {
+    /// The files of ids; - is stdin
+    #[arg(value_name = "FILE", default_value = "-")]
+    files: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// The identifier that is expected
+    #[arg(long, value_name = "DI")]
+    expect: Option<TypedIdentifier>,
+}
+
+#[derive(Serialize)]
+struct IdentifiedList {
+    identifier: Identifier,
+    granules: u64,
+}
+
+impl Identify {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut listing = Listing::new();
+        let options = self.format.options();
+        each_entry_of_pages(&self.files, &options, MissingPages::Refuse, session, |entry| {
+            Ok(listing.add(entry)?)
+        })?;
+        let progress = Progress::new();
+        progress.begin("hashing", "granules", Some(listing.count()));
+        let Identified { identifier, granules, repeated } = listing.identify()?;
+        progress.end();
+        if repeated > 0 {
+            let skipped = count(repeated, "granule");
+            session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
+        }
+        if session.is_json() {
+            session.json(&IdentifiedList { identifier, granules })?;
+        } else {
+            writeln!(session.out(), "identifier  {identifier}")?;
+            writeln!(session.out(), "granules    {granules}")?;
+        }
+        match self.expect {
+            Some(TypedIdentifier(expected)) if expected != identifier => {
+                session.warn(
+                    WarningKind::NotAsExpected,
+                    &format!(
+                        "the identifier of the list is {identifier}, but {expected} was expected"
+                    ),
+                );
+                Ok(Exit::Differs)
+            }
+            _ => Ok(Exit::Done),
+        }
     }
 }

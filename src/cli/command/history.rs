@@ -1,11 +1,77 @@
-use accession::{Access, DatasetName, GranuleId, Instance, Moment, NotedPeriod, quoted};
-use anyhow::Result;
+//! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use crate::cli::args::{KnownAtArgs, stored_name};
+use accession::{
+    Access, DatasetName, FoundPeriod, GranuleId, Instance, Moment, NotedPeriod, Resolved, Subset,
+    quoted,
+};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::applied::write_instance;
+use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future, stored_name};
+use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, one_line};
+use crate::cli::output::{Column, in_force, one_line, selected_by};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
+
+/// Show the identifier of a dataset that was in force at a time
+///
+/// A date means the end of that day. If other identifiers were in force during the day, a warning
+/// names them.
+///
+/// Example:
+///   accession lookup US.FOOL2.002 --at 2001-01-05
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Lookup {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+
+    /// The time: RFC 3339, or a date [default: now]
+    #[arg(long, value_name = "T")]
+    at: Option<Moment>,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    instance: &'a Instance,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    others: &'a [Instance],
+}
+
+impl Lookup {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let name = self.dataset.clone();
+        let selection = dataset_at(self.dataset, self.at, session.now()?)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = self.known_at.apply(snapshot, session)?;
+        let selected = snapshot.select(&selection)?;
+        warn_of_dataset(session, &snapshot, &name)?;
+        drop(snapshot);
+        if session.is_json() {
+            let found = Found { instance: selected.instance(), others: &selected.others };
+            session.json(&found)?;
+            return Ok(Exit::Done);
+        }
+        write_instance(session.out(), selected.instance())?;
+        if let Some(at) = self.at {
+            for other in &selected.others {
+                let (identifier, in_force) = (other.identifier, in_force(other));
+                session.warn(
+                    WarningKind::OtherIdentifiers,
+                    &format!("on {at}, {identifier} was also in force: {in_force}"),
+                );
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
 
 /// List every identifier of a dataset, with the time from which it was in force
 ///
@@ -18,7 +84,7 @@ use crate::cli::warning::WarningKind;
 ///   accession history US.FOOL2.002 --granule FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct History {
     /// The dataset
     #[arg(value_parser = stored_name)]
     dataset: DatasetName,
@@ -52,7 +118,7 @@ pub struct Args {
     granule: Option<GranuleId>,
 }
 
-const COLUMNS: [Column; 5] = [
+const INSTANCE_COLUMNS: [Column; 5] = [
     Column::text("timestamp"),
     Column::text("identifier"),
     Column::number("granules"),
@@ -67,7 +133,7 @@ const PERIOD_COLUMNS: [Column; 4] = [
     Column::prose("delete note"),
 ];
 
-impl Args {
+impl History {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(granule_id) = &self.granule {
             return list_periods(session, &self.dataset, granule_id);
@@ -83,13 +149,13 @@ impl Args {
         if self.reverse {
             history = history.newest_first();
         }
-        let mut table = session.table(COLUMNS);
+        let mut table = session.table(INSTANCE_COLUMNS);
         for instance in history.take(self.limit.unwrap_or(usize::MAX)) {
             let instance = instance?;
             if session.is_json() {
                 session.json(&instance)?;
             } else {
-                table.add_row(session.out(), cells(&instance))?;
+                table.add_row(session.out(), cells_of_instance(&instance))?;
             }
         }
         table.finish(session.out())?;
@@ -97,7 +163,7 @@ impl Args {
     }
 }
 
-fn cells(instance: &Instance) -> [String; 5] {
+fn cells_of_instance(instance: &Instance) -> [String; 5] {
     [
         instance.timestamp.to_string(),
         instance.identifier.to_string(),
@@ -142,4 +208,209 @@ fn cells_of_period(noted: &NotedPeriod) -> [String; 4] {
 
 fn shown(note: Option<&str>) -> String {
     note.map(|note| one_line(note).to_string()).unwrap_or_default()
+}
+
+/// List every dataset and period in which a granule was held
+///
+/// The exit status is 1 if none of the granules was ever held.
+///
+/// Example:
+///   accession find FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Find {
+    /// The ids of the granules
+    #[arg(value_name = "GRANULE", required = true)]
+    granules: Vec<GranuleId>,
+}
+
+/// The number of periods that are read at once.
+const PAGE_ROWS: u32 = 1_000;
+
+const FOUND_COLUMNS: [Column; 4] = [
+    Column::text("dataset"),
+    Column::text("granule"),
+    Column::text("ingested"),
+    Column::text("deleted"),
+];
+
+impl Find {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let registry = session.open(Access::Read)?;
+        let mut table = session.table(FOUND_COLUMNS);
+        let mut is_found = false;
+        for granule_id in &self.granules {
+            let (mut page, mut is_held): (Vec<FoundPeriod>, _) = (Vec::new(), false);
+            loop {
+                let after = page.last().map(|last| (&last.dataset, last.ingested));
+                page = registry.snapshot()?.find(granule_id, after, PAGE_ROWS)?;
+                is_held |= !page.is_empty();
+                for period in &page {
+                    if session.is_json() {
+                        session.json(period)?;
+                    } else {
+                        table.add_row(session.out(), cells_of_found(period))?;
+                    }
+                }
+                if page.len() < PAGE_ROWS as usize {
+                    break;
+                }
+            }
+            is_found |= is_held;
+            if !is_held {
+                let granule = quoted(granule_id.as_str());
+                session.warn(
+                    WarningKind::NeverHeld,
+                    &format!("{granule} was never held in any dataset here"),
+                );
+            }
+        }
+        table.finish(session.out())?;
+        Ok(if is_found { Exit::Done } else { Exit::Differs })
+    }
+}
+
+fn cells_of_found(period: &FoundPeriod) -> [String; 4] {
+    [
+        period.dataset.to_string(),
+        one_line(period.granule.as_str()).to_string(),
+        period.ingested.to_string(),
+        period.deleted.map_or("held".to_owned(), |deleted| deleted.to_string()),
+    ]
+}
+
+/// List every dataset and interval in which an identifier was in force
+///
+/// The identifier of a subset that was cited is listed with the interval of the instance from which
+/// it was selected. The exit status is 1 if the identifier was never in force, or not at the time
+/// given.
+///
+/// Example:
+///   accession resolve DI:763122197bfb3ffbf0da14adbfb1b13b --at 2001-01-05
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Resolve {
+    /// The identifier, with or without DI:, alone or in a citation or an address
+    #[arg(value_name = "DI")]
+    identifier: TypedIdentifier,
+
+    /// Search this dataset only
+    #[arg(long, value_name = "D", value_parser = stored_name)]
+    dataset: Option<DatasetName>,
+
+    /// Check that the identifier was in force then: RFC 3339, or a date, which means any time of
+    /// that day
+    #[arg(long, value_name = "T")]
+    at: Option<Moment>,
+}
+
+const RESOLVED_COLUMNS: [Column; 5] = [
+    Column::text("dataset"),
+    Column::text("from"),
+    Column::text("until"),
+    Column::number("granules"),
+    Column::prose("subset"),
+];
+
+impl Resolve {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if let Some(at) = self.at {
+            refuse_future(at, session.now()?)?;
+        }
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let dataset = self.dataset.as_ref();
+        let resolution = snapshot.resolve(self.identifier.0, dataset, self.at)?;
+        let mut datasets: Vec<DatasetName> = resolution
+            .rows
+            .iter()
+            .map(|resolved| resolved.set.instance().dataset.clone())
+            .collect();
+        datasets.dedup();
+        for dataset in &datasets {
+            warn_of_dataset(session, &snapshot, dataset)?;
+        }
+        drop(snapshot);
+        let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
+        let TypedIdentifier(identifier) = self.identifier;
+        let disagreement = match self.at {
+            _ if resolution.rows.is_empty() => {
+                Some(format!("{identifier} was never in force in {searched}"))
+            }
+            Some(at) if resolution.agreeing == 0 => {
+                Some(format!("{identifier} was not in force at {at} in {searched}"))
+            }
+            _ => None,
+        };
+        if let Some(disagreement) = &disagreement {
+            session.warn(WarningKind::NotInForce, disagreement);
+        }
+        let mut table = session.table(RESOLVED_COLUMNS);
+        for resolved in &resolution.rows {
+            if session.is_json() {
+                session.json(resolved)?;
+            } else {
+                table.add_row(session.out(), cells_of_resolved(resolved))?;
+            }
+        }
+        table.finish(session.out())?;
+        Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
+    }
+}
+
+fn cells_of_resolved(resolved: &Resolved) -> [String; 5] {
+    let instance = resolved.set.instance();
+    let subset = resolved.set.subset();
+    [
+        instance.dataset.to_string(),
+        instance.timestamp.to_string(),
+        instance.until.map_or("now".to_owned(), |until| until.to_string()),
+        resolved.set.granules().to_string(),
+        subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
+    ]
+}
+
+/// List the subsets of a dataset that were cited
+///
+/// Example:
+///   accession subsets US.FOOL2.002
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Subsets {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    dataset: DatasetName,
+}
+
+const SUBSET_COLUMNS: [Column; 5] = [
+    Column::text("identifier"),
+    Column::text("as of"),
+    Column::number("granules"),
+    Column::text("cited"),
+    Column::prose("subset"),
+];
+
+impl Subsets {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let subsets = session.open(Access::Read)?.snapshot()?.subsets(&self.dataset)?;
+        let mut table = session.table(SUBSET_COLUMNS);
+        for subset in &subsets {
+            if session.is_json() {
+                session.json(subset)?;
+            } else {
+                table.add_row(session.out(), cells_of_subset(subset))?;
+            }
+        }
+        table.finish(session.out())?;
+        Ok(Exit::Done)
+    }
+}
+
+fn cells_of_subset(subset: &Subset) -> [String; 5] {
+    [
+        subset.identifier.to_string(),
+        subset.timestamp.to_string(),
+        subset.granules.to_string(),
+        subset.cited.to_string(),
+        selected_by(&subset.criteria),
+    ]
 }

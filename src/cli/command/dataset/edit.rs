@@ -1,15 +1,24 @@
-use accession::{Access, Dataset, DatasetEdit, DatasetName, Listed};
-use anyhow::Result;
+//! Commands that change the record or the name of a dataset.
+
+use std::io::Read;
+
+use accession::citation::record;
+use accession::{
+    Access, Creator, Dataset, DatasetEdit, DatasetName, Doi, Edit as Change, Licence, LicenceError,
+    Listed, Registry, Stamp, WebAddress, Year, quoted,
+};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::print::confirm;
-use super::record::Record;
+use super::show::confirm;
 use crate::cli::applied::{Created, write_created};
-use crate::cli::args::{ClockArgs, stored_name};
+use crate::cli::args::{ClockArgs, ValueOrRemoval, edit_of, stored_name, value_or_removal};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
+use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::usage::UsageError;
+use crate::cli::warning::WarningKind;
 
 /// Register a dataset
 ///
@@ -97,4 +106,241 @@ impl Edit {
         warn_of_former_name(session, &self.name, &listed.dataset.name);
         confirm(session, &listed)
     }
+}
+
+/// Give a dataset another name
+///
+/// The dataset is still found by its former name, which no other dataset can get.
+///
+/// Example:
+///   accession dataset rename US.FOOL2.02 US.FOOL2.002
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Rename {
+    /// The present name
+    #[arg(value_parser = stored_name)]
+    old: DatasetName,
+
+    /// The new name
+    new: DatasetName,
+
+    #[command(flatten)]
+    clock: ClockArgs,
+}
+
+/// Withdraw a dataset: it accepts no further changes, and is listed with --all only
+///
+/// All its identifiers still resolve, marked as withdrawn.
+///
+/// Example:
+///   accession dataset withdraw US.FOOL2.001 --note 'replaced by US.FOOL2.002'
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Withdraw {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    name: DatasetName,
+
+    /// Why it is withdrawn
+    #[arg(long, value_name = "WHY")]
+    note: String,
+
+    #[command(flatten)]
+    clock: ClockArgs,
+}
+
+/// End the withdrawal of a dataset
+///
+/// Example:
+///   accession dataset reinstate US.FOOL2.001
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Reinstate {
+    /// The dataset
+    #[arg(value_parser = stored_name)]
+    name: DatasetName,
+
+    #[command(flatten)]
+    clock: ClockArgs,
+}
+
+impl Rename {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        edit_and_confirm(session, &self.new, &self.clock, |registry, stamp| {
+            registry.rename_dataset(&self.old, &self.new, stamp).map(drop)
+        })
+    }
+}
+
+impl Withdraw {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        if self.note.trim().is_empty() {
+            return Err(UsageError::new("the note is empty")
+                .with_hint("state with --note why the dataset is withdrawn: readers will see it")
+                .into());
+        }
+        edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
+            registry.withdraw_dataset(&self.name, &self.note, stamp).map(drop)
+        })
+    }
+}
+
+impl Reinstate {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
+            registry.reinstate_dataset(&self.name, stamp).map(drop)
+        })
+    }
+}
+
+/// Edits a record, and prints the dataset, which is called `name` afterwards.
+fn edit_and_confirm(
+    session: &mut Session,
+    name: &DatasetName,
+    clock: &ClockArgs,
+    mut make: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<()>,
+) -> Result<()> {
+    let listed = session.write(Create::Never, |registry, session| {
+        make(registry, &session.stamp(clock.time())?)?;
+        let listed = registry.snapshot()?.dataset(name)?;
+        Ok(Written { result: listed, committed: Some(Commit::Record) })
+    })?;
+    warn_of_former_name(session, name, &listed.dataset.name);
+    confirm(session, &listed)
+}
+
+/// The fields of a record.
+#[derive(clap::Args)]
+pub struct Record {
+    /// The DOI
+    #[arg(long, value_name = "D", value_parser = value_or_removal::<Doi>)]
+    doi: Option<ValueOrRemoval<Doi>>,
+
+    /// The title
+    #[arg(long, value_name = "T")]
+    title: Option<String>,
+
+    /// What the dataset contains; search engines expect 50 to 5,000 characters
+    #[arg(long, value_name = "X")]
+    description: Option<String>,
+
+    /// A creator: "Family, Given", "Family, Given (ORCID)", or an organisation, in braces if its
+    /// name contains a comma (can be repeated, in the order of the citation; they replace all
+    /// creators that the record has)
+    #[arg(long = "creator", value_name = "C", value_parser = value_or_removal::<Creator>)]
+    creators: Vec<ValueOrRemoval<Creator>>,
+
+    /// The publisher
+    #[arg(long, value_name = "P")]
+    publisher: Option<String>,
+
+    /// The version, as the producer names it
+    #[arg(long = "dataset-version", value_name = "V")]
+    version: Option<String>,
+
+    /// The year of publication
+    #[arg(long, value_name = "Y", value_parser = value_or_removal::<Year>)]
+    year: Option<ValueOrRemoval<Year>>,
+
+    /// The address of the landing page
+    #[arg(long, value_name = "U", value_parser = value_or_removal::<WebAddress>)]
+    url: Option<ValueOrRemoval<WebAddress>>,
+
+    /// The archive whose holdings are registered
+    #[arg(long, value_name = "A")]
+    archive: Option<String>,
+
+    /// The licence: an SPDX identifier such as CC-BY-4.0, or an address
+    #[arg(long, visible_alias = "license", value_name = "L", value_parser = licence)]
+    licence: Option<ValueOrRemoval<Licence>>,
+
+    /// A file with the record, as CSL-JSON or DataCite JSON; - is stdin. Other options take
+    /// precedence over it
+    #[arg(long, value_name = "FILE")]
+    from: Option<InputFile>,
+}
+
+fn licence(text: &str) -> Result<ValueOrRemoval<Licence>, LicenceError> {
+    value_or_removal(text)
+}
+
+fn licence_edit(value: Option<ValueOrRemoval<Licence>>) -> Change<String> {
+    match edit_of(value) {
+        Change::Keep => Change::Keep,
+        Change::Clear => Change::Clear,
+        Change::Set(licence) => Change::Set(licence.as_str().to_owned()),
+    }
+}
+
+impl Record {
+    /// The fields of the file, if one is named, overridden by those of the options.
+    pub fn into_edit(self, session: &Session) -> Result<DatasetEdit> {
+        self.warn_of_people(session);
+        let edit = match &self.from {
+            Some(file) => read_record(file)?,
+            None => DatasetEdit::default(),
+        };
+        Ok(self.options().or(edit))
+    }
+
+    /// Warns about creators that are read as organisations but look like people.
+    fn warn_of_people(&self, session: &Session) {
+        for creator in self.creators.iter().filter_map(|creator| creator.0.as_ref()) {
+            let name = creator.to_string();
+            if let Some(person) = Creator::likely_person(&name) {
+                session.warn(
+                    WarningKind::LikelyPerson,
+                    &format!(
+                        "the creator {} is recorded as an organisation; a person is written {}",
+                        quoted(&name),
+                        quoted(&person.to_string())
+                    ),
+                );
+            }
+        }
+    }
+
+    fn options(self) -> DatasetEdit {
+        let text = |text: Option<String>| match text {
+            None => Change::Keep,
+            Some(text) if text.is_empty() => Change::Clear,
+            Some(text) => Change::Set(text),
+        };
+        let creators: Vec<Creator> =
+            self.creators.iter().filter_map(|creator| creator.0.clone()).collect();
+        DatasetEdit {
+            doi: edit_of(self.doi),
+            title: text(self.title),
+            description: text(self.description),
+            creators: match (self.creators.is_empty(), creators.is_empty()) {
+                (true, _) => Change::Keep,
+                (false, true) => Change::Clear,
+                (false, false) => Change::Set(creators),
+            },
+            publisher: text(self.publisher),
+            version: text(self.version),
+            year: edit_of(self.year),
+            url: edit_of(self.url),
+            archive: text(self.archive),
+            licence: licence_edit(self.licence),
+        }
+    }
+}
+
+/// Reads the record of a dataset from a file.
+fn read_record(file: &InputFile) -> Result<DatasetEdit> {
+    /// A limit for the file, far longer than any record.
+    const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+    let (reader, name) = open(file)?;
+    let mut text = String::new();
+    let read = reader.take(MAX_BYTES).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", quoted(&name)))?;
+    record::read(&text).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        UsageError::new(format!("{name}: {error:#}"))
+            .with_hint(
+                "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
+            )
+            .into()
+    })
 }

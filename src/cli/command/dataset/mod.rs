@@ -1,10 +1,6 @@
 //! Datasets: their records, their names, and whether they accept changes.
 
 mod edit;
-mod list;
-mod name;
-mod print;
-mod record;
 mod show;
 
 use anyhow::Result;
@@ -17,11 +13,11 @@ use crate::cli::session::Session;
 pub enum Command {
     Add(edit::Add),
     Edit(edit::Edit),
-    List(list::Args),
-    Show(show::Args),
-    Rename(name::Rename),
-    Withdraw(name::Withdraw),
-    Reinstate(name::Reinstate),
+    List(show::List),
+    Show(show::Show),
+    Rename(edit::Rename),
+    Withdraw(edit::Withdraw),
+    Reinstate(edit::Reinstate),
 }
 
 impl Command {
@@ -29,8 +25,8 @@ impl Command {
         match self {
             Command::Add(add) => add.run(session)?,
             Command::Edit(edit) => edit.run(session)?,
-            Command::List(args) => args.run(session)?,
-            Command::Show(args) => args.run(session)?,
+            Command::List(list) => list.run(session)?,
+            Command::Show(show) => show.run(session)?,
             Command::Rename(rename) => rename.run(session)?,
             Command::Withdraw(withdraw) => withdraw.run(session)?,
             Command::Reinstate(reinstate) => reinstate.run(session)?,

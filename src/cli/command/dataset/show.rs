@@ -1,11 +1,14 @@
-use accession::{Access, DatasetName, RecordVersion};
+//! Commands that show datasets, as text and as JSON.
+
+use std::io::{self, Write};
+
+use accession::{Access, Dataset, DatasetName, Doi, Listed, RecordVersion, WebAddress, Withdrawn};
 use anyhow::Result;
 use serde_json::Value;
 
-use super::print::print;
 use crate::cli::args::stored_name;
 use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name, warn_of_future};
-use crate::cli::output::{Column, one_line};
+use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
 
 /// Show the record of a dataset, and its latest identifier
@@ -17,7 +20,7 @@ use crate::cli::session::Session;
 ///   accession dataset show US.FOOL2.002 --versions
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct Show {
     /// The dataset
     #[arg(value_parser = stored_name)]
     name: DatasetName,
@@ -27,14 +30,14 @@ pub struct Args {
     versions: bool,
 }
 
-const COLUMNS: [Column; 4] = [
+const VERSION_COLUMNS: [Column; 4] = [
     Column::text("recorded"),
     Column::text("by"),
     Column::text("action"),
     Column::prose("changed"),
 ];
 
-impl Args {
+impl Show {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let mut listed = snapshot.dataset(&self.name)?;
@@ -53,7 +56,7 @@ impl Args {
 }
 
 fn print_versions(session: &mut Session, versions: &[RecordVersion]) -> Result<()> {
-    let mut table = session.table(COLUMNS);
+    let mut table = session.table(VERSION_COLUMNS);
     let mut before = None;
     for version in versions {
         if session.is_json() {
@@ -98,4 +101,151 @@ fn shown(value: &Value) -> String {
         Value::Object(fields) => fields.values().map(shown).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
+}
+
+/// List the datasets, each with its latest identifier
+///
+/// Datasets that were withdrawn are left out, unless --all is given.
+///
+/// Example:
+///   accession dataset list --all
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct List {
+    /// Also list the datasets that were withdrawn
+    #[arg(long)]
+    all: bool,
+}
+
+const LIST_COLUMNS: [Column; 5] = [
+    Column::text("dataset"),
+    Column::text("identifier"),
+    Column::number("granules"),
+    Column::text("since"),
+    Column::text("withdrawn"),
+];
+
+/// The number of datasets in a page.
+const PAGE_ROWS: u32 = 1_000;
+
+impl List {
+    pub fn run(self, session: &mut Session) -> Result<()> {
+        let withdrawn = if self.all { Withdrawn::Listed } else { Withdrawn::LeftOut };
+        let columns = if self.all { &LIST_COLUMNS[..] } else { &LIST_COLUMNS[..4] };
+        let registry = session.open(Access::Read)?;
+        let now = session.now()?;
+        let mut table = session.table(columns);
+        let (mut after, mut missing) = (None, 0);
+        loop {
+            let snapshot = registry.snapshot()?;
+            let mut page = snapshot.reachable_datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
+            for listed in &mut page.datasets {
+                missing += u64::from(listed.problem.is_some());
+                warn_of_future(session, listed, now);
+                in_force_now(&snapshot, listed, now)?;
+            }
+            drop(snapshot);
+            for listed in &page.datasets {
+                if session.is_json() {
+                    session.json(listed)?;
+                } else {
+                    table.add_row(session.out(), &cells(listed)[..columns.len()])?;
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        table.finish(session.out())?;
+        match missing {
+            0 => Ok(()),
+            datasets => Err(accession::Error::Incomplete { datasets }.into()),
+        }
+    }
+}
+
+fn cells(listed: &Listed) -> [String; 5] {
+    let name = listed.dataset.name.to_string();
+    let withdrawn = listed.withdrawn.as_ref();
+    let withdrawn = withdrawn.map(|withdrawal| withdrawal.timestamp.to_string());
+    let withdrawn = withdrawn.unwrap_or_default();
+    let nothing_known = |why: &str, granules: &str| {
+        [name.clone(), why.to_owned(), granules.to_owned(), String::new(), withdrawn.clone()]
+    };
+    match &listed.latest {
+        None if listed.problem.is_some() => nothing_known("cannot be reached", ""),
+        None => nothing_known("no history yet", "0"),
+        Some(latest) => [
+            name,
+            latest.identifier.to_string(),
+            latest.granules.to_string(),
+            latest.timestamp.to_string(),
+            withdrawn,
+        ],
+    }
+}
+
+/// Prints a dataset that a command shows.
+pub fn print(session: &mut Session, listed: &Listed) -> Result<()> {
+    if session.is_json() {
+        return Ok(session.json(listed)?);
+    }
+    write_latest(session.out(), listed)?;
+    write_record(session.out(), listed)?;
+    Ok(())
+}
+
+/// Prints a dataset that a command has changed.
+pub fn confirm(session: &mut Session, listed: &Listed) -> Result<()> {
+    if session.is_quiet() && !session.is_json() { Ok(()) } else { print(session, listed) }
+}
+
+fn write_latest(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
+    let name = &listed.dataset.name;
+    match &listed.latest {
+        Some(latest) => {
+            let (identifier, granules) = (latest.identifier, count(latest.granules, "granule"));
+            writeln!(out, "{name}  {identifier}  {granules} since {}", latest.timestamp)
+        }
+        None => writeln!(out, "{name}  no history yet"),
+    }
+}
+
+fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
+    let dataset: &Dataset = &listed.dataset;
+    let year = dataset.year.map(|year| year.to_string());
+    let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
+    let creators = creators.iter().map(|creator| ("creator", Some(creator.as_str())));
+    let fields = [
+        ("doi", dataset.doi.as_ref().map(Doi::as_str)),
+        ("title", dataset.title.as_deref()),
+        ("description", dataset.description.as_deref()),
+    ]
+    .into_iter()
+    .chain(creators)
+    .chain([
+        ("publisher", dataset.publisher.as_deref()),
+        ("version", dataset.version.as_deref()),
+        ("year", year.as_deref()),
+        ("url", dataset.url.as_ref().map(WebAddress::as_str)),
+        ("archive", dataset.archive.as_deref()),
+        ("licence", dataset.licence.as_deref()),
+    ]);
+    for (field, value) in fields {
+        if let Some(value) = value {
+            writeln!(out, "{field:10}  {}", one_line(value))?;
+        }
+    }
+    for former in &listed.former_names {
+        writeln!(out, "formerly    {former}")?;
+    }
+    if let Some(withdrawal) = &listed.withdrawn {
+        write!(out, "withdrawn   {}", withdrawal.timestamp)?;
+        match &withdrawal.note {
+            Some(note) => writeln!(out, ": {}", one_line(note))?,
+            None => writeln!(out)?,
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,253 @@
+//! Commands on a registry as a whole: `backup`, `restore`, `copy`, `distribute`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use accession::{Access, Lacks, PaymentIds, Registry, Restored, quoted, rehearse_restore, restore};
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::cli::args::named_path;
+use crate::cli::commit::Commit;
+use crate::cli::exit::Exit;
+use crate::cli::output::{Progress, count};
+use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
+
+/// Copy the registry to a file, while others use it, and verify the copy
+///
+/// The copy contains the registry as of one moment. The file appears only when it is complete and
+/// every identifier in it has been recomputed. A backup is an ordinary registry; `accession
+/// restore` replaces a lost or damaged registry with it.
+///
+/// Example:
+///   accession backup /backup/accession-$(date +%F).db
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Backup {
+    /// The file to create; it must not exist
+    #[arg(value_parser = named_path())]
+    file: PathBuf,
+}
+
+impl Backup {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let backup = session.open(Access::Read)?.back_up(&self.file)?;
+        session.note_commit(Commit::Backup);
+        if session.is_json() {
+            session.json(&backup)?;
+        } else if !session.is_quiet() {
+            writeln!(
+                session.out(),
+                "{}: {}, {}, all verified; {} bytes",
+                quoted(&self.file.to_string_lossy()),
+                count(backup.datasets, "dataset"),
+                count(backup.identifiers, "identifier"),
+                backup.bytes
+            )?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Replace the registry with a verified copy
+///
+/// Every identifier in the copy is recomputed first. The present registry, if there is one, is
+/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. The datasets
+/// and identifiers that it has and the copy lacks are listed. The copy is not changed. A command
+/// that had the old registry open fails at its next change. If the restore fails, the registry is
+/// where it was.
+///
+/// Example:
+///   accession restore /backup/accession-2026-01-31.db
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Restore {
+    /// The copy, such as one that `accession backup` made
+    #[arg(value_parser = named_path())]
+    file: PathBuf,
+
+    /// Verify the copy and show what it lacks, without replacing anything
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct RestoredJson<'a> {
+    bytes: u64,
+    datasets: u64,
+    identifiers: u64,
+    kept: Option<String>,
+    lacks: Option<&'a Lacks>,
+    dry_run: bool,
+}
+
+/// How many of the identifiers that the copy lacks are listed.
+const MAX_LISTED: usize = 20;
+
+impl Restore {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let target = session.registry_path();
+        Registry::check_is_file(&self.file, "the replacement of a registry by a copy")?;
+        // If the copy does not exist, the user must not be advised to create a registry.
+        std::fs::metadata(&self.file)
+            .with_context(|| format!("cannot read {}", shown(&self.file)))?;
+        let progress = Arc::new(Progress::new());
+        let restored = if self.dry_run {
+            rehearse_restore(&self.file, &target, Some(progress))?
+        } else {
+            let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
+            session.note_commit(Commit::Restored);
+            restored
+        };
+        let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
+        let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
+        if session.is_json() {
+            let kept = moved.map(|moved| moved.to_string_lossy().into_owned());
+            let (lacks, dry_run) = (lacks.as_ref(), self.dry_run);
+            session.json(&RestoredJson { bytes, datasets, identifiers, kept, lacks, dry_run })?;
+        } else if !session.is_quiet() {
+            if let Some(moved) = moved {
+                writeln!(session.out(), "moved {} to {}", shown(&target), shown(&moved))?;
+            }
+            if !self.dry_run {
+                writeln!(
+                    session.out(),
+                    "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
+                    shown(&target),
+                    shown(&self.file),
+                    count(datasets, "dataset"),
+                    count(identifiers, "identifier"),
+                )?;
+            }
+            if let Some(lacks) = &lacks {
+                write_lacks(session.out(), lacks)?;
+            }
+            if self.dry_run {
+                writeln!(session.out(), "dry run: nothing was changed")?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn warn_of_unreadable(session: &Session, error: anyhow::Error) {
+    session.warn(
+        WarningKind::CopyNotCompared,
+        &format!("what is there cannot be read, so it is not known what the copy lacks: {error:#}"),
+    );
+}
+
+/// Writes what the copy lacks: the datasets, and the first identifiers.
+fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
+    let Lacks { datasets, identifiers } = lacks;
+    if datasets.is_empty() && identifiers.is_empty() {
+        return writeln!(out, "the copy lacks no dataset and no identifier that was there");
+    }
+    writeln!(
+        out,
+        "the copy lacks {} and {} that were there:",
+        count(datasets.len() as u64, "dataset"),
+        count(identifiers.len() as u64, "identifier")
+    )?;
+    datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
+    let listed = identifiers.iter().take(MAX_LISTED);
+    listed.clone().try_for_each(|identifier| writeln!(out, "identifier  {identifier}"))?;
+    match identifiers.len().saturating_sub(MAX_LISTED) {
+        0 => Ok(()),
+        more => writeln!(out, "and {more} more; --json lists all"),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    quoted(&path.to_string_lossy()).to_string()
+}
+
+/// Copy a whole registry to another file or server, and verify the copy
+///
+/// Copies the datasets with every version of their records, their histories with the recorded times
+/// and notes, their granules, and the cited subsets. Each of the two is a file or an address on a
+/// PostgreSQL server; --registry is ignored. The copy can be used only when every identifier in it
+/// has been recomputed. A copy to a server that was interrupted is continued by the same command.
+///
+/// Two registries that issue payment ids with the same workers would issue the same ids, so the
+/// state of the workers is left out, unless the target takes the place of the source.
+///
+/// Examples:
+///   accession copy accession.db postgres://archive@db.example.org/archive
+///   accession copy postgres://archive@db.example.org/archive accession.db --payment-ids
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Copy {
+    /// The registry to copy
+    #[arg(value_parser = named_path())]
+    source: PathBuf,
+
+    /// Where to copy it; there must be no registry yet
+    #[arg(value_parser = named_path())]
+    target: PathBuf,
+
+    /// Also copy which payment ids were issued; the source must not issue any more
+    #[arg(long)]
+    payment_ids: bool,
+}
+
+impl Copy {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let source = Registry::open(&self.source, Access::Read)?;
+        let source = source.with_monitor(Arc::new(Progress::new()));
+        let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
+        let copied = source.copy_to(&self.target, payment_ids)?;
+        session.note_commit(Commit::Copy);
+        if session.is_json() {
+            session.json(&copied)?;
+        } else if !session.is_quiet() {
+            let target = Registry::full_name(&self.target);
+            writeln!(
+                session.out(),
+                "{}: {}, {}, all verified",
+                quoted(&target.to_string_lossy()),
+                count(copied.datasets, "dataset"),
+                count(copied.identifiers, "identifier"),
+            )?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Spread the registry over the machines of a Citus cluster
+///
+/// The registry is on a PostgreSQL server, in a database with the extension citus, and is new or
+/// filled. Each dataset is on one machine; small tables are copied to all. It is done in one
+/// transaction, as the owner of the tables; others wait meanwhile. Afterwards every command works
+/// as before. What is distributed already is not changed.
+///
+/// Example:
+///   accession distribute --registry postgres://archive@coordinator.example.org/archive
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Distribute {}
+
+#[derive(Serialize)]
+struct DistributedJson {
+    tables: u64,
+}
+
+impl Distribute {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let tables = session.open(Access::Write)?.distribute()?;
+        if tables > 0 {
+            session.note_commit(Commit::Distribution);
+        }
+        if session.is_json() {
+            session.json(&DistributedJson { tables })?;
+        } else if !session.is_quiet() {
+            match tables {
+                0 => writeln!(session.out(), "the registry was distributed before")?,
+                tables => writeln!(session.out(), "distributed {}", count(tables, "table"))?,
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
