@@ -2,7 +2,8 @@
 
 use super::error::InputErrorKind;
 use super::format::InputFormat;
-use super::{spelled_time, table};
+use super::record::parse_time;
+use super::table;
 
 impl InputFormat {
     /// Returns the format of a file with this beginning. The first of these rules that applies
@@ -117,5 +118,5 @@ fn is_change(line: &[u8]) -> bool {
     let (Some(at), Some(b"+" | b"-"), Some(_)) = (cells.next(), cells.next(), cells.next()) else {
         return false;
     };
-    std::str::from_utf8(at).is_ok_and(|at| spelled_time::parse(at).is_ok())
+    std::str::from_utf8(at).is_ok_and(|at| parse_time(at).is_ok())
 }

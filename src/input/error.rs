@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::limits::MAX_ROW_BYTES;
+use super::MAX_ROW_BYTES;
 use crate::model::{GranuleId, GranuleIdError, SourceLocation, Timestamp, TimestampError, quoted};
 
 /// How many columns a message names.

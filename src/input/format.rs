@@ -1,7 +1,9 @@
-//! The formats of input files.
+//! The formats of input files, the options of reading one, and the usual names of columns.
 
 use std::fmt;
 use std::str::FromStr;
+
+use crate::model::Day;
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,3 +63,33 @@ impl fmt::Display for InputFormat {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the formats are auto, {}", InputFormat::ALL.map(|(name, _)| name).join(", "))]
 pub struct UnknownInputFormat;
+
+/// How a file is to be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The format. `None` means that it is detected from the content ([`InputFormat::detect`]).
+    pub format: Option<InputFormat>,
+    /// The column or field with the ids. `None` means the usual one of the format.
+    pub column: Option<String>,
+    /// Whether the dates of ingest and deletion are read. If so, a file without them is refused.
+    pub with_dates: bool,
+    /// The column or field that has the time of ingest. `None` means the usual one.
+    pub ingested_column: Option<String>,
+    /// The column or field that has the time of deletion. `None` means the usual one, if it exists.
+    pub deleted_column: Option<String>,
+    /// Events that a file dates without a time are left out on this day and later, and counted
+    /// ([`super::Events::left_out`]): such a day can still get more of them. `None` means that
+    /// all are read.
+    pub unfinished_day: Option<Day>,
+}
+
+/// The usual names of the column with the ids. The first of these that a file has is used.
+pub(super) const USUAL_COLUMNS: [&str; 6] =
+    ["granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
+
+/// The columns with the time of ingest: that of this program, and that of Cumulus' granule
+/// inventory.
+pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
+
+/// The column with the time of deletion. An empty cell means that the granule is still held.
+pub(super) const DELETED_COLUMN: &str = "deleted";

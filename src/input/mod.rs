@@ -29,37 +29,28 @@
 //! greatest length of an id; of everything else, no more than [`MAX_ROW_BYTES`], so that a quote
 //! that is never closed does not fill memory.
 
-mod changes;
-mod columns;
 mod detect;
 mod error;
-mod events;
+mod file;
 mod format;
-mod input_file;
-mod json_items;
-mod limits;
+mod json;
 mod lines;
-mod ndjson;
-mod numbered_lines;
 mod old_payment_ids;
-mod options;
 mod pdr;
 mod record;
 mod records;
 mod responses;
-mod spelled_time;
-mod strict_json;
 mod table;
 #[cfg(test)]
 mod tests;
 mod warning;
 
 pub use error::{Error, InputErrorKind};
-pub use events::{Events, open_events};
-pub use format::{InputFormat, UnknownInputFormat};
-pub use limits::MAX_ROW_BYTES;
+pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::OldPaymentIds;
-pub use options::Options;
 pub use record::{Hits, Record};
-pub use records::{Records, open, unzipped};
+pub use records::{Events, Records, open, open_events, unzipped};
 pub use warning::{InputWarning, InputWarningKind};
+
+/// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
+pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;

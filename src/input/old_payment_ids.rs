@@ -4,8 +4,7 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use super::error::{Error, InputErrorKind};
-use super::input_file::InputFile;
-use super::numbered_lines::NumberedLines;
+use super::file::{InputFile, NumberedLines};
 use crate::minting::payment::PaymentId;
 
 /// The greatest length of a line in bytes. An id has nine; the rest is for the message about a line

@@ -9,7 +9,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use super::error::{Error, InputErrorKind};
-use super::numbered_lines::NumberedLines;
+use super::file::NumberedLines;
 use super::record::{Record, RecordReader};
 use crate::model::{GranuleId, SourceLocation};
 

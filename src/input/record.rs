@@ -1,8 +1,8 @@
-//! One granule of a file, and the trait of the readers.
+//! One granule of a file, and its times in the spellings of other systems.
 
-use super::error::Error;
+use super::error::{Error, InputErrorKind};
 use super::warning::InputWarning;
-use crate::model::{GranuleId, Moment, SourceLocation};
+use crate::model::{GranuleId, Moment, SourceLocation, Timestamp};
 
 /// A granule as a file lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,4 +60,11 @@ pub(super) trait RecordReader {
     fn warnings(&self) -> Vec<InputWarning> {
         Vec::new()
     }
+}
+
+/// Reads a day, or a time of RFC 3339 or of another spelling with an offset.
+pub(super) fn parse_time(text: &str) -> Result<Moment, InputErrorKind> {
+    text.parse::<Moment>()
+        .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
+        .map_err(|cause| InputErrorKind::Time { text: text.to_owned(), cause })
 }

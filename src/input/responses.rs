@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::{Error, InputErrorKind};
-use super::json_items::JsonItems;
-use super::record::{Hits, Record, RecordReader};
-use super::spelled_time;
+use super::json::JsonItems;
+use super::record::{Hits, Record, RecordReader, parse_time};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The format of a catalogue's response.
@@ -96,7 +95,7 @@ impl<R: BufRead> Response<R> {
         if self.with_dates {
             let read = |text: &Value| -> Result<Moment, Error> {
                 let text = text.as_str().unwrap_or_default();
-                spelled_time::parse(text).map_err(fail)
+                parse_time(text).map_err(fail)
             };
             let ingested =
                 self.ingest_date(item).ok_or_else(|| fail(InputErrorKind::NoIngestDate))?;

@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use csv::ByteRecord;
 
-use super::columns::{DELETED_COLUMN, INGESTED_COLUMNS, USUAL_COLUMNS};
+use super::MAX_ROW_BYTES;
 use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
-use super::limits::MAX_ROW_BYTES;
-use super::options::Options;
-use super::record::{Record, RecordReader};
-use super::spelled_time;
+use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS};
+use super::record::{Record, RecordReader, parse_time};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
@@ -165,7 +163,7 @@ impl DateColumn {
             _ if cell.is_empty() => Ok(None),
             Some((spelling, moment)) if spelling == cell => Ok(Some(*moment)),
             last => {
-                let moment = spelled_time::parse(&String::from_utf8_lossy(cell))?;
+                let moment = parse_time(&String::from_utf8_lossy(cell))?;
                 *last = Some((cell.to_vec(), moment));
                 Ok(Some(moment))
             }

@@ -1,14 +1,108 @@
-//! The elements of one array in a large JSON document, with one in memory at a time.
+//! JSON without repeated keys, and the elements of one array in a large document, with one in memory at
+//! a time.
+//!
+//! RFC 8259 § 4 does not define the meaning of an object with a repeated key, and `serde_json` takes the
+//! last value. An id must not depend on that, so such an object is an error here.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Value};
 
+use super::MAX_ROW_BYTES;
 use super::error::{Error, InputErrorKind};
-use super::limits::MAX_ROW_BYTES;
-use super::strict_json;
+
+/// Parses one JSON value.
+///
+/// # Errors
+///
+/// - `{"a":1,"a":2}`: [`InputErrorKind::DuplicateKey`]
+/// - `{"a":`, `{} {}`: [`InputErrorKind::NotJson`]
+pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, InputErrorKind> {
+    let duplicate = RefCell::new(None);
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let parsed = Unique(&duplicate)
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
+    parsed.map_err(|_| match duplicate.take() {
+        Some(key) => InputErrorKind::DuplicateKey { key },
+        None => InputErrorKind::NotJson,
+    })
+}
+
+/// Builds a value, and keeps the first key that occurs twice in an object.
+#[derive(Clone, Copy)]
+struct Unique<'a>(&'a RefCell<Option<String>>);
+
+impl<'de> DeserializeSeed<'de> for Unique<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unique<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = elements.next_element_seed(self)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            if object.contains_key(&key) {
+                self.0.replace(Some(key));
+                return Err(A::Error::custom("a key occurs twice"));
+            }
+            let value = members.next_value_seed(self)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
 
 /// The elements of the array at a path of keys, such as `feed` / `entry`.
 ///
@@ -159,7 +253,7 @@ impl<R: BufRead> JsonItems<R> {
     }
 
     fn parse(&self, text: &[u8], line: u64) -> Result<Value, Error> {
-        strict_json::parse(text).map_err(|kind| Error::new(&self.name, line, kind))
+        parse_strictly(text).map_err(|kind| Error::new(&self.name, line, kind))
     }
 
     /// The bytes of the value that begins here, up to its closing bracket or quote, or the end of a
@@ -265,6 +359,46 @@ mod tests {
     use std::io::BufReader;
 
     use super::*;
+
+    #[test]
+    fn a_value_is_that_of_serde_json() {
+        for text in [
+            "null",
+            "true",
+            "-1",
+            "18446744073709551615",
+            "0.5",
+            "1e300",
+            "\"a\\u00e9\"",
+            "[]",
+            "{}",
+            r#"{"a":[1,{"a":null}],"b":{"a":"x"}}"#,
+            " [1, 2] ",
+        ] {
+            let expected: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(parse_strictly(text.as_bytes()).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_key_is_named_however_deep_it_is() {
+        for text in [
+            r#"{"id":"A","id":"B"}"#,
+            r#"{"id":"A","x":1,"id":"A"}"#,
+            r#"[{"a":{"id":1,"b":2,"\u0069d":3}}]"#,
+        ] {
+            let Err(InputErrorKind::DuplicateKey { key }) = parse_strictly(text.as_bytes()) else {
+                panic!("{text}")
+            };
+            assert_eq!(key, "id");
+        }
+        for text in ["", "{", "{} {}", r#"{"a":1,}"#, "nul"] {
+            assert!(
+                matches!(parse_strictly(text.as_bytes()), Err(InputErrorKind::NotJson)),
+                "{text}"
+            );
+        }
+    }
 
     fn read(text: &str, path: &'static [&'static str]) -> Result<Vec<String>, String> {
         // A buffer of three bytes, so that every token crosses the end of one.
