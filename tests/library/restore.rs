@@ -82,7 +82,10 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     assert_eq!(error.kind(), "damaged");
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |it| it.source());
     let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    assert!(message.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{message}");
+    assert!(
+        message.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"),
+        "{message}"
+    );
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     assert_eq!(files(directory.path()), 2);
 }

@@ -302,7 +302,9 @@ impl Revert {
                 refuse_future(at, session.now()?)?;
                 accession::Revert::to(at)
             }
-            To::Identifier(TypedIdentifier(identifier)) => accession::Revert::to_identifier(identifier),
+            To::Identifier(TypedIdentifier(identifier)) => {
+                accession::Revert::to_identifier(identifier)
+            }
         };
         revert.note(self.change.note.clone());
         if self.change.dry_run {
