@@ -16,7 +16,6 @@ mod facts;
 mod format;
 pub mod recognise;
 pub mod record;
-mod tally;
 
 pub use facts::Citation;
 pub use format::{CitationFormat, RecordField, UnknownCitationFormat};

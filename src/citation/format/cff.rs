@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::{nonempty, without_nulls};
+use super::json::{nonempty, without_nulls};
 use crate::citation::facts::{Citation, Licence, single_line};
 use crate::model::{Creator, Doi};
 

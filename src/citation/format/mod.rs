@@ -2,30 +2,166 @@
 
 mod bibtex;
 mod cff;
-mod citation_format;
-mod csl_json;
-mod datacite_json;
-mod json_ld;
+mod json;
 mod text;
 
-use serde_json::Value;
+use std::fmt;
+use std::str::FromStr;
 
-pub use citation_format::{CitationFormat, RecordField, UnknownCitationFormat};
+use crate::citation::facts::{Citation, nonblank_line};
+use crate::model::quoted;
 
-/// The value without the members that are `null`, for which the citation has nothing.
-fn without_nulls(mut value: Value) -> Value {
-    if let Value::Object(members) = &mut value {
-        members.retain(|_, member| !member.is_null());
+/// A format in which a citation can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CitationFormat {
+    /// A sentence, in the order that ESIP and NSIDC use.
+    Text,
+    /// The tuple of DOI, date and identifier: `{ doi:…, date, DI:… }`.
+    Tuple,
+    /// A `@dataset` entry of biblatex.
+    Bibtex,
+    /// A `@misc` entry for classic BibTeX.
+    BibtexMisc,
+    /// RIS, with the type `DATA`.
+    Ris,
+    /// An item of CSL-JSON 1.0.
+    CslJson,
+    /// DataCite JSON, kernel 4.
+    DataciteJson,
+    /// CITATION.cff 1.2.
+    Cff,
+    /// A schema.org Dataset as JSON-LD.
+    JsonLd,
+}
+
+impl CitationFormat {
+    /// All the formats.
+    pub const ALL: [CitationFormat; 9] = [
+        CitationFormat::Text,
+        CitationFormat::Tuple,
+        CitationFormat::Bibtex,
+        CitationFormat::BibtexMisc,
+        CitationFormat::Ris,
+        CitationFormat::CslJson,
+        CitationFormat::DataciteJson,
+        CitationFormat::Cff,
+        CitationFormat::JsonLd,
+    ];
+
+    /// Returns the name that [`CitationFormat::from_str`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CitationFormat::Text => "text",
+            CitationFormat::Tuple => "tuple",
+            CitationFormat::Bibtex => "bibtex",
+            CitationFormat::BibtexMisc => "bibtex-misc",
+            CitationFormat::Ris => "ris",
+            CitationFormat::CslJson => "csl-json",
+            CitationFormat::DataciteJson => "datacite-json",
+            CitationFormat::Cff => "cff",
+            CitationFormat::JsonLd => "json-ld",
+        }
     }
-    value
 }
 
-/// A list; `None` if it is empty.
-fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
-    (!values.is_empty()).then_some(values)
+impl fmt::Display for CitationFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
-/// Writes a JSON value for people to read: indented, with a line end.
-fn indented(value: &Value) -> String {
-    format!("{value:#}\n")
+/// The error for a name that no [`CitationFormat`] has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is not a citation format: use {}", quoted(name), all_names())]
+pub struct UnknownCitationFormat {
+    name: String,
+}
+
+/// The names of all the formats: `text, tuple, … or json-ld`.
+fn all_names() -> String {
+    let [others @ .., last] = CitationFormat::ALL.map(CitationFormat::name);
+    format!("{} or {last}", others.join(", "))
+}
+
+impl FromStr for CitationFormat {
+    type Err = UnknownCitationFormat;
+
+    /// # Errors
+    ///
+    /// - `"word"`, `"BibTeX"`: not one of the names
+    fn from_str(text: &str) -> Result<Self, UnknownCitationFormat> {
+        let named = CitationFormat::ALL.into_iter().find(|format| format.name() == text);
+        named.ok_or_else(|| UnknownCitationFormat { name: text.to_owned() })
+    }
+}
+
+/// A field of a dataset's record that a complete citation needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordField {
+    /// The DOI.
+    Doi,
+    /// The title. Without one, a citation prints the name of the dataset.
+    Title,
+    /// The creators.
+    Creators,
+    /// The publisher.
+    Publisher,
+    /// The version.
+    Version,
+    /// The year of publication.
+    Year,
+}
+
+impl Citation {
+    /// Writes the citation. Every line, the last one included, ends with LF; in RIS with CR LF.
+    pub fn write(&self, format: CitationFormat) -> String {
+        match format {
+            CitationFormat::Text => text::write_sentence(self),
+            CitationFormat::Tuple => text::write_tuple(self),
+            CitationFormat::Bibtex => bibtex::write_biblatex(self),
+            CitationFormat::BibtexMisc => bibtex::write_classic(self),
+            CitationFormat::Ris => text::write_ris(self),
+            CitationFormat::CslJson => json::write_csl(self),
+            CitationFormat::DataciteJson => json::write_datacite(self),
+            CitationFormat::Cff => cff::write(self),
+            CitationFormat::JsonLd => json::write_json_ld(self),
+        }
+    }
+
+    /// Returns the fields that the format prints and the record does not have.
+    pub fn missing_fields(&self, format: CitationFormat) -> Vec<RecordField> {
+        let is_missing = [
+            (RecordField::Doi, self.record.doi.is_none()),
+            (RecordField::Title, nonblank_line(self.record.title.as_deref()).is_none()),
+            (RecordField::Creators, self.record.creators.is_empty()),
+            (RecordField::Publisher, self.publisher().is_none()),
+            (RecordField::Version, self.version().is_none()),
+            (RecordField::Year, self.record.year.is_none()),
+        ];
+        let is_printed =
+            |field: RecordField| format != CitationFormat::Tuple || field == RecordField::Doi;
+        is_missing
+            .into_iter()
+            .filter(|(field, is_missing)| *is_missing && is_printed(*field))
+            .map(|(field, _)| field)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_parsed_from_its_name() {
+        for format in CitationFormat::ALL {
+            assert_eq!(format.name().parse(), Ok(format));
+        }
+        assert_eq!(
+            "word".parse::<CitationFormat>().unwrap_err().to_string(),
+            "\"word\" is not a citation format: use text, tuple, bibtex, bibtex-misc, ris, \
+             csl-json, datacite-json, cff or json-ld"
+        );
+    }
 }

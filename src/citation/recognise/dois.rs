@@ -1,7 +1,9 @@
-//! The DOIs in a passage.
+//! The DOIs in a passage, and DOIs that are broken over two lines, as text that is copied from a PDF
+//! contains them.
 
 use percent_encoding::percent_decode_str;
 
+use super::dates::date;
 use super::work;
 use crate::model::Doi;
 
@@ -74,5 +76,134 @@ fn doi_at(text: &str) -> &str {
             return shorter;
         }
         doi = &shorter[..shorter.len() - 1];
+    }
+}
+
+/// The longest line end that is examined, in bytes.
+const MAX_BYTES: usize = 500;
+
+/// Returns how many bytes to skip after a line end, if `before`, the text before it, ends within a DOI
+/// that continues after it; `None` if it does not.
+///
+/// The DOI continues
+///
+/// - after `10.9999/`, and after a `/`, `-` or `_`;
+/// - after a full stop, if the next word contains a digit;
+/// - after another character, if the next word contains a digit and the line is at least 40 characters
+///   long, since a line of running text is broken only where it is full.
+///
+/// A date, a year, an identifier or an address is never the continuation of a DOI.
+pub(super) fn continuation_of_doi(before: &str, after: &str) -> Option<usize> {
+    let before = before.trim_end_matches(' ');
+    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(MAX_BYTES))..];
+    let line = near.rsplit('\n').next().unwrap_or_default();
+    let suffix = suffix_of_last_doi(line)?;
+    let next_line = after.trim_start_matches([' ', '\t', '>']);
+    let word = first_word(next_line);
+    if !can_continue_a_doi(word) {
+        return None;
+    }
+    let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+    let continues = match suffix.chars().next_back() {
+        None | Some('/' | '-' | '_') => true,
+        Some('.') => has_digit,
+        Some(last) => last.is_alphanumeric() && has_digit && is_full(line),
+    };
+    continues.then(|| after.len() - next_line.len())
+}
+
+/// Whether a line is as long as a line that was broken because it was full.
+fn is_full(line: &str) -> bool {
+    const MIN_CHARS: usize = 40;
+    line.chars().count() >= MIN_CHARS
+}
+
+/// The suffix, possibly empty, of the DOI with which a line ends: `US/FOOL2` of `doi:10.9999/US/FOOL2`.
+fn suffix_of_last_doi(line: &str) -> Option<&str> {
+    let word = line.rsplit(is_end_of_doi).next().unwrap_or_default();
+    let start = word.rmatch_indices("10.").map(|(at, _)| at).find(|at| {
+        !word[..*at].ends_with(|before: char| before.is_alphanumeric() || before == '.')
+    })?;
+    let (registrant, suffix) = word[start + 3..].split_once('/')?;
+    let is_registrant = !registrant.is_empty()
+        && registrant.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_registrant.then_some(suffix)
+}
+
+/// Whether a character cannot be within a DOI in running text.
+fn is_end_of_doi(character: char) -> bool {
+    character.is_whitespace() || matches!(character, ',' | '"' | '“' | '”' | '{' | '}' | '|' | '<')
+}
+
+/// The first word of a line, without the punctuation after it.
+fn first_word(line: &str) -> &str {
+    let near = &line[..line.floor_char_boundary(MAX_BYTES)];
+    let word = near.split(is_end_of_doi).next().unwrap_or_default();
+    word.trim_end_matches(['.', ';', ':', ')', ']', '\''])
+}
+
+fn can_continue_a_doi(word: &str) -> bool {
+    /// A longer run of hexadecimal digits is an identifier.
+    const MAX_DIGITS: usize = 27;
+    let is_year = word.len() == 4 && (word.starts_with("19") || word.starts_with("20"));
+    let is_year = is_year && word.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = word.bytes().take_while(u8::is_ascii_hexdigit).count();
+    word.starts_with(char::is_alphanumeric)
+        && !word.contains(':')
+        && !is_year
+        && digits <= MAX_DIGITS
+        && date(word).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doi_continues_on_the_next_line() {
+        let full = "Tilmes, C., FOO Level 2, https://doi.org/10.9999/US/FOOL";
+        let cases = [
+            ("https://doi.org/10.9999/", "x (DI:7)"),
+            ("https://doi.org/10.9999/US/", "  > FOOL2.v2 (DI:7)"),
+            ("doi:10.9999/US-", "FOOL (DI:7)"),
+            ("doi:10.9999/US- ", "FOOL (DI:7)"),
+            ("doi:10.9999/FOO_", "L2."),
+            ("doi:10.9999/FOOL2.", "v2, 2001-01-05"),
+            ("doi:10.9999/FOOL2.", "002, 2001-01-05"),
+            (full, "2.v2 (DI:7)"),
+            (full, "2), x"),
+        ];
+        for (before, after) in cases {
+            let skipped = continuation_of_doi(before, after);
+            assert_eq!(skipped, Some(after.len() - after.trim_start_matches([' ', '>']).len()));
+        }
+    }
+
+    #[test]
+    fn text_after_a_complete_doi_is_not_joined_to_it() {
+        let full = "Tilmes, C., FOO Level 2, https://doi.org/10.9999/US/FOOL2.v2";
+        let cases = [
+            ("doi:10.9999/x", "v2"),
+            ("doi:10.9999/x,", "2001-01-05"),
+            ("doi:10.9999/x.", "Tilmes, C."),
+            ("doi:10.9999/x.", "2001. Title"),
+            ("10.9999", "x"),
+            ("a/", "b"),
+            ("1.10.9999/", "x"),
+            ("doi:10.9999/x/", ""),
+            ("doi:10.9999/x/", "\nx"),
+            ("doi:10.9999/x/", "DI:763122197bfb3ffbf0da14adbfb1b13b"),
+            (full, "763122197bfb3ffbf0da14adbfb1b13b"),
+            (full, "(DI:763122197bfb3ffbf0da14adbfb1b13b)"),
+            (full, "DI:763122197bfb3ffbf0da14adbfb1b13b"),
+            (full, "2001-01-05, DI:7"),
+            (full, "20010105, DI:7"),
+            (full, "Accessed 2026-01-01"),
+            (full, "https://x.org/1"),
+            (full, "2001"),
+        ];
+        for (before, after) in cases {
+            assert_eq!(continuation_of_doi(before, after), None, "{before}, {after}");
+        }
     }
 }

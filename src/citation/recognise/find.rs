@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::date_spelling::is_within_date;
 use super::dates::{
-    adjacent_date, date_in_row, date_of_members, last_date, looks_like_a_date, nearest_date,
-    one_spaced, preceding_date,
+    adjacent_date, date_in_row, date_of_members, is_within_date, last_date, looks_like_a_date,
+    nearest_date, one_spaced, preceding_date,
 };
 use super::dois::{doi_of_record, dois};
 use super::marks::{Mark, marks_of_record, marks_of_running_text};

@@ -1,7 +1,7 @@
 //! Removes the markup of pasted text: tags, emphasis, commands of TeX, invisible characters and
 //! typographic variants.
 
-use super::broken_doi::continuation_of_doi;
+use super::dois::continuation_of_doi;
 use super::work;
 
 /// Removes tags, emphasis and commands of TeX, joins DOIs that are broken over two lines, and

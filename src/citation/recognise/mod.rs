@@ -22,19 +22,15 @@
 //!
 //! Linear in the length of the text: what is examined around an identifier is bounded.
 
-mod broken_doi;
-mod date_spelling;
 mod dates;
 mod dois;
 mod find;
 mod marks;
 mod markup;
 mod passages;
-mod work;
-
-pub use find::find;
 
 use crate::model::{DatasetName, Doi, Identifier, Moment};
+pub use find::find;
 
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,4 +52,31 @@ pub enum Stated<T> {
     Read(T),
     /// The text in its place, which cannot be read.
     Unreadable(String),
+}
+
+/// A count of the work that recognising costs, so that tests can assert that it is linear.
+mod work {
+    #[cfg(test)]
+    use std::cell::Cell;
+
+    #[cfg(test)]
+    thread_local! {
+        static STEPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Adds steps: bytes examined, or marks moved. Does nothing outside tests.
+    pub(super) fn count(steps: usize) {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + steps);
+        #[cfg(not(test))]
+        let _ = steps;
+    }
+
+    /// The steps that `run` counts on this thread.
+    #[cfg(test)]
+    pub(super) fn steps_of<T>(run: impl FnOnce() -> T) -> usize {
+        let before = STEPS.get();
+        run();
+        STEPS.get() - before
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::date_spelling::date;
+use super::dates::date;
 use super::markup::{normalised, without_markup};
 use super::work;
 use crate::model::Doi;

@@ -1,0 +1,299 @@
+//! The formats that are JSON: CSL-JSON, DataCite JSON, and a schema.org Dataset as JSON-LD.
+
+use serde_json::{Map, Value, json};
+
+use crate::citation::facts::{Citation, Licence, single_line, url_of};
+use crate::model::{Creator, Dataset, Doi};
+
+/// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
+/// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
+/// are written into `custom`, which may contain anything.
+pub(super) fn write_csl(citation: &Citation) -> String {
+    let record = &citation.record;
+    let (year, month, day) = citation.accessed.year_month_day();
+    let item = without_nulls(json!({
+        "id": citation.key(),
+        "type": "dataset",
+        "author": nonempty(record.creators.iter().map(csl_author).collect()),
+        "title": citation.title(),
+        "issued": record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })),
+        "version": citation.version(),
+        "publisher": citation.publisher(),
+        "archive": citation.archive(),
+        "DOI": record.doi.as_ref().map(Doi::as_str),
+        "URL": citation.url().or_else(|| citation.address()),
+        "accessed": { "date-parts": [[year, month, day]] },
+        "note": citation.statement(),
+        "custom": custom(citation),
+    }));
+    indented(&json!([item]))
+}
+
+fn csl_author(creator: &Creator) -> Value {
+    let Creator::Person { family, .. } = creator else {
+        return json!({ "literal": single_line(creator.name()) });
+    };
+    let (given, suffix) = creator.given_and_suffix();
+    let mut person = json!({ "family": single_line(family) });
+    for (name, text) in [("given", given), ("suffix", suffix)] {
+        if !text.is_empty() {
+            person[name] = single_line(text).into();
+        }
+    }
+    person
+}
+
+fn custom(citation: &Citation) -> Value {
+    let record = &citation.record;
+    let orcids = record.creators.iter().filter_map(|creator| {
+        Some((single_line(&creator.full_name()), creator.orcid()?.address().into()))
+    });
+    let orcids: Map<String, Value> = orcids.collect();
+    without_nulls(json!({
+        "identifier": citation.prefixed_identifier(),
+        "granules": citation.granules,
+        "orcid": (!orcids.is_empty()).then_some(orcids),
+        "license": record.licence.as_deref().map(single_line),
+    }))
+}
+
+/// Writes DataCite JSON, Metadata Schema 4: the metadata with which a DOI for the instance would be
+/// registered.
+///
+/// The identifier is an alternate identifier. The instances before and after it are related
+/// identifiers: the address of the dataset with the identifier as its fragment.
+pub(super) fn write_datacite(citation: &Citation) -> String {
+    let record = &citation.record;
+    let described = citation
+        .description()
+        .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
+    let stated = json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" });
+    indented(&without_nulls(json!({
+        "doi": record.doi.as_ref().map(Doi::as_str),
+        "url": citation.url(),
+        "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
+        "creators": nonempty(record.creators.iter().map(datacite_creator).collect()),
+        "titles": [{ "title": citation.title() }],
+        "publisher": citation.publisher().map(|name| json!({ "name": name })),
+        "publicationYear": record.year.map(|year| year.to_string()),
+        "version": citation.version(),
+        "alternateIdentifiers": [{
+            "alternateIdentifier": citation.prefixed_identifier(),
+            "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
+        }],
+        "dates": dates(citation),
+        "relatedIdentifiers": nonempty(related(citation)),
+        "rightsList": citation.licence().map(|licence| [rights(licence)]),
+        "descriptions": described.into_iter().chain([stated]).collect::<Vec<_>>(),
+        "schemaVersion": "http://datacite.org/schema/kernel-4",
+    })))
+}
+
+fn datacite_creator(creator: &Creator) -> Value {
+    let name = single_line(&creator.full_name());
+    match creator {
+        Creator::Organisation { .. } => json!({ "name": name, "nameType": "Organizational" }),
+        Creator::Person { family, given, orcid } => {
+            let mut person = json!({
+                "name": name, "nameType": "Personal", "familyName": single_line(family),
+            });
+            if !given.is_empty() {
+                person["givenName"] = single_line(given).into();
+            }
+            if let Some(orcid) = orcid {
+                person["nameIdentifiers"] = json!([{
+                    "nameIdentifier": orcid.address(),
+                    "nameIdentifierScheme": "ORCID",
+                    "schemeUri": "https://orcid.org",
+                }]);
+            }
+            person
+        }
+    }
+}
+
+/// When the instance took effect, and the interval in which it was in force: in the notation of
+/// RKMS-ISO8601, in which an open interval ends with the slash.
+fn dates(citation: &Citation) -> Value {
+    let from = citation.from.to_string();
+    let until = citation.until.map(|until| until.to_string()).unwrap_or_default();
+    let valid = format!("{from}/{until}");
+    json!([
+        { "date": from, "dateType": "Updated" },
+        { "date": valid, "dateType": "Valid" },
+    ])
+}
+
+fn related(citation: &Citation) -> Vec<Value> {
+    let by_address = |address: Option<String>, relation: &str| {
+        Some(json!({
+            "relatedIdentifier": address?,
+            "relatedIdentifierType": "URL",
+            "relationType": relation,
+            "resourceTypeGeneral": "Dataset",
+        }))
+    };
+    let mut related = Vec::new();
+    if let Some(subset) = &citation.subset {
+        related.extend(by_address(citation.address_of(subset.whole), "IsPartOf"));
+    } else {
+        for (other, relation) in
+            [(citation.previous, "IsNewVersionOf"), (citation.next, "IsPreviousVersionOf")]
+        {
+            let address = other.and_then(|other| citation.address_of(other));
+            related.extend(by_address(address, relation));
+        }
+    }
+    related.extend(citation.named_mirrors().filter_map(|mirror| match &mirror.doi {
+        Some(doi) => Some(json!({
+            "relatedIdentifier": doi.as_str(),
+            "relatedIdentifierType": "DOI",
+            "relationType": "IsIdenticalTo",
+            "resourceTypeGeneral": "Dataset",
+        })),
+        None => by_address(url_of(mirror), "IsIdenticalTo"),
+    }));
+    related
+}
+
+fn rights(licence: Licence) -> Value {
+    match licence {
+        Licence::Address(address) => json!({ "rightsUri": address }),
+        Licence::Words(words) => json!({ "rights": words }),
+        Licence::Spdx(licence) => json!({
+            "rights": licence,
+            "rightsIdentifier": licence,
+            "rightsIdentifierScheme": "SPDX",
+            "schemeUri": "https://spdx.org/licenses/",
+        }),
+    }
+}
+
+/// Writes a schema.org Dataset as JSON-LD, for the landing page of an instance.
+///
+/// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, creators
+/// are in a list that keeps their order, and `spdx:checksum` and `prov:wasRevisionOf` are given.
+///
+/// The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
+/// no title can end the element with `</script>`, or begin a comment with `<!--`.
+pub(super) fn write_json_ld(citation: &Citation) -> String {
+    let record = &citation.record;
+    let organisation = |name: String| json!({ "@type": "Organization", "name": name });
+    let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
+    let previous = citation.previous.filter(|_| citation.subset.is_none());
+    let previous = previous.and_then(|previous| citation.address_of(previous));
+    let address_of =
+        |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
+    let same = citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into()));
+    let creators = nonempty(record.creators.iter().map(json_ld_creator).collect());
+    let object = without_nulls(json!({
+        "@context": {
+            "@vocab": "https://schema.org/",
+            "prov": "http://www.w3.org/ns/prov#",
+            "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+            "spdx": "http://spdx.org/rdf/terms#",
+        },
+        "@type": "Dataset",
+        "@id": citation.address_of(citation.identifier),
+        "name": citation.title(),
+        "description": citation.description(),
+        "creditText": citation.statement(),
+        "creator": creators.map(|creators| json!({ "@list": creators })),
+        "datePublished": record.year.map(|year| year.to_string()),
+        "dateModified": citation.from.to_string(),
+        "version": citation.version(),
+        "publisher": citation.publisher().map(organisation),
+        "provider": citation.archive().map(organisation),
+        "url": citation.url().or_else(|| citation.address()),
+        "license": citation.licence().map(licence),
+        "identifier": identifiers(citation),
+        "spdx:checksum": checksum(citation),
+        "isPartOf": whole.map(|id| json!({ "@type": "Dataset", "@id": id })),
+        "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
+        "sameAs": nonempty(same.collect()),
+    }));
+    // In JSON, this character occurs in strings only.
+    indented(&object).replace('<', "\\u003c")
+}
+
+fn json_ld_creator(creator: &Creator) -> Value {
+    match creator {
+        Creator::Organisation { name } => {
+            json!({ "@type": "Organization", "name": single_line(name) })
+        }
+        Creator::Person { family, orcid, .. } => {
+            let (given, suffix) = creator.given_and_suffix();
+            let mut name = single_line(&format!("{given} {family}"));
+            if !suffix.is_empty() {
+                name.push_str(&format!(", {}", single_line(suffix)));
+            }
+            let mut person =
+                json!({ "@type": "Person", "name": name, "familyName": single_line(family) });
+            for (name, text) in [("givenName", given), ("honorificSuffix", suffix)] {
+                if !text.is_empty() {
+                    person[name] = single_line(text).into();
+                }
+            }
+            if let Some(orcid) = orcid {
+                person["@id"] = orcid.address().into();
+            }
+            person
+        }
+    }
+}
+
+fn identifiers(citation: &Citation) -> Value {
+    let mut identifiers = vec![json!({
+        "@type": "PropertyValue",
+        "propertyID": "DatasetInstance identifier (md5-chain)",
+        "value": citation.prefixed_identifier(),
+    })];
+    if let Some(doi) = &citation.record.doi {
+        identifiers.insert(
+            0,
+            json!({
+                "@type": "PropertyValue",
+                "@id": doi.address(),
+                "propertyID": "https://registry.identifiers.org/registry/doi",
+                "value": format!("doi:{doi}"),
+                "url": doi.address(),
+            }),
+        );
+    }
+    identifiers.into()
+}
+
+/// The identifier as a checksum, with a comment that it is not the MD5 of a file.
+fn checksum(citation: &Citation) -> Value {
+    json!({
+        "@type": "spdx:Checksum",
+        "spdx:algorithm": { "@id": "spdx:checksumAlgorithm_md5" },
+        "spdx:checksumValue": citation.identifier.to_string(),
+        "rdfs:comment": "An MD5 running chain over the granule ids in the order of their bytes (rule md5-chain), not over the bytes of a file.",
+    })
+}
+
+fn licence(licence: Licence) -> String {
+    match licence {
+        Licence::Spdx(licence) => Licence::spdx_address(licence),
+        Licence::Address(text) | Licence::Words(text) => text,
+    }
+}
+
+/// The value without the members that are `null`, for which the citation has nothing.
+pub(super) fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(members) = &mut value {
+        members.retain(|_, member| !member.is_null());
+    }
+    value
+}
+
+/// A list; `None` if it is empty.
+pub(super) fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
+    (!values.is_empty()).then_some(values)
+}
+
+/// Writes a JSON value for people to read: indented, with a line end.
+fn indented(value: &Value) -> String {
+    format!("{value:#}\n")
+}
