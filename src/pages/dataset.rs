@@ -1,15 +1,15 @@
-//! The page of a dataset.
+//! The page of a dataset, and its whole history page by page.
 
 use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::figures::{counted, grouped, identifier, time, visible};
+use super::figures::{change, counted, grouped, identifier, note, time, visible};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
-use super::plot::{self, Series};
+use super::plot::Series;
 use super::site::Site;
-use super::{changes, citing, record, structured, verifying};
+use super::{citing, plot, record};
 use crate::citation::Citation;
 use crate::model::{DatasetName, Instance, Moment, Timestamp};
 use crate::registry::{Listed, Result, Selection, Snapshot};
@@ -62,7 +62,7 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            structured::described(site, dataset, citation, latest.identifier)
+            citing::described(site, dataset, citation, latest.identifier)
         });
         let described = dataset.description.as_deref().map(visible);
         let head = Head {
@@ -118,11 +118,11 @@ impl DatasetPage {
                 }
                 section #changes {
                     h2 { "Last changes" }
-                    (changes::list(site, &self.recent))
+                    (list(site, &self.recent))
                     @if site.is_complete() { (self.whole_history(site)) }
                 }
             }
-            @if let Some(latest) = latest { (verifying::section(latest.identifier)) }
+            @if let Some(latest) = latest { (citing::verifying(latest.identifier)) }
         }
     }
 
@@ -183,5 +183,81 @@ impl DatasetPage {
                 }
             }
         }
+    }
+}
+
+/// The changes, each with the set that it resulted in and its note.
+pub(super) fn list(site: &Site, instances: &[Instance]) -> Markup {
+    html! {
+        ol.changes {
+            @for instance in instances {
+                li {
+                    span.when {
+                        @if site.is_complete() {
+                            a href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
+                                (time(instance.timestamp))
+                            }
+                        } @else { (time(instance.timestamp)) }
+                    }
+                    code.id { (instance.identifier) }
+                    span.held { (grouped(instance.granules)) span.unit { " held" } }
+                    span.change { (change(instance.ingested, instance.deleted)) }
+                    @if let Some(text) = &instance.note { span.note { (note(text)) } }
+                }
+            }
+        }
+    }
+}
+
+/// A page of the history of a dataset.
+#[derive(Debug)]
+pub struct HistoryPage {
+    /// The dataset.
+    pub listed: Listed,
+    /// The changes, newest first.
+    pub instances: Vec<Instance>,
+    /// The time before which the next page begins. `None` means that this is the last page.
+    pub next: Option<Timestamp>,
+    /// Whether the page begins with the latest change.
+    pub is_first: bool,
+}
+
+impl HistoryPage {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let dataset = &self.listed.dataset;
+        let path = Site::history(&dataset.name);
+        let title = record::title(dataset);
+        let main = html! {
+            (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
+            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
+            div.masthead {
+                h1 { "Changes of " (title) }
+                p.lead {
+                    "Newest first. Each change has a set of granules with an identifier of its own, "
+                    "which is in force until the next change."
+                }
+            }
+            @if self.instances.is_empty() { p.empty { "There are no changes here." } }
+            (list(site, &self.instances))
+            p.pager {
+                @if !self.is_first { a.button.plain href=(site.href(&path)) { "Newest changes" } " " }
+                @if let Some(next) = self.next {
+                    a.button rel="next" href={ (site.href(&path)) "?after=" (next) } { "Earlier changes" }
+                }
+            }
+            p.quiet {
+                "All of it: " a href={ (site.href(&path)) "?format=csv" } { "CSV" } ", "
+                a href={ (site.href(&path)) "?format=jsonl" } { "JSON Lines" }
+                " (pages of " (grouped(1_000)) " changes)"
+            }
+        };
+        let head = Head {
+            title: format!("Changes of {title}"),
+            section: Section::Datasets,
+            is_unlisted: true,
+            ..Head::default()
+        };
+        page(site, &head, &main).into_string()
     }
 }

@@ -7,7 +7,7 @@ use super::layout::{Head, Section, page, trail};
 use super::link::Link;
 use super::set::ids;
 use super::site::Site;
-use super::{changes, citing, record, structured, verifying};
+use super::{citing, dataset, record};
 use crate::citation::Citation;
 use crate::model::{GranuleId, Instance, Moment};
 use crate::registry::{Cited, Listed};
@@ -44,12 +44,7 @@ impl InstancePage {
                 Some(instance.identifier),
                 &Site::instance(&dataset.name, instance.timestamp),
             ),
-            json_ld: Some(structured::described(
-                site,
-                dataset,
-                &self.citation,
-                instance.identifier,
-            )),
+            json_ld: Some(citing::described(site, dataset, &self.citation, instance.identifier)),
             section: Section::Datasets,
             is_unlisted: instance.until.is_some(),
             ..Head::default()
@@ -105,7 +100,7 @@ impl InstancePage {
                 section {
                     h2 { "Also in force on that day" }
                     p { "A citation with the date alone means the last set of the day. An earlier one is cited with its time." }
-                    (changes::list(site, &self.cited.others))
+                    (dataset::list(site, &self.cited.others))
                 }
             }
             div.columns {
@@ -115,7 +110,7 @@ impl InstancePage {
                 }
                 (ids(site, instance.identifier, instance.granules, &self.first, &self.last))
             }
-            (verifying::section(instance.identifier))
+            (citing::verifying(instance.identifier))
         }
     }
 }

@@ -1,10 +1,12 @@
-//! What all pages have in common.
+//! What all pages have in common, and the pages that say nothing else: an error, a former name.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::figures::visible;
 use super::link::Link;
 use super::site::Site;
-use super::{STYLE_PATH, structured};
+use super::{STYLE_PATH, citing};
+use crate::model::DatasetName;
 
 /// What is in the head of a page.
 #[derive(Debug, Default)]
@@ -66,7 +68,7 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
                 @for link in head.links { (link.element()) }
                 @for (name, content) in &head.meta { meta name=(name) content=(content); }
                 @if let Some(json) = &head.json_ld {
-                    script type="application/ld+json" { (PreEscaped(structured::in_script(json))) }
+                    script type="application/ld+json" { (PreEscaped(citing::in_script(json))) }
                 }
             }
             body {
@@ -150,4 +152,57 @@ pub(super) fn trail(site: &Site, steps: &[(String, &str)], here: &str) -> Markup
             }
         }
     }
+}
+
+/// The page of an error.
+#[derive(Debug)]
+pub struct ProblemPage<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// What it is called, in a few words.
+    pub title: &'a str,
+    /// What is wrong. `None` means that the title says it all.
+    pub detail: Option<&'a str>,
+    /// What to do next. `None` means that there is nothing to advise.
+    pub hint: Option<&'a str>,
+}
+
+impl ProblemPage<'_> {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let main = html! {
+            div.masthead.problem-page {
+                p.kicker { (self.status) }
+                h1 { (self.title) }
+                @if let Some(detail) = self.detail { p.lead { (visible(detail)) } }
+                @if let Some(hint) = self.hint { p { (visible(hint)) } }
+            }
+            p.actions {
+                a.button href=(site.href("/")) { "All datasets" }
+                " "
+                a.button.plain href=(site.href("/check")) { "Check a citation" }
+            }
+        };
+        let head = Head { title: self.title.to_owned(), is_unlisted: true, ..Head::default() };
+        page(site, &head, &main).into_string()
+    }
+}
+
+/// The page under a former name of a dataset, which leads to its present page.
+pub fn moved(site: &Site, present: &DatasetName) -> String {
+    let target = site.href(&Site::dataset(present));
+    let main = html! {
+        div.masthead {
+            h1 { "This dataset has another name now" }
+            p.lead { "It is " a href=(target) { (present) } "." }
+        }
+    };
+    let head = Head {
+        title: present.to_string(),
+        section: Section::Datasets,
+        is_unlisted: true,
+        refresh: Some(target),
+        ..Head::default()
+    };
+    page(site, &head, &main).into_string()
 }

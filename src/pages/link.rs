@@ -1,6 +1,12 @@
-//! Links with a relation, as HTML and HTTP have them.
+//! Links with a relation, as HTML and HTTP have them, and what a page links to for programs:
+//! Signposting (FAIR Signposting Profile, level 1).
 
 use maud::{Markup, html};
+
+use super::citing::{FORMATS, media_type};
+use super::record::licence_address;
+use super::site::Site;
+use crate::model::{Creator, Dataset, Doi, Identifier, Orcid};
 
 /// A link with a relation, for `<link>` and for the header `Link`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +74,102 @@ fn address(href: &str) -> String {
     }
     address
 }
+
+/// What a page describes.
+#[derive(Debug, Clone, Copy)]
+pub enum Describes {
+    /// A dataset, whose latest set has this identifier. `None` means that it has no set yet.
+    Dataset(Option<Identifier>),
+    /// One set of granules.
+    Set(Identifier),
+}
+
+/// The greatest number of authors in the header `Link`: 500 links in a header have broken
+/// repositories behind proxies (DSpace#8943). The linkset has all of them.
+const MAX_AUTHORS: usize = 5;
+
+/// The greatest length of a header `Link`, in bytes. With its name it is less than 2 kB.
+const MAX_HEADER_BYTES: usize = 2_000;
+
+/// The relations of the links that a header can do without, the least important first. The TimeMap
+/// and the linkset have them.
+const OMITTED: [&str; 4] = ["prev memento", "next memento", "describedby", "author"];
+
+/// The links without those that make the header longer than 2 kB, as the longest names do.
+pub fn within_header(mut links: Vec<Link>) -> Vec<Link> {
+    let mut bytes: usize = links.iter().map(|link| link.header().len() + 2).sum();
+    for rel in OMITTED {
+        while bytes > MAX_HEADER_BYTES
+            && let Some(at) = links.iter().rposition(|link| link.rel == rel)
+        {
+            bytes -= links.remove(at).header().len() + 2;
+        }
+    }
+    links
+}
+
+/// The links of a page about a dataset, or about a set of it, at `path`. With `Extent::Header`, only
+/// some of the authors are linked.
+pub fn links(
+    site: &Site,
+    record: &Dataset,
+    path: &str,
+    describes: Describes,
+    extent: Extent,
+) -> Vec<Link> {
+    let mut links = Vec::new();
+    let own = site.address(path);
+    let cite_as = match describes {
+        Describes::Dataset(_) => record.doi.as_ref().map(Doi::address).or(own),
+        Describes::Set(_) => own,
+    };
+    links.extend(cite_as.map(|address| Link::new("cite-as", address)));
+    links.push(Link::new("type", "https://schema.org/AboutPage"));
+    links.push(Link::new("type", "https://schema.org/Dataset"));
+    let short = |address: &str| extent == Extent::All || address.len() <= MAX_ADDRESS_BYTES;
+    if let Some(licence) =
+        record.licence.as_deref().and_then(licence_address).filter(|it| short(it))
+    {
+        links.push(Link::new("license", licence));
+    }
+    let orcids = record.creators.iter().filter_map(Creator::orcid);
+    let most = match extent {
+        Extent::Header => MAX_AUTHORS,
+        Extent::All => usize::MAX,
+    };
+    links.extend(orcids.take(most).map(|orcid| Link::new("author", Orcid::address(orcid))));
+    if site.is_complete() {
+        let identifier = match describes {
+            Describes::Dataset(identifier) => identifier,
+            Describes::Set(identifier) => Some(identifier),
+        };
+        // Without a set, there is nothing to cite.
+        if let Some(identifier) = identifier {
+            let described = FORMATS.iter().filter(|format| format.is_metadata);
+            links.extend(described.map(|format| {
+                let address = site.address_or_href(&format!("{path}?format={}", format.name));
+                Link::new("describedby", address).of_type(media_type(format.format))
+            }));
+            let list = site.address_or_href(&Site::granules(identifier));
+            links.push(Link::new("item", list).of_type("text/plain"));
+        }
+        let linkset = site.address_or_href(&format!("{path}?format=linkset"));
+        links.push(Link::new("linkset", linkset).of_type("application/linkset+json"));
+    }
+    links
+}
+
+/// How many links are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Few enough for the header `Link`.
+    Header,
+    /// All of them.
+    All,
+}
+
+/// The greatest length of the address of a licence in the header.
+const MAX_ADDRESS_BYTES: usize = 300;
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use super::figures::{change, counted, grouped, identifier as code, time, visible
 use super::layout::{Head, Section, page};
 use super::link::Link;
 use super::site::Site;
-use super::{citing, record, structured, verifying};
+use super::{citing, record};
 use crate::citation::Citation;
 use crate::model::{Criteria, Dataset, GranuleId, Identifier, Instance, Set, Withdrawal};
 use crate::registry::{Counts, Difference};
@@ -68,12 +68,7 @@ impl SetPage {
                 Some(self.identifier),
                 &Site::set(self.identifier),
             ),
-            json_ld: Some(structured::described(
-                site,
-                &self.record,
-                &self.citation,
-                self.identifier,
-            )),
+            json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
             section: Section::Other,
             is_unlisted: true,
             refresh: None,
@@ -117,7 +112,7 @@ impl SetPage {
                 (ids(site, self.identifier, self.granules, &self.first, &self.last))
                 @if let Some(since) = &self.since { (self.changed(site, since)) }
             }
-            (verifying::section(self.identifier))
+            (citing::verifying(self.identifier))
             section #cite {
                 h2 { "Cite" }
                 (citing::section(site, &self.citation, &path))

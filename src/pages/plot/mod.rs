@@ -6,7 +6,6 @@
 //! that was held, so that extremes are never lost.
 
 mod axis;
-mod draw;
 mod series;
 mod svg;
 

@@ -2,11 +2,203 @@
 
 use maud::{Markup, html};
 
-use super::draw::{Column, Drawing, Frame, MEDIUM, NARROW, WIDE, draw};
-use super::series::{Series, grouped};
-use crate::model::DatasetName;
+use super::axis::{TimeMark, count_marks, time_marks};
+use super::series::{Series, Span, grouped};
+use crate::model::{DatasetName, Timestamp};
 use crate::pages::figures::{change, counted, grouped as digits, time, time_text};
 use crate::pages::site::Site;
+
+/// The size of a drawing, in units of its view box, which are pixels where it is shown unscaled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub width: i64,
+    pub height: i64,
+    /// The left end of the axis of time: the labels of the counts are before it.
+    pub left: i64,
+    pub right: i64,
+    pub top: i64,
+    /// The height of the upper panel: granules held.
+    pub held: i64,
+    /// The distance between the panels.
+    pub gap: i64,
+    /// The height of each half of the lower panel: granules ingested, and deleted.
+    pub changed: i64,
+    /// The width of a column, of which there is at most one point each.
+    pub column: i64,
+    /// The greatest number of labels on the axis of time.
+    pub marks: usize,
+}
+
+/// The drawing for a wide screen.
+pub(super) const WIDE: Frame = Frame {
+    width: 1_040,
+    height: 348,
+    left: 72,
+    right: 1_028,
+    top: 14,
+    held: 200,
+    gap: 22,
+    changed: 42,
+    column: 5,
+    marks: 7,
+};
+
+/// The drawing for a tablet.
+pub(super) const MEDIUM: Frame = Frame {
+    width: 700,
+    height: 328,
+    left: 60,
+    right: 692,
+    top: 14,
+    held: 180,
+    gap: 22,
+    changed: 42,
+    column: 5,
+    marks: 5,
+};
+
+/// The drawing for a phone, sized so that its text is as large as on wider screens.
+pub(super) const NARROW: Frame = Frame {
+    width: 340,
+    height: 290,
+    left: 50,
+    right: 334,
+    top: 12,
+    held: 150,
+    gap: 20,
+    changed: 38,
+    column: 4,
+    marks: 3,
+};
+
+/// What is drawn.
+pub(super) struct Drawing {
+    pub frame: Frame,
+    pub columns: Vec<Column>,
+    pub times: Vec<(i64, TimeMark)>,
+    pub counts: Vec<(i64, u64)>,
+    /// The line of the granules held, as the path of an SVG.
+    pub line: String,
+    /// The area below it.
+    pub area: String,
+    /// The greatest sums of a column: ingested, deleted.
+    pub greatest: (u64, u64),
+}
+
+/// The changes in one column of the screen.
+pub(super) struct Column {
+    pub span: Span,
+    /// Where it is.
+    pub x: i64,
+    /// The left and the right end of the area that leads to its instance.
+    pub from: i64,
+    pub until: i64,
+    /// Where the number held at its end is.
+    pub y: i64,
+    /// The heights of its bars.
+    pub ingested: i64,
+    pub deleted: i64,
+}
+
+impl Frame {
+    /// The bottom of the upper panel.
+    pub fn held_bottom(&self) -> i64 {
+        self.top + self.held
+    }
+
+    /// The line between the bars of what was ingested and of what was deleted.
+    pub fn middle(&self) -> i64 {
+        self.held_bottom() + self.gap + self.changed
+    }
+
+    /// The bottom of the lower panel.
+    pub fn bottom(&self) -> i64 {
+        self.middle() + self.changed
+    }
+}
+
+/// The drawing of a series. `None` means that there is nothing to draw.
+pub(super) fn draw(series: &Series, frame: Frame) -> Option<Drawing> {
+    let (first, last) = (series.first()?, series.latest()?);
+    let until = end(first, last);
+    let x_of = |at: Timestamp| {
+        let (passed, all) = (micros(first, at), micros(first, until).max(1));
+        frame.left + (passed as f64 / all as f64 * (frame.right - frame.left) as f64).round() as i64
+    };
+    let spans = grouped(series.spans().iter().copied(), |span| x_of(span.last) / frame.column);
+    let most = spans.iter().map(|span| span.most).max().unwrap_or_default();
+    let marks = count_marks(most);
+    let scale = marks.last().copied().unwrap_or(1).max(1);
+    let y_of = |count: u64| {
+        frame.held_bottom() - (count as f64 / scale as f64 * frame.held as f64).round() as i64
+    };
+    let greatest = (
+        spans.iter().map(|span| span.ingested).max().unwrap_or_default(),
+        spans.iter().map(|span| span.deleted).max().unwrap_or_default(),
+    );
+    let both = greatest.0.max(greatest.1).max(1);
+    // By the square root, so that a daily change is seen beside the first delivery.
+    let bar = |count: u64| match count {
+        0 => 0,
+        count => ((count as f64 / both as f64).sqrt() * frame.changed as f64).ceil() as i64,
+    };
+    let mut columns: Vec<Column> = spans
+        .iter()
+        .map(|span| Column {
+            span: *span,
+            x: x_of(span.last),
+            from: frame.left,
+            until: frame.right,
+            y: y_of(span.held),
+            ingested: bar(span.ingested),
+            deleted: bar(span.deleted),
+        })
+        .collect();
+    for index in 1..columns.len() {
+        let between = i64::midpoint(columns[index - 1].x, columns[index].x);
+        columns[index - 1].until = between;
+        columns[index].from = between;
+    }
+    let mut line = String::new();
+    for column in &columns {
+        let Column { span, x, y, .. } = column;
+        if line.is_empty() {
+            line = format!("M{x} {}", frame.held_bottom());
+        } else {
+            line.push_str(&format!("H{x}"));
+        }
+        if span.least != span.most {
+            line.push_str(&format!("V{}V{}", y_of(span.least), y_of(span.most)));
+        }
+        line.push_str(&format!("V{y}"));
+    }
+    line.push_str(&format!("H{}", frame.right));
+    let begin = columns.first().map_or(frame.left, |column| column.x);
+    let area = format!("{line}V{}H{begin}Z", frame.held_bottom());
+    let times = time_marks(first, until, frame.marks);
+    Some(Drawing {
+        frame,
+        times: times.into_iter().map(|mark| (x_of(mark.at), mark)).collect(),
+        counts: marks.into_iter().map(|mark| (y_of(mark), mark)).collect(),
+        columns,
+        line,
+        area,
+        greatest,
+    })
+}
+
+/// The end of the axis of time: some time after the last change, whose set is in force until then.
+/// It does not depend on the present time, so that the same history gives the same drawing.
+fn end(first: Timestamp, last: Timestamp) -> Timestamp {
+    const DAY: i64 = 86_400_000_000;
+    let span = micros(first, last);
+    let beyond = if span == 0 { DAY } else { span / 16 + 1 };
+    Timestamp::from_micros(last.as_micros() + beyond).unwrap_or(Timestamp::MAX)
+}
+
+fn micros(from: Timestamp, until: Timestamp) -> i64 {
+    until.as_micros() - from.as_micros()
+}
 
 /// The number of rows of the table below the plot.
 const TABLE_ROWS: i64 = 12;
