@@ -1,19 +1,20 @@
 //! Publishing one dataset.
 
-use std::io::{self, Read, Seek, Write};
+use std::io;
+use std::io::{Read, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
-use super::contradiction::{self, instance_at};
 use super::error::{Error, Result};
+use super::log;
+use super::log::{Tail, instance_at};
 use super::place::{HEAD, LOG, SUBSETS, head_in, text_in};
-use super::segments;
-use super::tail::Tail;
 use crate::disk::{Directory, scratch};
+use crate::mirror;
 use crate::mirror::log::{
     Head, HeadFile, LINE_GRANULES, LogWriter, Position, Segments, SubsetWriter, SubsetsDigest,
 };
-use crate::mirror::{self, manifest};
+use crate::mirror::manifest;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Exported, Listed, Registry, Snapshot};
 
@@ -57,8 +58,8 @@ pub(super) fn publish(
     let announced =
         prepared.before.as_ref().map_or_else(Segments::default, |it| it.segments.clone());
     let segments = prepared.log.segments();
-    let bytes = segments::append(&log, &announced, segments, &mut prepared.lines)?;
-    segments::compress(&log, segments)?;
+    let bytes = log::append(&log, &announced, segments, &mut prepared.lines)?;
+    log::compress(&log, segments)?;
     write_subsets(&directory, &mut prepared.subsets)?;
     let head = Head::of(&prepared.listed, &prepared.log, prepared.digest);
     let line =
@@ -99,9 +100,9 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
                 what: "it is missing".to_owned(),
             };
             let log = directory.enter(LOG)?.ok_or_else(missing)?;
-            segments::check_lengths(&log, &head.segments)?;
+            log::check_lengths(&log, &head.segments)?;
             let tail = Tail::read(&log, head)?;
-            contradiction::refuse(snapshot, name, head, directory, &log)?;
+            log::refuse(snapshot, name, head, directory, &log)?;
             continued(snapshot, &listed, head, tail, directory, &mut lines)?
         }
         _ => {

@@ -20,33 +20,25 @@
 //! - No snapshot of the registry is held while files are written, compressed or made durable.
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
-mod compared;
-mod contradiction;
 mod dataset;
 mod error;
+mod log;
 #[cfg(feature = "serve")]
 mod pages;
 mod place;
-mod segments;
-#[cfg(feature = "serve")]
-mod settings;
-mod tail;
 mod verify;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::model::DatasetName;
+use crate::registry::{Listed, Registry, Withdrawn};
 pub use dataset::Published;
 pub use error::{Error, Result};
 #[cfg(feature = "serve")]
-pub use pages::publish_pages;
-#[cfg(feature = "serve")]
-pub use settings::SiteSettings;
-pub use verify::{Difference, VerifiedFiles, verify};
-
-use crate::model::DatasetName;
-use crate::registry::{Listed, Registry, Withdrawn};
+pub use pages::{SiteSettings, publish_pages};
 use place::Place;
+pub use verify::{Difference, VerifiedFiles, verify};
 
 /// The number of datasets that are listed at once.
 const PAGE_DATASETS: u32 = 1_000;

@@ -1,0 +1,267 @@
+//! The published log of a dataset: the files of its segments, its end, and whether the registry still has
+//! its history.
+
+use std::fs::File;
+use std::io;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use flate2::{Compression, GzBuilder};
+
+use super::error::{Error, Result};
+use crate::disk::Directory;
+use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
+use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
+use crate::registry;
+use crate::registry::{Selection, Snapshot};
+
+/// The name of the compressed form of a segment.
+pub(super) fn zipped_name(index: usize) -> String {
+    format!("{}.gz", Segment::file_name(index))
+}
+
+/// Checks that the segments have at least the lengths that their head announces, and complete ones
+/// exactly these.
+pub(super) fn check_lengths(log: &Directory, announced: &Segments) -> Result<()> {
+    for (index, segment) in announced.0.iter().enumerate() {
+        let name = Segment::file_name(index);
+        let found = match log.read(&name)? {
+            Some(file) => length(log, &name, &file)?,
+            None => 0,
+        };
+        if found < segment.bytes || (segment.is_sealed() && found > segment.bytes) {
+            let what = format!("it has {found} bytes, its head announces {}", segment.bytes);
+            return Err(Error::Damaged { path: log.path_of(&name), line: None, what });
+        }
+    }
+    Ok(())
+}
+
+/// Appends what is new, and makes it durable. What follows the announced length was written by a run that was
+/// killed, and is removed. Returns how many bytes were appended.
+pub(super) fn append(
+    log: &Directory,
+    announced: &Segments,
+    new: &Segments,
+    lines: &mut impl Read,
+) -> Result<u64> {
+    let mut appended = 0;
+    let mut has_new_files = false;
+    for (index, segment) in new.0.iter().enumerate() {
+        let name = Segment::file_name(index);
+        let failed = |source| Error::file("write", &log.path_of(&name), source);
+        let mut file = match announced.0.get(index) {
+            Some(before) if before.is_sealed() => continue,
+            Some(before) => {
+                let gone = || failed(io::ErrorKind::NotFound.into());
+                let mut file = log.write(&name)?.ok_or_else(gone)?;
+                let is_whole = length(log, &name, &file)? == before.bytes;
+                if is_whole && before.bytes == segment.bytes {
+                    continue;
+                }
+                file.set_len(before.bytes).map_err(failed)?;
+                file.seek(SeekFrom::End(0)).map_err(failed)?;
+                file
+            }
+            None => {
+                has_new_files = true;
+                // Those that exist were left by a run that was killed: no head announces them.
+                log.remove(&zipped_name(index))?;
+                log.create(&name)?
+            }
+        };
+        let bytes = segment.bytes - announced.0.get(index).map_or(0, |before| before.bytes);
+        let copied = io::copy(&mut lines.take(bytes), &mut file).map_err(failed)?;
+        if copied != bytes {
+            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        }
+        file.sync_data().map_err(failed)?;
+        appended += bytes;
+    }
+    if has_new_files {
+        log.sync()?;
+    }
+    Ok(appended)
+}
+
+/// Writes the compressed form of each complete segment beside it, unless it is there.
+pub(super) fn compress(log: &Directory, segments: &Segments) -> Result<()> {
+    for (index, _) in segments.0.iter().enumerate().filter(|(_, segment)| segment.is_sealed()) {
+        let (name, zipped) = (Segment::file_name(index), zipped_name(index));
+        if log.read(&zipped)?.is_some() {
+            continue;
+        }
+        let Some(mut plain) = log.read(&name)? else { continue };
+        log.replace(&zipped, |file| {
+            // Without a time and a name, the same segment gives the same bytes.
+            let mut zip = GzBuilder::new().write(&mut *file, Compression::best());
+            io::copy(&mut plain, &mut zip)?;
+            zip.finish()?;
+            file.sync_data()
+        })?;
+    }
+    Ok(())
+}
+
+fn length(log: &Directory, name: &str, file: &File) -> Result<u64> {
+    let found = file.metadata();
+    Ok(found.map_err(|source| Error::file("read", &log.path_of(name), source))?.len())
+}
+
+/// The last change of a published log, as far as its lines are in the segment that grows.
+pub(super) struct Tail {
+    /// These lines.
+    pub lines: Vec<u8>,
+    /// How many lines they are.
+    pub count: u64,
+    /// The place in the log at which they begin.
+    pub begins: Position,
+    /// The segments before that place.
+    pub segments: Segments,
+}
+
+impl Tail {
+    /// Reads the segment that grows, and proves that it is as it was written. `None` means that none
+    /// grows, or that there is no change yet.
+    pub fn read(log: &Directory, head: &Head) -> Result<Option<Self>> {
+        let Some((last, before)) = head.segments.0.split_last() else { return Ok(None) };
+        if last.is_sealed() {
+            return Ok(None);
+        }
+        let name = Segment::file_name(before.len());
+        let mut bytes = Vec::new();
+        if let Some(file) = log.read(&name)? {
+            // A segment that is not complete is at most 4 MiB long.
+            let read = file.take(last.bytes).read_to_end(&mut bytes);
+            read.map_err(|source| Error::file("read", &log.path_of(&name), source))?;
+        }
+        let damaged = |line: u64, what: &str| Error::Damaged {
+            path: log.path_of(&name),
+            line: Some(line),
+            what: what.to_owned(),
+        };
+        let latest = head.latest.map(|(timestamp, _)| format!("{{\"timestamp\":\"{timestamp}\""));
+        let mut check = before.last().map(|segment| segment.check);
+        let mut checks = Checks::after(check);
+        let (mut begin, mut end, mut line_number, mut count) = (0, 0, 0, 0);
+        let mut last_check = check;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            line_number += 1;
+            last_check = Some(checks.verify(line).map_err(|what| damaged(line_number, what))?);
+            end += line.len();
+            count += 1;
+            if latest.as_ref().is_none_or(|latest| !line.starts_with(latest.as_bytes())) {
+                (begin, check, count) = (end, last_check, 0);
+            }
+        }
+        if last_check != Some(head.check) || (latest.is_some() && count == 0) {
+            return Err(damaged(line_number, "the line is not the last one of the head"));
+        }
+        if latest.is_none() {
+            return Ok(None);
+        }
+        let lines = bytes.split_off(begin);
+        let mut segments = Segments(before.to_vec());
+        if let (true, Some(check)) = (begin > 0, check) {
+            let (bytes, timestamp) = (begin as u64, last.timestamp);
+            segments.0.push(Segment { bytes, timestamp, check });
+        }
+        let begins = Position {
+            changes: head.changes.saturating_sub(1),
+            bytes: segments.bytes(),
+            // Those of a change are set with its last line.
+            granules: 0,
+            check,
+            timestamp: None,
+        };
+        Ok(Some(Tail { lines, count, begins, segments }))
+    }
+}
+
+/// Refuses a history that does not begin with what was published.
+///
+/// An identifier depends on all granules held, so a history that has the same number of changes up
+/// to the last one that was published, which has the same time, identifier and number of granules,
+/// is assumed to be the same; otherwise the first change that differs is searched for.
+pub(super) fn refuse(
+    snapshot: &Snapshot,
+    name: &DatasetName,
+    head: &Head,
+    directory: &Directory,
+    log: &Directory,
+) -> Result<()> {
+    let Some((timestamp, identifier)) = head.latest else { return Ok(()) };
+    let in_force = instance_at(snapshot, name, timestamp)?;
+    let is_same = in_force.is_some_and(|in_force| {
+        (in_force.timestamp, in_force.identifier, in_force.granules)
+            == (timestamp, identifier, head.granules)
+    });
+    if is_same && snapshot.count_history(name, Some(timestamp))? == head.changes {
+        return Ok(());
+    }
+    let mut contradiction = None;
+    each_published(log, head, |change| {
+        let found = instance_at(snapshot, name, change.timestamp)?;
+        let is_same = found.is_some_and(|found| {
+            (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
+        });
+        let count = snapshot.count_history(name, Some(change.timestamp))?;
+        if is_same && count == change.number {
+            return Ok(true);
+        }
+        contradiction = Some((change.number, change.timestamp));
+        Ok(false)
+    })?;
+    let (change, timestamp) = contradiction.unwrap_or((head.changes, timestamp));
+    let (name, path) = (name.clone(), directory.path().to_owned());
+    Err(Error::Contradicts { name, path, change, timestamp })
+}
+
+/// The instance in force at a time. `None` means that there was none yet.
+pub(super) fn instance_at(
+    snapshot: &Snapshot,
+    name: &DatasetName,
+    at: Timestamp,
+) -> Result<Option<Instance>> {
+    let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
+    match snapshot.select(&selection) {
+        Ok(selected) => Ok(Some(selected.instance().clone())),
+        Err(registry::Error::NoHistory { .. } | registry::Error::BeforeHistory { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Calls `show` for each change that was published, until it returns `false`.
+fn each_published(
+    log: &Directory,
+    head: &Head,
+    mut show: impl FnMut(LogChange) -> Result<bool>,
+) -> Result<()> {
+    let source: Arc<str> = log.path().to_string_lossy().into();
+    let mut reader = LogReader::at(Position::default(), source, 0, Timestamp::MAX);
+    for (index, segment) in head.segments.0.iter().enumerate() {
+        let name = Segment::file_name(index);
+        let path = log.path_of(&name);
+        let failed = |source| Error::file("read", &path, source);
+        reader.enter(path.to_string_lossy().into(), 0);
+        let Some(file) = log.read(&name)? else { return Ok(()) };
+        let mut file = BufReader::new(file.take(segment.bytes));
+        let mut line = Vec::new();
+        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            let read = reader.read(&line).map_err(|error| {
+                let line = match error.location {
+                    SourceLocation::Line { line, .. } => Some(line),
+                    _ => None,
+                };
+                Error::Damaged { path: path.clone(), line, what: error.kind.to_string() }
+            })?;
+            if let Some((_, Some(change))) = read
+                && !show(change)?
+            {
+                return Ok(());
+            }
+            line.clear();
+        }
+    }
+    Ok(())
+}
