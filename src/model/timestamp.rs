@@ -39,6 +39,11 @@ impl Timestamp {
         Timestamp::from_micros(date.timestamp_micros())
     }
 
+    /// Writes a date of HTTP, without the fraction of its second.
+    pub fn to_http_date(self) -> String {
+        self.to_date_time().format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Timestamp = Timestamp(0);
 
@@ -337,6 +342,26 @@ mod tests {
         for (text, expected) in cases {
             let read = Timestamp::from_other_spelling(text).map(|at| at.to_string());
             assert_eq!(read, expected.map(str::to_owned), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_as_http_writes_them() {
+        for (at, text) in [
+            ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+            ("1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("2001-03-03T09:41:07.204518Z", "Sat, 03 Mar 2001 09:41:07 GMT"),
+            ("1969-12-31T23:59:59.5Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+        ] {
+            let at: Timestamp = at.parse().unwrap();
+            assert_eq!(at.to_http_date(), text);
+            assert_eq!(
+                Timestamp::from_http_date(text),
+                at.as_micros()
+                    .div_euclid(1_000_000)
+                    .checked_mul(1_000_000)
+                    .and_then(Timestamp::from_micros)
+            );
         }
     }
 

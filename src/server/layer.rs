@@ -16,10 +16,10 @@ use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 
-use super::answer::{REPR_DIGEST, value, with_links};
 use super::client::{Client, Peer};
-use super::format::prefers_html;
 use super::problem::Problem;
+use super::request::prefers_html;
+use super::response::{REPR_DIGEST, value, with_links};
 use super::state::State;
 use crate::pages::ProblemPage;
 

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::http::header::VARY;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 
-use super::answer::{redirect, value};
 use super::problem::Problem;
+use super::response::{redirect, value};
 use crate::model::{DatasetName, Instance, Moment, Timestamp};
 use crate::pages::{Link, Site};
 use crate::registry::Cited;
@@ -63,7 +63,7 @@ pub fn neighbours(site: &Site, cited: &Cited) -> Vec<Link> {
 }
 
 fn memento(rel: &'static str, site: &Site, name: &DatasetName, at: Timestamp) -> Link {
-    Link::new(rel, site.address_or_href(&Site::instance(name, at))).at(http_date(at))
+    Link::new(rel, site.address_or_href(&Site::instance(name, at))).at(at.to_http_date())
 }
 
 /// The address of the times of a dataset's sets.
@@ -87,7 +87,7 @@ pub fn vary(response: &mut Response<Body>) {
 
 /// States the time of a memento.
 pub fn mark(response: &mut Response<Body>, instance: &Instance) {
-    let datetime = value(&http_date(instance.timestamp));
+    let datetime = value(&instance.timestamp.to_http_date());
     response.headers_mut().insert(MEMENTO_DATETIME, datetime);
 }
 
@@ -102,36 +102,9 @@ pub fn map(site: &Site, name: &DatasetName, instances: &[Instance], next: Option
     format!("{}\n", lines.join(",\n"))
 }
 
-/// A time as HTTP writes it, without its fraction of a second.
-pub fn http_date(at: Timestamp) -> String {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // 1970-01-01 was a Thursday.
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    let (year, month, day) = at.day().year_month_day();
-    let seconds = at.as_micros().div_euclid(SECOND);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let weekday = DAYS[days.rem_euclid(7) as usize];
-    let month = MONTHS[month as usize - 1];
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_written_as_http_writes_them() {
-        for (at, text) in [
-            ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
-            ("1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37 GMT"),
-            ("2001-03-03T09:41:07.204518Z", "Sat, 03 Mar 2001 09:41:07 GMT"),
-            ("1969-12-31T23:59:59.5Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
-        ] {
-            assert_eq!(http_date(at.parse().unwrap()), text);
-        }
-    }
 
     #[test]
     fn a_second_means_its_last_instant() {

@@ -14,28 +14,22 @@
 //!
 //! # Layers
 //!
-//! Each may use only those before it: `client`, `config`, `problem`, `metrics`; `deadline`, `permits`:
-//! limits; `source`, `health`: the registry; `sending`: what is in memory for clients; `cache`: the files
-//! that mirrors read; `state`: what requests share; `format`, `asked`, `answer`, `memento`, `rows`: requests
-//! and responses; `layer`; `route`; `admission`, `listener`: connections.
+//! Each may use only those before it: `client`, `config`, `problem`, `metrics`; `permits`: limits;
+//! `source`: the registry; `sending`: what is in memory for clients; `cache`: the files that mirrors read;
+//! `state`: what requests share; `request`, `response`, `memento`; `layer`; `route`; `listener`: connections.
 
-mod admission;
-mod answer;
-mod asked;
 mod cache;
 mod client;
 mod config;
-mod deadline;
-mod format;
-mod health;
 mod layer;
 mod listener;
 mod memento;
 mod metrics;
 mod permits;
 mod problem;
+mod request;
+mod response;
 mod route;
-mod rows;
 mod sending;
 mod source;
 mod state;
@@ -43,11 +37,11 @@ mod state;
 use std::sync::Arc;
 
 pub use axum::Router;
+
+use crate::registry::Result;
 pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
 pub use listener::{AccessLog, Server, ServerError, log};
-
-use crate::registry::Result;
 use state::State;
 
 /// All routes, as a service. A client is limited by its address if the server adds the other end of the

@@ -12,11 +12,9 @@ use crate::citation::check::{Checked, Verdict, check as check_citations};
 use crate::citation::recognise;
 use crate::pages::{CheckPage, Quoted};
 use crate::registry::{Resolution, Result};
-use crate::server::answer::{Keep, whole};
-use crate::server::asked::Asked;
-use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, PAGE_BYTES, instance_bytes};
+use crate::server::request::{Asked, Format};
+use crate::server::response::{Keep, PAGE_BYTES, instance_bytes, list, whole};
 use crate::server::state::State;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
@@ -105,15 +103,12 @@ async fn answer(
             Ok((quoted, checked))
         })
         .await?;
-    let content = match format {
-        Format::Html => {
-            let page = CheckPage { text, quoted, checked: Some(checked), problem: None };
-            page.html(&state.site)
-        }
-        Format::JsonLines => rows::json_lines(&quoted.iter().map(row).collect::<Vec<_>>()),
-        _ => rows::json(&object(&quoted, &checked)),
-    };
-    Ok(whole(format, content, Keep::WhileCurrent))
+    if format == Format::Html {
+        let page = CheckPage { text, quoted, checked: Some(checked), problem: None };
+        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+    }
+    let rows: Vec<Value> = quoted.iter().map(row).collect();
+    Ok(list(format, &rows, &[], None, || object(&rows, &checked)))
 }
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
@@ -136,10 +131,10 @@ fn row(quoted: &Quoted) -> Value {
     row
 }
 
-fn object(quoted: &[Quoted], checked: &Checked) -> Value {
+fn object(rows: &[Value], checked: &Checked) -> Value {
     json!({
         "ok": checked.ok,
-        "citations": quoted.iter().map(row).collect::<Vec<_>>(),
+        "citations": rows,
         "sets": checked.sets,
         "differences": checked.differences,
     })

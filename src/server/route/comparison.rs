@@ -5,16 +5,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::{GranuleId, Identifier, Instance, Moment, Set, Timestamp};
 use crate::pages::{ComparedSide, ComparisonPage};
 use crate::registry::{Counts, Difference, Result, Selection};
-use crate::server::answer::{Keep, redirect, whole};
-use crate::server::asked::{Asked, dataset_name, moment};
-use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, PAGE_BYTES};
+use crate::server::request::{Asked, Format, dataset_name, moment};
+use crate::server::response::{Keep, PAGE_BYTES, list, redirect, whole};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -62,31 +61,21 @@ pub async fn comparison(
             compare(reading, &left, &right, after.as_ref(), listed)
         })
         .await?;
-    let path = format!("/compare/{}", escaped(&sides));
-    let next = differences.last().filter(|_| has_more).map(|last| {
-        let (Difference::OnlyLeft(last) | Difference::OnlyRight(last)) = last;
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("after", last.as_str());
-        query.append_pair("limit", &listed.to_string());
-        query.append_pair("format", format.name());
-        state.site.address_or_href(&format!("{path}?{}", query.finish()))
+    if format == Format::Html {
+        let (left, right) = (ComparedSide { set: left }, ComparedSide { set: right });
+        let path = format!("/compare/{}", escaped(&sides));
+        let page = ComparisonPage { left, right, counts, differences, path };
+        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+    }
+    let rows: Vec<Row> = differences.iter().map(Row::of).collect();
+    let next = rows.last().filter(|_| has_more).map(|last| {
+        let next = asked.next_page(last.granule.as_str(), listed as u64, format);
+        state.site.address_or_href(&next)
     });
-    let content = match format {
-        Format::Html => {
-            let (left, right) = (ComparedSide { set: left }, ComparedSide { set: right });
-            let page = ComparisonPage { left, right, counts, differences, path };
-            return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
-        }
-        Format::JsonLines => rows::json_lines(&differences.iter().map(row).collect::<Vec<_>>()),
-        Format::Csv => rows::csv(["side", "granule"], differences.iter().map(cells)),
-        _ => rows::json(&object(
-            [&left, &right],
-            is_whole.then_some(counts),
-            &differences,
-            next.as_deref(),
-        )),
-    };
-    Ok(rows::page(format, content, next.as_deref()))
+    let counts = is_whole.then_some(counts);
+    Ok(list(format, &rows, &["side", "granule"], next.as_deref(), || {
+        object([&left, &right], counts, &rows, next.as_deref())
+    }))
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
@@ -157,15 +146,19 @@ fn compare(
     Ok(Compared { left, right, counts: compared.counts(), differences, has_more })
 }
 
-fn row(difference: &Difference) -> Value {
-    let [side, granule] = cells(difference);
-    json!({ "side": side, "granule": granule })
+/// A granule that only one side has.
+#[derive(Serialize)]
+struct Row<'a> {
+    side: &'static str,
+    granule: &'a GranuleId,
 }
 
-fn cells(difference: &Difference) -> [String; 2] {
-    match difference {
-        Difference::OnlyLeft(granule_id) => ["left".to_owned(), granule_id.to_string()],
-        Difference::OnlyRight(granule_id) => ["right".to_owned(), granule_id.to_string()],
+impl<'a> Row<'a> {
+    fn of(difference: &'a Difference) -> Self {
+        match difference {
+            Difference::OnlyLeft(granule) => Row { side: "left", granule },
+            Difference::OnlyRight(granule) => Row { side: "right", granule },
+        }
     }
 }
 
@@ -173,7 +166,7 @@ fn cells(difference: &Difference) -> [String; 2] {
 fn object(
     [left, right]: [&Set; 2],
     counts: Option<Counts>,
-    differences: &[Difference],
+    rows: &[Row<'_>],
     next: Option<&str>,
 ) -> Value {
     let side = |set: &Set| {
@@ -185,9 +178,8 @@ fn object(
             "timestamp": instance.timestamp,
         })
     };
-    let only = |wanted: &str| -> Vec<String> {
-        let cells = differences.iter().map(cells);
-        cells.filter(|[side, _]| side == wanted).map(|[_, granule]| granule).collect()
+    let only = |wanted: &str| -> Vec<&GranuleId> {
+        rows.iter().filter(|row| row.side == wanted).map(|row| row.granule).collect()
     };
     json!({
         "identical": left.identifier() == right.identifier(),

@@ -1,23 +1,25 @@
-//! `/datasets/NAME/`: a dataset.
+//! `/datasets/NAME/` and `/datasets/NAME@TIME`: a dataset, now and as it was held at a time.
+//! `/doi/10.…` leads to it.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
+use serde::Serialize;
 
-use super::negotiated;
-use crate::model::DatasetName;
-use crate::pages::{DatasetPage, Describes, Extent, Series, Site, links, within_header};
-use crate::registry::{Error, Result, Selection, Snapshot};
-use crate::server::answer::{Keep, redirect, whole, with_links};
-use crate::server::asked::{Asked, dataset_name, moment};
-use crate::server::format::Format;
-use crate::server::memento;
+use super::landing::{self, FIRST_IDS, LAST_IDS, first_and_last, read_present};
+use crate::citation::Citation;
+use crate::model::{DatasetName, Doi, Instance};
+use crate::pages::{
+    DatasetPage, Describes, Extent, InstancePage, Link, Series, Site, links, within_header,
+};
+use crate::registry::{Error, Result, Selection};
 use crate::server::problem::Problem;
-use crate::server::rows;
-use crate::server::source::Reading;
+use crate::server::request::{Asked, Format, dataset_name, moment};
+use crate::server::response::{Keep, redirect, whole, with_links};
 use crate::server::state::State;
+use crate::server::{memento, response};
 
 /// Shows a dataset.
 pub async fn dataset(
@@ -32,7 +34,7 @@ pub async fn dataset(
     if let Some(datetime) = asked.header(memento::ACCEPT_DATETIME) {
         return lead_to_memento(&state, &asked, &name, datetime).await;
     }
-    let format = asked.format(&negotiated::formats(&[]))?;
+    let format = asked.format(&landing::formats(&[]))?;
     let (shared, now) = (Arc::clone(&state), state.now());
     let read = read_present(&state, &asked, &name, move |reading, snapshot, name| {
         // Only the page for people has the plot.
@@ -43,8 +45,8 @@ pub async fn dataset(
         DatasetPage::read(snapshot, name, series, now)
     });
     let page = match read.await? {
-        Present::Here(page) => page,
-        Present::Moved(response) => return Ok(response),
+        Ok(page) => page,
+        Err(moved) => return Ok(moved),
     };
     let path = Site::dataset(&name);
     let record = &page.listed.dataset;
@@ -54,14 +56,14 @@ pub async fn dataset(
     let own_links = within_header(own_links);
     let response = match format {
         Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
-        Format::Linkset => negotiated::linkset(&state.site, record, &path, describes),
+        Format::Linkset => landing::linkset(&state.site, record, &path, describes),
         Format::Citation(_) => {
             let citation = page.citation.as_ref();
-            let citation = citation.and_then(|citation| negotiated::citation(citation, format));
+            let citation = citation.and_then(|citation| landing::citation(citation, format));
             let nothing = format!("{name} has no history yet, and so nothing to cite.");
             citation.ok_or_else(|| Problem::unknown("no-history", nothing))?
         }
-        _ => whole(format, rows::json(&page.listed), Keep::WhileCurrent),
+        _ => whole(format, response::json(&page.listed), Keep::WhileCurrent),
     };
     let mut response = with_links(response, &own_links);
     memento::vary(&mut response);
@@ -105,40 +107,103 @@ async fn lead_to_memento(
     }
 }
 
-/// What was read of a dataset, or where it is.
-pub enum Present<T> {
-    /// What was read.
-    Here(T),
-    /// The name is a former one: the same page under the present one.
-    Moved(Response<Body>),
+/// An instance, with the others of the same day: `lookup` of the command line.
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    instance: &'a Instance,
+    #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
+    others: &'a [Instance],
 }
 
-/// Reads something of a dataset, but only by its present name.
-pub async fn read_present<T: Send + 'static>(
-    state: &Arc<State>,
-    asked: &Asked,
-    name: &DatasetName,
-    work: impl Fn(&Reading, &Snapshot, &DatasetName) -> Result<T> + Send + 'static,
-) -> Result<Present<T>, Problem> {
-    let wanted = name.clone();
-    let read = state.source.read(asked.client(), move |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        let present = snapshot.present_name(&wanted)?;
-        match present == wanted {
-            true => work(reading, &snapshot, &wanted).map(Ok),
-            false => Ok(Err(present)),
-        }
+/// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
+pub async fn instance(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let segment = asked.segment(1)?;
+    let Some((name, time)) = segment.split_once('@') else {
+        let name = dataset_name(&segment)?;
+        let target = state.site.href(&asked.with_query(&Site::dataset(&name)));
+        return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
+    };
+    let (name, at) = (dataset_name(name)?, moment(time)?);
+    let format = asked.format(&landing::formats(&[]))?;
+    let now = state.now();
+    if at.first_instant() > now {
+        let detail = format!("{at} is in the future: what will be held then is not known.");
+        return Err(Problem::unknown("usage", detail));
+    }
+    let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
+        let listed = snapshot.dataset(name)?;
+        let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
+        let cited = snapshot.cite(&selection, &[])?;
+        let (first, last) = match format {
+            Format::Html => first_and_last(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
+            _ => (Vec::new(), Vec::new()),
+        };
+        let citation = Citation::new(cited.clone(), Some(at), now.day());
+        Ok(InstancePage { listed, cited, citation, at, first, last })
     });
-    let present = match read.await? {
-        Ok(read) => return Ok(Present::Here(read)),
-        Err(present) => present,
+    let read = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
+    let page = match read {
+        Ok(page) => page,
+        Err(moved) => return Ok(moved),
     };
-    let rest = asked.path().strip_prefix("/datasets/");
-    let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
-    let query = match asked.query() {
-        "" => String::new(),
-        query => format!("?{query}"),
+    let record = &page.listed.dataset;
+    let instance = page.cited.set.instance();
+    let own = format!("/datasets/{name}@{at}");
+    let canonical = Site::instance(&name, instance.timestamp);
+    let describes = Describes::Set(instance.identifier);
+    let mut own_links = links(&state.site, record, &canonical, describes, Extent::Header);
+    own_links.extend(memento::links(&state.site, &name));
+    own_links.extend(memento::neighbours(&state.site, &page.cited));
+    if own != canonical {
+        own_links.push(Link::new("canonical", state.site.address_or_href(&canonical)));
+    }
+    let own_links = within_header(own_links);
+    let response = match format {
+        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
+        Format::Linkset => landing::linkset(&state.site, record, &canonical, describes),
+        Format::Citation(_) => landing::citation(&page.citation, format)
+            .ok_or_else(|| Problem::internal("no citation".to_owned()))?,
+        _ => {
+            let found = Found { instance, others: &page.cited.others };
+            whole(format, response::json(&found), Keep::WhileCurrent)
+        }
     };
-    let path = state.site.href(&format!("/datasets/{present}{rest}{query}"));
-    Ok(Present::Moved(redirect(StatusCode::MOVED_PERMANENTLY, &path)))
+    let mut response = with_links(response, &own_links);
+    memento::mark(&mut response, instance);
+    Ok(response)
+}
+
+/// A time before the history gets a link to the dataset, whose page says when its history begins.
+fn first_instance(site: &Site, problem: Problem, name: &crate::model::DatasetName) -> Problem {
+    if problem.kind != "before-history" {
+        return problem;
+    }
+    let links = vec![Link::new("up", site.address_or_href(&Site::dataset(name)))];
+    Problem { links, ..problem }
+}
+
+/// Leads to the dataset with a DOI: of several, to the first by name.
+pub async fn doi(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let text = asked.after("/doi/")?;
+    let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
+    let wanted = doi.clone();
+    let names = state
+        .source
+        .read(asked.client(), move |reading| {
+            reading.registry.snapshot()?.datasets_with_doi(&wanted)
+        })
+        .await?;
+    let Some(name) = names.first() else {
+        let detail = format!("No dataset here has the DOI {doi}.");
+        return Err(Problem::unknown("doi-unknown", detail));
+    };
+    let target = state.site.href(&asked.with_query(&Site::dataset(name)));
+    Ok(redirect(StatusCode::SEE_OTHER, &target))
 }

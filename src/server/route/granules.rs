@@ -1,26 +1,26 @@
-//! `/DI:…/granules`: the ids of a set.
+//! `/DI:…/granules`: the ids of a set; `/DI:…/blocks`: the set cut into blocks, for mirrors that diverged.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{Response, StatusCode};
+use axum::http::Response;
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
 
-use super::set::identifier_in;
-use crate::model::{GranuleId, IdPage, Identifier, Pattern};
+use super::set::{elsewhere, identifier_in};
+use crate::mirror::blocks::Blocks;
+use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
 use crate::pages::{Link, Site};
 use crate::registry::{Error, IdPages, Registry, Result, Selection};
-use crate::server::answer::{redirect, streamed, with_links};
-use crate::server::asked::Asked;
 use crate::server::client::Client;
-use crate::server::deadline::{Deadline, Waiting};
-use crate::server::format::Format;
+use crate::server::permits::{Deadline, Waiting};
 use crate::server::problem::Problem;
+use crate::server::request::{Asked, Format};
+use crate::server::response::{streamed, with_links};
 use crate::server::sending::next_part;
-use crate::server::source::Cost;
+use crate::server::source::{Cost, Reading};
 use crate::server::state::State;
 
 /// The number of granules that are read at once: a page of the registry.
@@ -41,11 +41,8 @@ pub async fn granules(
 ) -> Result<Response<Body>, Problem> {
     let identifier = identifier_in(&asked.segment(0)?)?;
     let path = Site::granules(identifier);
-    if asked.path() != path {
-        let query = asked.query();
-        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
-        let target = state.site.href(&format!("{path}{query}"));
-        return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
+    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
+        return Ok(elsewhere);
     }
     let format = asked.format(&OFFERED)?;
     let after: Option<GranuleId> = asked.parsed("after")?;
@@ -66,14 +63,8 @@ pub async fn granules(
             });
             let (content, last) = read.await?;
             if let Some(last) = last {
-                let mut query = form_urlencoded::Serializer::new(String::new());
-                for pattern in asked.parameters("select") {
-                    query.append_pair("select", &pattern);
-                }
-                query.append_pair("after", last.as_str());
-                query.append_pair("limit", &limit.to_string());
-                query.append_pair("format", format.name());
-                let next = state.site.address_or_href(&format!("{path}?{}", query.finish()));
+                let next = asked.next_page(last.as_str(), limit, format);
+                let next = state.site.address_or_href(&next);
                 links.push(Link::new("next", next));
             }
             Body::from(content)
@@ -318,4 +309,47 @@ fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
         page.extend_from_slice(granule_id.as_bytes());
         page.push(b'\n');
     }
+}
+
+/// Lists the blocks of a set. Every id is hashed, so it counts as a comparison.
+pub async fn blocks(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let identifier = identifier_in(&asked.segment(0)?)?;
+    let path = Site::blocks(identifier);
+    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
+        return Ok(elsewhere);
+    }
+    let format = asked.format(&[Format::JsonLines])?;
+    let content = state
+        .source
+        .compare(asked.client(), move |reading| {
+            let selection = Selection::Identifier { identifier, dataset: None };
+            let set = reading.registry.snapshot()?.select(&selection)?.set;
+            list(reading, &set)
+        })
+        .await?;
+    Ok(streamed(format, &format!("{identifier}-blocks"), Body::from(content)))
+}
+
+fn list(reading: &Reading, set: &Set) -> Result<String> {
+    let mut content = String::new();
+    let mut blocks = Blocks::default();
+    let unwritable = |error: serde_json::Error| Error::damaged(error.to_string());
+    // Each page is read in a transaction of its own. The set is proved before anything is sent.
+    let granules_of_set = reading.registry.snapshot()?.granules(set)?;
+    for page in granules_of_set.into_id_pages() {
+        let page = page?;
+        reading.check_time()?;
+        for text in page.iter() {
+            if let Some(block) = blocks.add(text) {
+                content.push_str(&block.to_line().map_err(unwritable)?);
+            }
+        }
+    }
+    if let Some(block) = blocks.end() {
+        content.push_str(&block.to_line().map_err(unwritable)?);
+    }
+    Ok(content)
 }

@@ -1,20 +1,14 @@
-//! The routes, one file each.
+//! The routes.
 
-mod blocks;
 mod check;
 mod comparison;
 mod dataset;
-mod doi;
-mod find;
 mod granules;
-mod history;
-mod index;
-mod instance;
-mod negotiated;
-mod operation;
+mod landing;
+mod lists;
 mod published;
-mod robots;
 mod set;
+mod site;
 
 use std::sync::Arc;
 
@@ -35,30 +29,30 @@ pub fn router(state: Arc<State>) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain));
     Router::new()
-        .route("/", get(index::index))
-        .route("/style.css", get(operation::style))
-        .route("/datasets", get(index::datasets))
-        .route("/datasets/", get(index::datasets))
-        .route("/datasets/{name}", get(instance::instance))
+        .route("/", get(lists::index))
+        .route("/style.css", get(site::style))
+        .route("/datasets", get(lists::datasets))
+        .route("/datasets/", get(lists::datasets))
+        .route("/datasets/{name}", get(dataset::instance))
         .route("/datasets/{name}/", get(dataset::dataset))
-        .route("/datasets/{name}/history", get(history::history))
+        .route("/datasets/{name}/history", get(lists::history))
         .route("/datasets/{name}/head.json", get(published::head))
         .route("/datasets/{name}/subsets.jsonl", get(published::subsets))
         .route("/compare/{sides}", get(comparison::comparison))
         .route("/compare", get(comparison::form))
         .route("/check", get(check::check).merge(post(check::check_text)))
-        .route("/find", get(find::find))
-        .route("/doi/{*doi}", get(doi::doi))
-        .route("/healthz", get(operation::health))
-        .route("/metrics", get(operation::metrics))
-        .route("/openapi.json", get(operation::openapi))
-        .route("/robots.txt", get(robots::robots))
-        .route("/sitemap.xml", get(robots::sitemap))
-        .route("/sitemap/{number}", get(robots::numbered_sitemap))
+        .route("/find", get(lists::find))
+        .route("/doi/{*doi}", get(dataset::doi))
+        .route("/healthz", get(site::health))
+        .route("/metrics", get(site::metrics))
+        .route("/openapi.json", get(site::openapi))
+        .route("/robots.txt", get(site::robots))
+        .route("/sitemap.xml", get(site::sitemap))
+        .route("/sitemap/{number}", get(site::numbered_sitemap))
         .route("/{identifier}", get(set::set))
         .route("/{identifier}/", get(set::set))
         .route("/{identifier}/granules", get(granules::granules))
-        .route("/{identifier}/blocks", get(blocks::blocks))
+        .route("/{identifier}/blocks", get(granules::blocks))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))

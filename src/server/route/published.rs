@@ -10,14 +10,14 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response, StatusCode};
 
-use crate::model::{DatasetName, Timestamp};
+use crate::model::DatasetName;
 use crate::publish::Error as PublishError;
-use crate::registry::{self, Result};
-use crate::server::answer::{Keep, described, value};
-use crate::server::asked::{Asked, dataset_name};
+use crate::registry;
+use crate::registry::Result;
 use crate::server::cache::{Opened, Version};
-use crate::server::memento::http_date;
 use crate::server::problem::Problem;
+use crate::server::request::{Asked, dataset_name};
+use crate::server::response::{Keep, described, value};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -34,9 +34,7 @@ pub async fn head(
     publish(&state, &asked, &name).await?;
     let opened = open(&state, &asked, name, "head.json".to_owned()).await?;
     let mut response = send(&state, &asked, "application/json", opened, Keep::WhileCurrent);
-    if let Some(date) = modified(looked) {
-        response.headers_mut().insert(LAST_MODIFIED, date);
-    }
+    response.headers_mut().insert(LAST_MODIFIED, value(&looked.to_http_date()));
     Ok(response)
 }
 
@@ -195,8 +193,4 @@ fn unpublished(error: PublishError) -> Problem {
             Problem { cause: Some(cause), ..problem }
         }
     }
-}
-
-fn modified(at: Timestamp) -> Option<HeaderValue> {
-    HeaderValue::from_str(&http_date(at)).ok()
 }

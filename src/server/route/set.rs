@@ -7,24 +7,21 @@ use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use super::negotiated;
+use super::landing::{self, FIRST_IDS, LAST_IDS, first_and_last};
 use crate::citation::Citation;
-use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set, Timestamp};
+use crate::model::{Identifier, Instance, Set};
 use crate::pages::{Describes, Extent, SetPage, Since, Site, links, within_header};
 use crate::registry::{Resolved, Result, Selection, Snapshot};
-use crate::server::answer::{Keep, redirect, whole, with_links};
-use crate::server::asked::Asked;
-use crate::server::format::Format;
 use crate::server::problem::Problem;
-use crate::server::rows::{self, instance_bytes, read_page};
+use crate::server::request::{Asked, Format};
+use crate::server::response::{Keep, instance_bytes, list, read_page, redirect, whole, with_links};
 use crate::server::state::State;
-
-/// How many of the first and of the last ids a page shows.
-pub const FIRST_IDS: usize = 6;
-pub const LAST_IDS: usize = 2;
 
 /// How many intervals the page shows.
 const SHOWN_INTERVALS: u32 = 20;
+
+/// The columns of the table of intervals.
+const COLUMNS: [&str; 6] = ["kind", "dataset", "from", "until", "identifier", "granules"];
 
 /// The greatest number of granules of two sets that are compared for the page.
 const COMPARED_GRANULES: u64 = 20_000;
@@ -50,6 +47,13 @@ pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
     })
 }
 
+/// The response that leads to the path of a set as it is written here. `None` means that the request has
+/// that path.
+pub fn elsewhere(state: &State, asked: &Asked, path: &str) -> Option<Response<Body>> {
+    let target = state.site.href(&asked.with_query(path));
+    (asked.path() != path).then(|| redirect(StatusCode::PERMANENT_REDIRECT, &target))
+}
+
 /// Shows a set.
 pub async fn set(
     Extracted(state): Extracted<Arc<State>>,
@@ -57,13 +61,10 @@ pub async fn set(
 ) -> Result<Response<Body>, Problem> {
     let identifier = identifier_in(&asked.segment(0)?)?;
     let path = Site::set(identifier);
-    if asked.path() != path {
-        let query = asked.query();
-        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
-        let target = state.site.href(&format!("{path}{query}"));
-        return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
+    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
+        return Ok(elsewhere);
     }
-    let format = asked.format(&negotiated::formats(&[Format::JsonLines, Format::Csv]))?;
+    let format = asked.format(&landing::formats(&[Format::JsonLines, Format::Csv]))?;
     match format {
         Format::Json | Format::JsonLines | Format::Csv => {
             intervals(&state, &asked, identifier, format).await
@@ -80,7 +81,7 @@ async fn intervals(
     format: Format,
 ) -> Result<Response<Body>, Problem> {
     let limit = asked.limit(1_000, 10_000)?;
-    let after = asked.parameter("after").map(|after| position(&after)).transpose()?;
+    let after = asked.position()?;
     let is_first = after.is_none();
     let ((intervals, has_more), subsets) = state
         .source
@@ -103,59 +104,20 @@ async fn intervals(
         })
         .await?;
     let next = intervals.last().filter(|_| has_more).map(|last| {
-        let Instance { dataset, timestamp, .. } = last;
-        let path = Site::set(identifier);
-        state.site.address_or_href(&format!(
-            "{path}?after={dataset}@{timestamp}&limit={limit}&format={}",
-            format.name()
-        ))
+        let after = format!("{}@{}", last.dataset, last.timestamp);
+        state.site.address_or_href(&asked.next_page(&after, limit.into(), format))
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
     let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
-    let content = match format {
-        Format::JsonLines => rows::json_lines(&resolved),
-        Format::Csv => table(&resolved),
-        _ => {
-            let granules = resolved.first().map(|first| first.set.granules());
-            rows::json(&json!({
-                "identifier": identifier,
-                "granules": granules,
-                "intervals": resolved,
-                "next": next,
-            }))
-        }
-    };
-    Ok(rows::page(format, content, next.as_deref()))
-}
-
-/// The interval, or the period, after which a page begins: `NAME@TIME`.
-///
-/// # Errors
-///
-/// It is not one.
-pub fn position(text: &str) -> Result<(DatasetName, Timestamp), Problem> {
-    let read = || {
-        let (name, timestamp) = text.split_once('@')?;
-        Some((name.parse().ok()?, timestamp.parse().ok()?))
-    };
-    read().ok_or_else(|| Problem::usage("The parameter after is NAME@TIME of a row."))
-}
-
-fn table(resolved: &[Resolved]) -> String {
-    let header = ["kind", "dataset", "from", "until", "identifier", "granules"];
-    let rows = resolved.iter().map(|resolved| {
-        let instance = resolved.set.instance();
-        let kind = if resolved.set.subset().is_some() { "subset" } else { "instance" };
-        [
-            kind.to_owned(),
-            instance.dataset.to_string(),
-            instance.timestamp.to_string(),
-            instance.until.map(|until| until.to_string()).unwrap_or_default(),
-            resolved.set.identifier().to_string(),
-            resolved.set.granules().to_string(),
-        ]
-    });
-    rows::csv(header, rows)
+    Ok(list(format, &resolved, &COLUMNS, next.as_deref(), || {
+        let granules = resolved.first().map(|first| first.set.granules());
+        json!({
+            "identifier": identifier,
+            "granules": granules,
+            "intervals": resolved,
+            "next": next,
+        })
+    }))
 }
 
 /// The page, and the formats of its citation.
@@ -205,34 +167,11 @@ async fn page(
         within_header(links(&state.site, &page.record, &path, describes, Extent::Header));
     let response = match format {
         Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
-        Format::Linkset => negotiated::linkset(&state.site, &page.record, &path, describes),
-        format => negotiated::citation(&page.citation, format)
+        Format::Linkset => landing::linkset(&state.site, &page.record, &path, describes),
+        format => landing::citation(&page.citation, format)
             .ok_or_else(|| Problem::internal("no citation".to_owned()))?,
     };
     Ok(with_links(response, &own_links))
-}
-
-/// The first ids of a set, and the last ones that are not among them. Only instances are read from
-/// their end; of a subset, the last ids are shown if it is small.
-pub fn first_and_last(
-    snapshot: &Snapshot,
-    set: &Set,
-    first: usize,
-    last: usize,
-) -> Result<(Vec<GranuleId>, Vec<GranuleId>)> {
-    let most = first + last;
-    let ids = snapshot.granules(set)?.take(most);
-    let mut ids: Vec<GranuleId> =
-        ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
-    if set.granules() <= most as u64 {
-        return Ok((ids, Vec::new()));
-    }
-    ids.truncate(first);
-    let last = match set {
-        Set::Instance(instance) => snapshot.last_granules(instance, last as u32)?,
-        Set::Subset { .. } => Vec::new(),
-    };
-    Ok((ids, last.into_iter().map(|granule| granule.granule_id).collect()))
 }
 
 /// What changed since a set was in force.

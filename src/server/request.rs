@@ -1,0 +1,403 @@
+//! What a request asks for, and in which format.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+
+use super::client::Client;
+use super::problem::Problem;
+use crate::citation::CitationFormat;
+use crate::model::{DatasetName, Moment, Timestamp};
+use crate::pages::{FORMATS, media_type};
+
+/// A request: its path, its query and its headers.
+#[derive(Debug)]
+pub struct Asked {
+    path: String,
+    query: String,
+    headers: HeaderMap,
+    client: Option<Client>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Asked {
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            headers: parts.headers.clone(),
+            client: parts.extensions.get().copied(),
+        })
+    }
+}
+
+impl Asked {
+    /// The client, by which limits count. `None` means that it is not known.
+    pub fn client(&self) -> Option<Client> {
+        self.client
+    }
+
+    /// The path as it was sent.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The query as it was sent.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// A segment of the path, counted from 0, decoded.
+    ///
+    /// # Errors
+    ///
+    /// The path has fewer segments, or is not UTF-8.
+    pub fn segment(&self, index: usize) -> Result<String, Problem> {
+        let segment = self.path.trim_start_matches('/').split('/').nth(index).unwrap_or_default();
+        decoded(segment)
+    }
+
+    /// What follows a prefix of the path, decoded.
+    ///
+    /// # Errors
+    ///
+    /// It is not UTF-8.
+    pub fn after(&self, prefix: &str) -> Result<String, Problem> {
+        decoded(self.path.strip_prefix(prefix).unwrap_or_default())
+    }
+
+    /// The first value of a parameter of the query.
+    pub fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
+        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// All values of a parameter of the query.
+    pub fn parameters(&self, name: &str) -> Vec<Cow<'_, str>> {
+        let pairs = form_urlencoded::parse(self.query.as_bytes());
+        pairs.filter(|(key, _)| key == name).map(|(_, value)| value).collect()
+    }
+
+    /// A parameter of the query as a value. `None` means that it is absent or empty.
+    ///
+    /// # Errors
+    ///
+    /// It is not such a value.
+    pub fn parsed<T>(&self, name: &str) -> Result<Option<T>, Problem>
+    where
+        T: FromStr,
+        T::Err: std::fmt::Display,
+    {
+        let Some(text) = self.parameter(name).filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let refused = |error: T::Err| Problem::usage(format!("The parameter {name}: {error}."));
+        text.parse().map(Some).map_err(refused)
+    }
+
+    /// The number of rows that are wanted: `?limit=`, which is at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// It is not a number from 1 to `most`.
+    pub fn limit(&self, default: u32, most: u32) -> Result<u32, Problem> {
+        let limit = self.parsed("limit")?.unwrap_or(default);
+        if limit == 0 || limit > most {
+            return Err(Problem::usage(format!("The parameter limit is from 1 to {most}.")));
+        }
+        Ok(limit)
+    }
+
+    /// The number of rows of a page: how many one for people has and may have, and one for programs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Asked::limit`].
+    pub fn rows(
+        &self,
+        format: Format,
+        shown: (u32, u32),
+        listed: (u32, u32),
+    ) -> Result<u32, Problem> {
+        let (default, most) = if format == Format::Html { shown } else { listed };
+        Ok(self.limit(default, listed.1)?.min(most))
+    }
+
+    /// The row after which a page begins, where that is `NAME@TIME`. `None` means that it is the first
+    /// page.
+    ///
+    /// # Errors
+    ///
+    /// It is not one.
+    pub fn position(&self) -> Result<Option<(DatasetName, Timestamp)>, Problem> {
+        let Some(after) = self.parameter("after").filter(|after| !after.is_empty()) else {
+            return Ok(None);
+        };
+        let read = || {
+            let (name, timestamp) = after.split_once('@')?;
+            Some((name.parse().ok()?, timestamp.parse().ok()?))
+        };
+        let problem = || Problem::usage("The parameter after is NAME@TIME of a row.");
+        read().map(Some).ok_or_else(problem)
+    }
+
+    /// The target of the page after this one: the same, except for where it begins.
+    pub fn next_page(&self, after: &str, limit: u64, format: Format) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let own = form_urlencoded::parse(self.query.as_bytes());
+        query
+            .extend_pairs(own.filter(|(name, _)| !["after", "limit", "format"].contains(&&**name)));
+        query.append_pair("after", after);
+        query.append_pair("limit", &limit.to_string());
+        query.append_pair("format", format.name());
+        format!("{}?{}", self.path, query.finish())
+    }
+
+    /// Another path with the query of this request.
+    pub fn with_query(&self, path: &str) -> String {
+        match self.query() {
+            "" => path.to_owned(),
+            query => format!("{path}?{query}"),
+        }
+    }
+
+    /// The format that is wanted.
+    ///
+    /// # Errors
+    ///
+    /// None of those offered is accepted.
+    pub fn format(&self, offered: &[Format]) -> Result<Format, Problem> {
+        let named = self.parameter("format").filter(|named| !named.is_empty());
+        choose(offered, named.as_deref(), self.accept())
+    }
+
+    /// A header as text. `None` means that it is absent or not ASCII.
+    pub fn header(&self, name: HeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    fn accept(&self) -> Option<&str> {
+        self.header(ACCEPT)
+    }
+}
+
+/// A name of a dataset in a path.
+///
+/// # Errors
+///
+/// No dataset that is published has such a name.
+pub fn dataset_name(text: &str) -> Result<DatasetName, Problem> {
+    text.parse().map_err(|error| {
+        Problem::unknown("dataset-unknown", format!("No dataset has this name: {error}."))
+    })
+}
+
+/// A time in a path or a query.
+///
+/// # Errors
+///
+/// It is not RFC 3339, nor a date.
+pub fn moment(text: &str) -> Result<Moment, Problem> {
+    // A plus sign in a query may have been decoded to a space.
+    let text = text.replace(' ', "+");
+    text.parse().map_err(|error| Problem::usage(format!("The time {text:?}: {error}.")))
+}
+
+fn decoded(text: &str) -> Result<String, Problem> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| Problem::usage("The address is not UTF-8."))
+}
+
+/// A format of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A page for people.
+    Html,
+    /// One JSON value.
+    Json,
+    /// A JSON value on each line.
+    JsonLines,
+    /// A table.
+    Csv,
+    /// One value on each line.
+    Lines,
+    /// A citation.
+    Citation(CitationFormat),
+    /// The links of a page (RFC 9264).
+    Linkset,
+    /// The times of a dataset's sets (RFC 7089).
+    TimeMap,
+}
+
+impl Format {
+    /// The name in `?format=`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Html => "html",
+            Format::Json => "json",
+            Format::JsonLines => "jsonl",
+            Format::Csv => "csv",
+            Format::Lines => "lines",
+            Format::Citation(format) => format.name(),
+            Format::Linkset => "linkset",
+            Format::TimeMap => "timemap",
+        }
+    }
+
+    /// The media type that a client asks for.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Html => "text/html",
+            Format::Json => "application/json",
+            Format::JsonLines => "application/jsonl",
+            Format::Csv => "text/csv",
+            Format::Lines => "text/plain",
+            Format::Citation(format) => media_type(format),
+            Format::Linkset => "application/linkset+json",
+            Format::TimeMap => "application/link-format",
+        }
+    }
+
+    /// The media type of a response, with its character set where that is not fixed by the type.
+    pub fn content_type(self) -> String {
+        let media_type = self.media_type();
+        match media_type.starts_with("text/") || media_type == "application/x-bibtex" {
+            true => format!("{media_type}; charset=utf-8"),
+            false => media_type.to_owned(),
+        }
+    }
+}
+
+/// The formats of a citation.
+pub fn citations() -> impl Iterator<Item = Format> {
+    FORMATS.iter().map(|offered| Format::Citation(offered.format))
+}
+
+/// The format that a request asks for: by `?format=`, else by `Accept`. The first format in
+/// `offered` is sent to a client that accepts anything.
+///
+/// # Errors
+///
+/// None of those offered is accepted.
+pub fn choose(
+    offered: &[Format],
+    named: Option<&str>,
+    accept: Option<&str>,
+) -> Result<Format, Problem> {
+    if let Some(named) = named {
+        let format = offered.iter().find(|format| format.name() == named);
+        return format.copied().ok_or_else(|| {
+            let names: Vec<&str> = offered.iter().map(|format| format.name()).collect();
+            let offered = names.join(", ");
+            Problem::usage(format!("The parameter format takes one of {offered}."))
+        });
+    }
+    let Some(accept) = accept else { return Ok(offered[0]) };
+    let accepted: Vec<Accepted<'_>> = accept.split(',').filter_map(Accepted::parse).collect();
+    if accepted.is_empty() {
+        return Ok(offered[0]);
+    }
+    let mut best: Option<(Format, u16)> = None;
+    for format in offered {
+        // The most specific range that matches decides (RFC 9110 §12.5.1).
+        let ranges = accepted.iter().filter(|range| range.matches(format.media_type()));
+        let quality =
+            ranges.max_by_key(|range| range.specificity()).map_or(0, |range| range.quality);
+        if quality > best.map_or(0, |(_, quality)| quality) {
+            best = Some((*format, quality));
+        }
+    }
+    best.map(|(format, _)| format).ok_or_else(|| {
+        let mut types: Vec<&str> = offered.iter().map(|format| format.media_type()).collect();
+        types.dedup();
+        Problem::not_acceptable(&types)
+    })
+}
+
+/// Whether a client prefers a page for people to JSON.
+pub fn prefers_html(accept: Option<&str>) -> bool {
+    const OFFERED: [Format; 2] = [Format::Json, Format::Html];
+    let accept = accept.filter(|accept| accept.contains("text/html"));
+    accept.is_some_and(|accept| {
+        choose(&OFFERED, None, Some(accept)).is_ok_and(|it| it == Format::Html)
+    })
+}
+
+/// A media range of the header `Accept`.
+struct Accepted<'a> {
+    kind: &'a str,
+    subtype: &'a str,
+    /// In thousandths.
+    quality: u16,
+}
+
+impl<'a> Accepted<'a> {
+    fn parse(range: &'a str) -> Option<Self> {
+        let mut parts = range.split(';').map(str::trim);
+        let (kind, subtype) = parts.next()?.split_once('/')?;
+        let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+        let quality: f32 = quality.map_or(Some(1.0), |quality| quality.trim().parse().ok())?;
+        if !(0.0..=1.0).contains(&quality) {
+            return None;
+        }
+        Some(Accepted { kind, subtype, quality: (quality * 1_000.0).round() as u16 })
+    }
+
+    fn matches(&self, media_type: &str) -> bool {
+        let (kind, subtype) = media_type.split_once('/').unwrap_or((media_type, ""));
+        (self.kind == "*" || self.kind.eq_ignore_ascii_case(kind))
+            && (self.subtype == "*" || self.subtype.eq_ignore_ascii_case(subtype))
+    }
+
+    fn specificity(&self) -> u8 {
+        u8::from(self.kind != "*") + u8::from(self.subtype != "*")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFERED: [Format; 4] =
+        [Format::Html, Format::Json, Format::Citation(CitationFormat::Bibtex), Format::Csv];
+
+    #[test]
+    fn the_accepted_format_of_the_highest_quality_is_chosen() {
+        for (accept, name) in [
+            ("*/*", Some("html")),
+            ("", Some("html")),
+            ("application/json", Some("json")),
+            ("application/x-bibtex", Some("bibtex")),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Some("html")),
+            ("text/html;q=0.5, application/json;q=0.9", Some("json")),
+            ("text/*", Some("html")),
+            ("text/*, text/html;q=0", Some("csv")),
+            ("image/png, */*;q=0.1", Some("html")),
+            ("*/*, text/html;q=0.2", Some("json")),
+            ("image/png", None),
+            ("text/html;q=0", None),
+            ("application/json;q=2", Some("html")),
+            ("nonsense", Some("html")),
+        ] {
+            let chosen = choose(&OFFERED, None, Some(accept)).ok().map(Format::name);
+            assert_eq!(chosen, name, "{accept}");
+        }
+        assert_eq!(choose(&OFFERED, None, None).unwrap(), Format::Html);
+        assert_eq!(choose(&OFFERED, Some("csv"), Some("image/png")).unwrap(), Format::Csv);
+        assert_eq!(choose(&OFFERED, Some("xml"), None).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn browsers_get_pages_and_other_clients_json() {
+        assert!(prefers_html(Some("text/html,application/xhtml+xml,*/*;q=0.8")));
+        assert!(!prefers_html(Some("*/*")));
+        assert!(!prefers_html(Some("application/json, text/html;q=0.5")));
+        assert!(!prefers_html(None));
+    }
+}

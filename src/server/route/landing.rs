@@ -1,0 +1,117 @@
+//! What the pages of a dataset, an instance and a set have in common.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::citation::Citation;
+use crate::model::{Dataset, DatasetName, GranuleId, Set};
+use crate::pages::{Describes, Extent, Link, Site, links};
+use crate::registry::{Result, Snapshot};
+use crate::server::problem::Problem;
+use crate::server::request::{Asked, Format, citations};
+use crate::server::response::{Keep, redirect, whole};
+use crate::server::source::Reading;
+use crate::server::state::State;
+
+/// How many of the first and of the last ids a page shows.
+pub const FIRST_IDS: usize = 6;
+pub const LAST_IDS: usize = 2;
+
+/// The formats of such a page, the page itself first.
+pub fn formats(others: &[Format]) -> Vec<Format> {
+    let mut formats = vec![Format::Html, Format::Json];
+    formats.extend(others);
+    // The classic BibTeX entry, the text of the tuple and CITATION.cff are offered by name only.
+    formats.extend(citations());
+    formats.push(Format::Linkset);
+    formats
+}
+
+/// A citation: the same bytes as the command line prints.
+pub fn citation(citation: &Citation, format: Format) -> Option<Response<Body>> {
+    let Format::Citation(named) = format else { return None };
+    Some(whole(format, citation.write(named), Keep::WhileCurrent))
+}
+
+/// All links of a page as a linkset (RFC 9264), with those of the list that it links to.
+pub fn linkset(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Response<Body> {
+    let anchor = site.address_or_href(path);
+    let mut context = Map::new();
+    context.insert("anchor".to_owned(), anchor.clone().into());
+    let all = links(site, record, path, describes, Extent::All);
+    for link in all.iter().filter(|link| link.rel != "linkset") {
+        let targets = context.entry(link.rel).or_insert_with(|| json!([]));
+        if let Some(targets) = targets.as_array_mut() {
+            targets.push(target(link));
+        }
+    }
+    let mut contexts = vec![Value::Object(context)];
+    // What is linked to leads back to the page.
+    for link in all.iter().filter(|link| matches!(link.rel, "item" | "describedby")) {
+        let back = if link.rel == "item" { "collection" } else { "describes" };
+        let back_link = json!([{ "href": anchor, "type": "text/html" }]);
+        contexts.push(json!({ "anchor": link.href, back: back_link }));
+    }
+    let linkset = json!({ "linkset": contexts }).to_string();
+    whole(Format::Linkset, linkset, Keep::WhileCurrent)
+}
+
+fn target(link: &Link) -> Value {
+    match link.media_type {
+        Some(media_type) => json!({ "href": link.href, "type": media_type }),
+        None => json!({ "href": link.href }),
+    }
+}
+
+/// Reads something of a dataset, but only by its present name. Under a former one, the response leads to
+/// the same page under the present name.
+pub async fn read_present<T: Send + 'static>(
+    state: &Arc<State>,
+    asked: &Asked,
+    name: &DatasetName,
+    work: impl Fn(&Reading, &Snapshot, &DatasetName) -> Result<T> + Send + 'static,
+) -> Result<Result<T, Response<Body>>, Problem> {
+    let wanted = name.clone();
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let present = snapshot.present_name(&wanted)?;
+        match present == wanted {
+            true => work(reading, &snapshot, &wanted).map(Ok),
+            false => Ok(Err(present)),
+        }
+    });
+    let present = match read.await? {
+        Ok(read) => return Ok(Ok(read)),
+        Err(present) => present,
+    };
+    let rest = asked.path().strip_prefix("/datasets/");
+    let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
+    let target = asked.with_query(&format!("/datasets/{present}{rest}"));
+    Ok(Err(redirect(StatusCode::MOVED_PERMANENTLY, &state.site.href(&target))))
+}
+
+/// The first ids of a set, and the last ones that are not among them. Only instances are read from
+/// their end; of a subset, the last ids are shown if it is small.
+pub fn first_and_last(
+    snapshot: &Snapshot,
+    set: &Set,
+    first: usize,
+    last: usize,
+) -> Result<(Vec<GranuleId>, Vec<GranuleId>)> {
+    let most = first + last;
+    let ids = snapshot.granules(set)?.take(most);
+    let mut ids: Vec<GranuleId> =
+        ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
+    if set.granules() <= most as u64 {
+        return Ok((ids, Vec::new()));
+    }
+    ids.truncate(first);
+    let last = match set {
+        Set::Instance(instance) => snapshot.last_granules(instance, last as u32)?,
+        Set::Subset { .. } => Vec::new(),
+    };
+    Ok((ids, last.into_iter().map(|granule| granule.granule_id).collect()))
+}
