@@ -88,6 +88,7 @@
 //! - [`chain`]: the rule, and the sweep over a history; no I/O
 //! - [`disk`]: atomic creation of files, and temporary files
 //! - [`minting`]: the two id helpers: unique granule ids, payment ids
+//! - [`error`]: the error of every operation, and its kinds
 //! - [`model`]: values that are checked when they are created
 //!
 //! Times are always arguments: the library reads no clock.
@@ -95,6 +96,7 @@
 pub mod chain;
 pub mod citation;
 pub mod disk;
+pub mod error;
 pub mod input;
 pub mod minting;
 pub mod mirror;
@@ -107,6 +109,7 @@ pub mod registry;
 pub mod server;
 mod store;
 
+pub use error::ErrorKind;
 pub use model::{
     Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
     Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, IdPage, Identifier,
@@ -121,6 +124,6 @@ pub use registry::{
     Import, Imported, Kept, Lacks, Lease, Listed, Listing, ListingDifferences, MaxDelete,
     MirrorSource, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion,
     Registry, Resolution, Resolved, Restored, Result, Revert, Selected, Selection, Skipped,
-    Snapshot, Stamp, StoreError, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work,
+    Snapshot, Stamp, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work,
     limit_memory, rehearse_restore, restore,
 };

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use accession::model::is_interpreted;
-use accession::{ChangeError, Error, GranuleId, SourceLocation, disk, input, mirror, publish};
+use accession::{ChangeError, Error, GranuleId, SourceLocation, input, mirror, publish};
 use serde::Serialize;
 
 use super::commit::Commit;
@@ -67,8 +67,8 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
     } else if error.is::<PagesMissing>() {
         let kind = "pages-missing";
         Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
-    } else if let Some(error) = error.downcast_ref::<disk::Error>() {
-        let kind = error.kind();
+    } else if let Some(error) = error.downcast_ref::<accession::error::Error>() {
+        let kind = error.kind().as_str();
         Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
     } else {
         of_server(error, &message).unwrap_or(Report { kind: "io", message, ..Report::default() })

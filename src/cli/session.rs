@@ -6,7 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use accession::{Access, Error, Moment, Registry, Stamp, Timestamp, TimestampError, Work};
+use accession::{
+    Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp, TimestampError, Work,
+};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -126,7 +128,7 @@ impl Session {
         let registry =
             Registry::open(&self.options.registry, access).map_err(|error| match error {
                 // A relative path may be wrong because the current directory is.
-                Error::Store { source, .. } if source.kind() == "registry-missing" => {
+                Error::Store { source, .. } if source.kind() == ErrorKind::RegistryMissing => {
                     Error::Store { path: self.registry_path(), source }
                 }
                 other => other,

@@ -8,7 +8,9 @@ use tempfile::{NamedTempFile, PathPersistError, TempPath};
 
 use super::directory::Directory;
 use super::leftovers::{self, Companions, Lock};
-use super::{Error, Result, reserved};
+use super::reserved;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::quoted;
 
 /// A temporary file in the directory of its target, which an atomic rename puts in place.
 ///
@@ -42,7 +44,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::ReservedName`]; [`Error::Io`]: the directory does not exist, or cannot be written.
+    /// [`ErrorKind::ReservedName`]; [`ErrorKind::Io`]: the directory does not exist, or cannot be written.
     pub fn beside(target: &Path) -> Result<Self> {
         reserved::check(target)?;
         let directory = directory_of(target);
@@ -52,16 +54,15 @@ impl AtomicFile {
             let file = lock.new_file()?;
             Ok((lock, file))
         };
-        let (lock, file) = create().map_err(|source: io::Error| Error::Io {
-            verb: "create a file in",
-            path: directory.to_owned(),
+        let (lock, file) = create().map_err(|source: io::Error| {
             // Without the name of the file, which nobody chose.
-            source: match source.kind() {
+            let source = match source.kind() {
                 io::ErrorKind::NotFound => {
                     io::Error::new(io::ErrorKind::NotFound, "the directory does not exist")
                 }
                 kind => kind.into(),
-            },
+            };
+            Error::cannot("create a file in", directory, source)
         })?;
         Ok(AtomicFile {
             companions: Companions::of(file.path()),
@@ -99,7 +100,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: the permissions cannot be set.
+    /// [`ErrorKind::Io`]: the permissions cannot be set.
     #[cfg_attr(
         not(unix),
         expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
@@ -119,11 +120,8 @@ impl AtomicFile {
                 }
                 file.set_permissions(std::fs::Permissions::from_mode(mode))
             };
-            set().map_err(|source| Error::Io {
-                verb: "set the permissions of",
-                path: self.target.clone(),
-                source,
-            })?;
+            set()
+                .map_err(|source| Error::cannot("set the permissions of", &self.target, source))?;
         }
         Ok(())
     }
@@ -132,13 +130,10 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`ErrorKind::Io`].
     pub fn sync(&self) -> Result<()> {
-        self.file.as_file().sync_all().map_err(|source| Error::Io {
-            verb: "write",
-            path: self.target.clone(),
-            source,
-        })
+        let synced = self.file.as_file().sync_all();
+        synced.map_err(|source| Error::cannot("write", &self.target, source))
     }
 
     /// Renames the file to its target, where no file exists yet. Neither its content nor its name is
@@ -156,8 +151,8 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: a file exists there; it is not changed. [`Error::Io`]: the file cannot be
-    /// synced or renamed.
+    /// [`ErrorKind::FileExists`]: a file exists there; it is not changed. [`ErrorKind::Io`]: the file
+    /// cannot be synced or renamed.
     pub fn put_in_place(self) -> Result<()> {
         self.finish(|path, target| path.persist_noclobber(target))
     }
@@ -167,7 +162,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: the file cannot be synced or renamed; the target is not changed.
+    /// [`ErrorKind::Io`]: the file cannot be synced or renamed; the target is not changed.
     pub fn replace(self) -> Result<()> {
         self.finish(|path, target| path.persist(target))
     }
@@ -193,8 +188,11 @@ impl AtomicFile {
         // holds on it in this process.
         let path = file.into_temp_path();
         rename(path, &target).map_err(|persist| match persist.error.kind() {
-            io::ErrorKind::AlreadyExists => Error::Exists { path: target.clone() },
-            _ => Error::Io { verb: "create", path: target.clone(), source: persist.error },
+            io::ErrorKind::AlreadyExists => {
+                let message = format!("{} already exists", quoted(&target.to_string_lossy()));
+                Error::new(ErrorKind::FileExists, message).in_path(&target)
+            }
+            _ => Error::cannot("create", &target, persist.error),
         })?;
         drop((companions, lock));
         Ok(())
@@ -237,9 +235,7 @@ mod tests {
         let (first, second) = (filled(&target, "first"), filled(&target, "second"));
         assert!(!target.exists());
         first.put_in_place().unwrap();
-        assert!(
-            matches!(second.put_in_place().unwrap_err(), Error::Exists { path } if path == target)
-        );
+        assert!(second.put_in_place().unwrap_err().kind() == ErrorKind::FileExists);
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "first");
         filled(&target, "third").replace().unwrap();
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "third");
@@ -326,7 +322,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let error =
             AtomicFile::beside(&directory.path().join("accession.db-journal")).err().unwrap();
-        assert!(matches!(error, Error::ReservedName { .. }));
+        assert_eq!(error.kind(), ErrorKind::ReservedName);
         assert!(names(directory.path()).is_empty());
     }
 

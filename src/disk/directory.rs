@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The name of a file that is being written by the only process that writes into the directory. A process that was killed leaves it, and the next one
 /// writes it again.
@@ -179,7 +179,7 @@ impl Directory {
 }
 
 fn failed(verb: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::Io { verb, path: path.to_owned(), source }
+    Error::cannot(verb, path, source)
 }
 
 #[cfg(unix)]
@@ -397,6 +397,6 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
         assert!(made.unwrap().success());
         let root = Directory::open(place.path()).unwrap();
-        assert_eq!(root.read("pipe").err().unwrap().kind(), "io");
+        assert_eq!(root.read("pipe").err().unwrap().kind().as_str(), "io");
     }
 }

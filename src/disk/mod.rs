@@ -4,7 +4,6 @@
 
 mod atomic_file;
 mod directory;
-mod error;
 mod leftovers;
 pub mod reserved;
 pub mod scratch;
@@ -14,8 +13,5 @@ mod spool;
 pub use atomic_file::AtomicFile;
 pub(crate) use atomic_file::directory_of;
 pub(crate) use directory::Directory;
-pub use error::Error;
 pub(crate) use section::Section;
 pub use spool::{Records, Spool};
-
-type Result<T> = std::result::Result<T, Error>;

@@ -7,7 +7,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::quoted;
 
 /// The endings that SQLite appends to the name of a database for the files beside it.
 pub const ENDINGS: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -25,14 +26,22 @@ pub fn beside(database: &Path, ending: &str) -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`Error::ReservedName`]: `accession.db-wal`, `accession.db-SHM`, `manifest.jsonl-journal`.
+/// [`ErrorKind::ReservedName`]: `accession.db-wal`, `accession.db-SHM`, `manifest.jsonl-journal`.
 pub fn check(path: &Path) -> Result<()> {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let is_reserved = ENDINGS.iter().any(|ending| {
         let start = name.len().saturating_sub(ending.len());
         name[start..].eq_ignore_ascii_case(ending.as_bytes())
     });
-    if is_reserved { Err(Error::ReservedName { path: path.to_owned() }) } else { Ok(()) }
+    if !is_reserved {
+        return Ok(());
+    }
+    let name = path.to_string_lossy();
+    let message = format!(
+        "{} is the name of a file that SQLite creates and deletes beside a registry",
+        quoted(&name)
+    );
+    Err(Error::new(ErrorKind::ReservedName, message).in_path(path))
 }
 
 #[cfg(test)]
@@ -43,7 +52,7 @@ mod tests {
     fn a_name_that_sqlite_would_treat_as_its_own_is_refused() {
         for name in ["x.db-wal", "x.db-shm", "x.db-journal", "X.DB-WAL", "a/x-wal", "-wal"] {
             let error = check(Path::new(name)).unwrap_err();
-            assert!(matches!(error, Error::ReservedName { .. }), "{name}");
+            assert_eq!(error.kind(), ErrorKind::ReservedName, "{name}");
         }
     }
 

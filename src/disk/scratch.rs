@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use tempfile::SpooledTempFile;
 
 use super::leftovers::{self, Lock};
-use super::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::quoted;
 
 /// Returns the directory in which temporary files are created.
 pub fn directory() -> PathBuf {
@@ -31,7 +32,7 @@ pub fn directory_of_sqlite() -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`Error::Scratch`]: the directory does not exist, cannot be written, or is full.
+/// [`ErrorKind::Temporary`]: the directory does not exist, cannot be written, or is full.
 pub fn file() -> Result<File> {
     file_in(directory())
 }
@@ -56,14 +57,14 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// [`Error::Scratch`]: the directory for temporary files does not exist, cannot be written, or is
+    /// [`ErrorKind::Temporary`]: the directory for temporary files does not exist, cannot be written, or is
     /// full.
     pub fn new() -> Result<Self> {
         let create = || {
             let lock = Lock::new(&directory())?;
             Ok(Directory { path: lock.new_directory()?, _lock: lock })
         };
-        create().map_err(|source: io::Error| created(directory(), source))
+        create().map_err(|source: io::Error| created(&directory(), source))
     }
 
     /// Its path.
@@ -86,16 +87,24 @@ pub fn remove_leftovers() {
 /// Returns the error for a temporary file that cannot be read or written; `verb` is `"read"` or
 /// `"write"`.
 pub fn unusable(verb: &'static str, source: io::Error) -> Error {
-    Error::Scratch { verb, directory: directory(), source }
+    cannot(verb, &directory(), source)
 }
 
 fn file_in(directory: PathBuf) -> Result<File> {
-    tempfile::tempfile_in(&directory).map_err(|source| created(directory, source))
+    tempfile::tempfile_in(&directory).map_err(|source| created(&directory, source))
 }
 
-fn created(directory: PathBuf, source: io::Error) -> Error {
+fn created(directory: &Path, source: io::Error) -> Error {
     // The name of the temporary file is left out: the user did not choose it.
-    Error::Scratch { verb: "create", directory, source: source.kind().into() }
+    cannot("create", directory, source.kind().into())
+}
+
+fn cannot(verb: &str, directory: &Path, source: io::Error) -> Error {
+    let message = format!(
+        "cannot {verb} a temporary file in the directory {} (the environment variable TMPDIR names another)",
+        quoted(&directory.to_string_lossy())
+    );
+    Error::new(ErrorKind::Temporary, message).because(source)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use super::Result;
 use super::scratch;
 use super::section::Section;
+use crate::error::Result;
 
 /// The bytes that are kept in memory before they are written to the temporary file.
 const MAX_IN_MEMORY: usize = 64 * 1_024;
@@ -27,7 +27,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`Error::Scratch`](super::Error::Scratch): the temporary file cannot be written.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, record: &[u8]) -> Result<u64> {
         let at = self.file_bytes + self.memory.len() as u64;
         self.memory.extend((record.len() as u64).to_le_bytes());
@@ -53,7 +53,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// [`Error::Scratch`](super::Error::Scratch): the temporary file cannot be read.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn record_at(&self, at: u64) -> Result<Vec<u8>> {
         let record = match (&self.file, at.checked_sub(self.file_bytes)) {
             (Some(file), None) => {

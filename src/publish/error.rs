@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::{disk, mirror, registry};
+use crate::{mirror, registry};
 
 /// The result of publishing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -21,7 +21,7 @@ pub enum Error {
     Mirror(#[from] mirror::Error),
     /// A file that cannot be put in its place.
     #[error(transparent)]
-    Disk(#[from] disk::Error),
+    Disk(#[from] crate::error::Error),
     /// A file or a directory.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     File {
@@ -75,7 +75,7 @@ impl Error {
         match self {
             Error::Registry(error) => error.kind(),
             Error::Mirror(error) => error.kind(),
-            Error::Disk(error) => error.kind(),
+            Error::Disk(error) => error.kind().as_str(),
             Error::File { .. } => "io",
             Error::Unpublishable { .. } => "unpublishable",
             Error::Contradicts { .. } => "published-otherwise",

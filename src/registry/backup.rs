@@ -9,7 +9,8 @@ use super::copy::PaymentIds;
 use super::error::{Error, Result};
 use super::handle::Registry;
 use super::verify::refuse_mismatch;
-use crate::store::{self, Access};
+use crate::error::ErrorKind;
+use crate::store::Access;
 
 /// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,7 +34,7 @@ impl Registry {
     /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
     /// kind `damaged`: the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: store::Error| Error::from(error).in_file(target);
+        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
         Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
         let mut progress = self.begin("copying", "pages", None);
@@ -48,7 +49,7 @@ impl Registry {
         });
         drop(progress);
         drop(read);
-        if let Err(store::Error::NotAFile { .. }) = copy {
+        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotAFile) {
             return self.back_up_rows(target);
         }
         let file = copy.map_err(in_target)?;
@@ -64,17 +65,17 @@ impl Registry {
         let verified = copy.verify_all(&[], refuse_mismatch).map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
-        let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
+        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_closed_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
     }
     /// Copies a registry that is not in a file, row by row, into a file.
     fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: store::Error| Error::from(error).in_file(target);
+        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
-        let unseen = |source| store::Error::Io { verb: "look at", path: target.into(), source };
+        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
         let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
         Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
     }

@@ -57,7 +57,7 @@ impl Registry {
     /// dataset was copied by an earlier attempt, and has changed since. [`Error::Store`] of kind
     /// `damaged`: the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
-        let in_target = |error: store::Error| Error::from(error).in_file(target);
+        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
         let name = self.path().map(store::full_name).unwrap_or_default();
         let (store, copy) = Store::create_copy(target, &name, BUSY_WAIT).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(|error| match error {
@@ -176,7 +176,7 @@ fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
 }
 
 /// What the store answers.
-type Asked<T> = std::result::Result<T, store::Error>;
+type Asked<T> = std::result::Result<T, crate::error::Error>;
 
 /// A dataset that is copied.
 struct Source<'copy> {
@@ -287,7 +287,7 @@ impl Source<'_> {
     /// replaced as it grows, and read at once: it must agree with itself.
     fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
-        let named = |error: store::Error| self.registry.named(error.into());
+        let named = |error: crate::error::Error| self.registry.named(error.into());
         for source in read.mirror_sources(self.key()).map_err(named)? {
             let copy = self.transaction.save_mirror_source(
                 target,

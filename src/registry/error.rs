@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::refusal::{ChangeError, before};
+use crate::error::ErrorKind;
 use crate::minting::payment::PaymentError;
 use crate::model::{DatasetName, GranuleId, Identifier, Moment, SourceLocation, Timestamp, quoted};
 use crate::store;
@@ -27,7 +28,7 @@ pub enum Error {
         /// file.
         path: PathBuf,
         /// The cause.
-        source: store::Error,
+        source: crate::error::Error,
     },
     /// A change is refused.
     #[error(transparent)]
@@ -170,7 +171,7 @@ pub enum Error {
     },
     /// A temporary file that the operation needs cannot be used.
     #[error(transparent)]
-    Temporary(#[from] crate::disk::Error),
+    Temporary(crate::error::Error),
     /// The monitor stopped the operation. Nothing was changed.
     #[error("stopped; nothing was changed")]
     Interrupted,
@@ -180,7 +181,7 @@ impl Error {
     /// The stable name of the error kind, for scripts; the command line prints it with `--json`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Error::Store { source, .. } => source.kind(),
+            Error::Store { source, .. } => source.kind().as_str(),
             Error::Change(error) => error.kind(),
             Error::NoDataset { .. } => "dataset-unknown",
             Error::DatasetExists { .. } => "dataset-exists",
@@ -206,12 +207,12 @@ impl Error {
     /// Whether the store lost a connection: where it is on several machines, the others may still
     /// answer.
     pub(super) fn is_of_lost_connection(&self) -> bool {
-        matches!(self, Error::Store { source: store::Error::ConnectionLost { .. }, .. })
+        matches!(self, Error::Store { source, .. } if source.kind() == ErrorKind::ConnectionLost)
     }
 
     /// The error for content of the registry that contradicts itself. It has no path yet.
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
-        store::Error::Damaged { what: what.into() }.into()
+        crate::error::Error::damaged(what.into()).into()
     }
 
     /// Adds the path of the registry file to an error of the store that does not have one yet.
@@ -225,11 +226,12 @@ impl Error {
     }
 }
 
-impl From<store::Error> for Error {
-    fn from(source: store::Error) -> Self {
-        match source {
-            store::Error::Interrupted => Error::Interrupted,
-            source => Error::Store { path: PathBuf::new(), source },
+impl From<crate::error::Error> for Error {
+    fn from(source: crate::error::Error) -> Self {
+        match source.kind() {
+            ErrorKind::Interrupted => Error::Interrupted,
+            _ if source.is_of_registry() => Error::Store { path: PathBuf::new(), source },
+            _ => Error::Temporary(source),
         }
     }
 }

@@ -272,7 +272,9 @@ impl Registry {
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
             match &result {
-                Err(Error::Store { source, .. }) if source.is_conflict() => result = attempt(),
+                Err(Error::Store { source, .. }) if source.kind().is_conflict() => {
+                    result = attempt()
+                }
                 _ => break,
             }
         }

@@ -71,7 +71,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Reads from the registry that is compared with its copy.
-    fn ask<T>(&self, result: Result<T, store::Error>) -> Result<T, Unknown> {
+    fn ask<T>(&self, result: Result<T, crate::error::Error>) -> Result<T, Unknown> {
         result.map_err(|error| unreadable(self.present, error.into()))
     }
 

@@ -59,7 +59,7 @@ pub use write::{
     Kept, Lease, MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
 };
 
-pub use crate::store::{Access, BUSY_WAIT, Error as StoreError, Withdrawn};
+pub use crate::store::{Access, BUSY_WAIT, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

@@ -9,9 +9,10 @@ use super::handle::{End, Registry};
 use super::lacks::{Lacks, Unknown};
 use super::monitor::Monitor;
 use super::verify::{Verified, refuse_mismatch};
+use crate::error::ErrorKind;
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::Timestamp;
-use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, WorkerRow};
+use crate::store::{Access, BUSY_WAIT, NewFile, Transaction, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
@@ -53,12 +54,12 @@ pub fn restore(
     now: Timestamp,
     monitor: Option<Arc<dyn Monitor>>,
 ) -> Result<Restored> {
-    let in_target = |error: store::Error| Error::from(error).in_file(target);
+    let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     let of_copy = |error: Error| match error {
-        Error::Store { source, .. } => match source {
-            store::Error::Full | store::Error::ReservedName => in_target(source),
-            source => Error::from(source).in_file(copy),
+        Error::Store { source, .. } => match source.kind() {
+            ErrorKind::Full | ErrorKind::ReservedName => in_target(source),
+            _ => Error::from(source).in_file(copy),
         },
         other => other,
     };
@@ -134,8 +135,8 @@ fn lacks(
     }
 }
 
-fn size(path: &Path) -> Result<u64, store::Error> {
-    let unseen = |source| store::Error::Io { verb: "look at", path: path.into(), source };
+fn size(path: &Path) -> Result<u64, crate::error::Error> {
+    let unseen = |source| crate::error::Error::cannot("look at", path, source).of_store();
     Ok(std::fs::metadata(path).map_err(unseen)?.len())
 }
 

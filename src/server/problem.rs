@@ -3,8 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::error::ErrorKind;
 use crate::pages::Link;
-use crate::registry::{Error, StoreError};
+use crate::registry::Error;
 
 /// Why a request is refused.
 #[derive(Debug, Clone)]
@@ -162,17 +163,13 @@ impl From<Error> for Problem {
                     Some(deeper) => format!("{error}: {source}: {deeper}"),
                     None => format!("{error}: {source}"),
                 };
-                if let StoreError::Damaged { .. } = source {
+                if source.kind() == ErrorKind::Damaged {
                     return Problem { kind, ..Problem::internal(cause) };
                 }
-                let detail = match source {
-                    StoreError::Busy => "The registry is busy.",
-                    StoreError::Newer { .. } => {
-                        "The registry is of a newer version than the server."
-                    }
-                    StoreError::Older { .. } => {
-                        "The registry is of an older version than the server."
-                    }
+                let detail = match source.kind() {
+                    ErrorKind::Busy => "The registry is busy.",
+                    ErrorKind::Newer => "The registry is of a newer version than the server.",
+                    ErrorKind::Older => "The registry is of an older version than the server.",
                     _ => "The registry cannot be read now.",
                 };
                 Problem { cause: Some(cause), ..Problem::overload(kind, detail.to_owned(), 30) }

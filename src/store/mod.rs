@@ -11,6 +11,8 @@
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
 //!   afterwards. It reads what it has written.
 
+use crate::error::{Error, ErrorKind, Result};
+
 mod access;
 mod error;
 mod json_column;
@@ -26,7 +28,6 @@ mod transaction;
 
 pub(crate) use access::Watch;
 pub use access::{Access, BUSY_WAIT};
-pub use error::Error;
 pub(crate) use name::{check_is_file, full_name, shown_name};
 pub use rows::Withdrawn;
 pub(crate) use rows::{
@@ -37,5 +38,3 @@ pub(crate) use session::{New, Store, exists};
 pub(crate) use snapshot::Snapshot;
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use transaction::Transaction;
-
-type Result<T> = std::result::Result<T, Error>;

@@ -21,22 +21,25 @@ impl Kind {
     ///
     /// # Errors
     ///
-    /// [`Error::Address`], which does not repeat it: it is an address of another kind, or the
-    /// parameters of one, either of which can contain a password. [`Error::NoPostgres`].
+    /// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the
+    /// parameters of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
     pub fn of(name: &Path) -> Result<Self> {
         let text = name.to_string_lossy().to_ascii_lowercase();
         if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
             #[cfg(feature = "postgres")]
             return Ok(Kind::Server);
             #[cfg(not(feature = "postgres"))]
-            return Err(Error::NoPostgres);
+            return Err(Error::stored(
+                super::ErrorKind::NoPostgres,
+                "this program was built without the feature `postgres`",
+            ));
         }
         let states_password =
             || text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='));
         if text.contains("://") || states_password() {
             let what =
                 "it is neither the path of a file nor an address that begins with postgres://";
-            return Err(Error::Address { what: what.to_owned() });
+            return Err(Error::address(what));
         }
         Ok(Kind::File)
     }
@@ -46,13 +49,13 @@ impl Kind {
 ///
 /// # Errors
 ///
-/// [`Error::NotAFile`], [`Error::Address`].
+/// [`ErrorKind::NotAFile`], [`ErrorKind::RegistryAddress`].
 #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "only a server needs it"))]
 pub(crate) fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
     match Kind::of(name)? {
         Kind::File => Ok(()),
         #[cfg(feature = "postgres")]
-        Kind::Server => Err(Error::NotAFile { what }),
+        Kind::Server => Err(Error::not_a_file(what)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::store::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`], with the name of the table.
+/// [`ErrorKind::Damaged`], with the name of the table.
 pub(in crate::store) fn ascending<Row>(
     table: &'static str,
     rows: Vec<Row>,
@@ -26,12 +26,13 @@ pub(in crate::store) fn ascending<Row>(
 
 /// The error for a page whose rows are not in order.
 pub(in crate::store) fn out_of_order(table: &'static str) -> Error {
-    Error::Damaged { what: format!("rows of the table {table} are not in order") }
+    Error::damaged(format!("rows of the table {table} are not in order"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_page_is_returned_only_if_its_rows_are_in_order() {
@@ -43,7 +44,7 @@ mod tests {
         assert_eq!(page(0, &[1, 2]).unwrap(), [1, 2]);
         for (after, rows) in [(1, [1, 2]), (0, [2, 1]), (0, [1, 1]), (9, [1, 2])] {
             let error = page(after, &rows).unwrap_err();
-            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         }
     }
 }

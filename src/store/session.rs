@@ -10,7 +10,7 @@ use super::name::Kind;
 use super::postgres;
 use super::snapshot::{Of, Snapshot};
 use super::transaction::Transaction;
-use super::{Error, Result, sqlite};
+use super::{Error, ErrorKind, Result, sqlite};
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub(crate) enum Copy {
 ///
 /// # Errors
 ///
-/// [`Error::Address`], [`Error::Unreachable`]; [`Error::Denied`].
+/// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`]; [`ErrorKind::Denied`].
 pub(crate) fn exists(name: &Path) -> Result<bool> {
     match Kind::of(name)? {
         Kind::File => Ok(name.exists()),
@@ -52,7 +52,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`] and what opening a file, or
+    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`] and what opening a file, or
     /// connecting to a server, may return.
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         Ok(match Kind::of(name)? {
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`].
+    /// [`ErrorKind::Temporary`].
     pub fn temporary(busy_wait: Duration) -> Result<Self> {
         Ok(Store::of(sqlite::Store::temporary(busy_wait)?))
     }
@@ -82,7 +82,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`], [`Error::Orphaned`], [`Error::ReservedName`], [`Error::Denied`].
+    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`], [`ErrorKind::Denied`].
     pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, New)> {
         Ok(match Kind::of(name)? {
             Kind::File => {
@@ -102,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::create`]; [`Error::Unfinished`]: there is an unfinished copy of another
+    /// Those of [`Store::create`]; [`ErrorKind::UnfinishedCopy`]: there is an unfinished copy of another
     /// registry.
     pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
         Ok(match Kind::of(name)? {
@@ -142,7 +142,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: there is another registry at the path now.
+    /// [`ErrorKind::Replaced`]: there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
         Ok(Snapshot::new(match self {
             Store::Sqlite(store) => Of::Sqlite(store.snapshot(watch)?),
@@ -156,7 +156,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
+    /// [`ErrorKind::Busy`]: another writer did not finish in time; [`ErrorKind::ReadOnly`].
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
         Ok(Transaction::of(match self {
             Store::Sqlite(store) => Of::Sqlite(store.transaction(watch)?),
@@ -185,10 +185,13 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAServer`], [`Error::NoCitus`], [`Error::Busy`], [`Error::Denied`].
+    /// [`ErrorKind::NotAServer`], [`ErrorKind::NoCitus`], [`ErrorKind::Busy`], [`ErrorKind::Denied`].
     pub fn distribute(&self) -> Result<u64> {
         match self {
-            Store::Sqlite(_) => Err(Error::NotAServer { what: "the distribution of tables" }),
+            Store::Sqlite(_) => Err(Error::stored(
+                ErrorKind::NotAServer,
+                "the distribution of tables is for a registry on a server, and this one is a file",
+            )),
             #[cfg(feature = "postgres")]
             Store::Postgres(store) => store.distribute(),
         }
@@ -198,12 +201,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: a clone of the store is still in use. [`Error::NotAFile`].
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use. [`ErrorKind::NotAFile`].
     pub fn into_file(self) -> Result<sqlite::Store> {
         match self {
-            Store::Sqlite(store) => Arc::try_unwrap(store).map_err(|_| Error::Busy),
+            Store::Sqlite(store) => Arc::try_unwrap(store).map_err(|_| Error::busy()),
             #[cfg(feature = "postgres")]
-            Store::Postgres(_) => Err(Error::NotAFile { what: "a file to put in place" }),
+            Store::Postgres(_) => Err(Error::not_a_file("a file to put in place")),
         }
     }
 }
@@ -213,7 +216,7 @@ impl New {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: another process has created a registry there. [`Error::Busy`]: a clone of
+    /// [`ErrorKind::RegistryExists`]: another process has created a registry there. [`ErrorKind::Busy`]: a clone of
     /// the store is still in use.
     pub fn put_in_place(self, store: Store) -> Result<()> {
         match (self, store) {
@@ -221,7 +224,7 @@ impl New {
             #[cfg(feature = "postgres")]
             (New::Postgres(new), Store::Postgres(store)) => new.put_in_place(&store),
             #[cfg(feature = "postgres")]
-            (New::Postgres(_), Store::Sqlite(_)) => Err(Error::Replaced),
+            (New::Postgres(_), Store::Sqlite(_)) => Err(Error::replaced()),
         }
     }
 }
@@ -231,7 +234,7 @@ impl Copy {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`], and the errors of writing.
+    /// [`ErrorKind::Busy`], and the errors of writing.
     pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
         match self {
             Copy::Sqlite(file) => {
@@ -247,7 +250,7 @@ impl Copy {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: another process has created a registry there.
+    /// [`ErrorKind::RegistryExists`]: another process has created a registry there.
     pub fn finish(self, store: Store) -> Result<()> {
         match (self, store) {
             (Copy::Sqlite(file), store) => {
@@ -257,7 +260,7 @@ impl Copy {
             #[cfg(feature = "postgres")]
             (Copy::Postgres, Store::Postgres(store)) => store.finish_copy(),
             #[cfg(feature = "postgres")]
-            (Copy::Postgres, Store::Sqlite(_)) => Err(Error::Replaced),
+            (Copy::Postgres, Store::Sqlite(_)) => Err(Error::replaced()),
         }
     }
 }

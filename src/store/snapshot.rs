@@ -342,7 +342,7 @@ queries! {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
+    /// [`ErrorKind::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
     fn payment_workers() -> Result<Vec<WorkerRow>>;
 
     /// The ids of the old scheme after an id (`""` means from the first), ascending, at most `limit` of
@@ -374,7 +374,7 @@ queries! {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`], [`Error::Changed`].
+    /// [`ErrorKind::Replaced`], [`ErrorKind::Changed`].
     fn check_same_file() -> Result<()>;
 }
 
@@ -418,7 +418,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`]; [`Error::Interrupted`]:
+    /// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]:
     /// `progress` returned `Break`.
     pub fn copy_beside(
         &self,
@@ -428,7 +428,7 @@ impl Snapshot {
         match &self.of {
             Of::Sqlite(read) => read.copy_beside(target, progress),
             #[cfg(feature = "postgres")]
-            Of::Postgres(_) => Err(Error::NotAFile { what: "a copy of the file" }),
+            Of::Postgres(_) => Err(Error::not_a_file("a copy of the file")),
         }
     }
 }

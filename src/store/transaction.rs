@@ -117,7 +117,7 @@ statements! {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
+    /// [`ErrorKind::Damaged`]: one is not held, although this transaction has read that it is.
     fn end_periods(dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()>;
 
     /// Deletes the checkpoints at and after an id, which a change there has invalidated.

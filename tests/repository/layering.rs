@@ -32,9 +32,8 @@ const OUTSIDE: [(&[&str], &[&str]); 17] = [
 /// The layers from the top to the bottom: the one list of them is the table in the documents.
 fn layers() -> Vec<String> {
     let document = std::fs::read_to_string(root().join("docs/about/design.md")).unwrap();
-    let directories =
-        document.lines().filter_map(|line| line.strip_prefix("| `src/")?.split_once("/`"));
-    let layers = directories.map(|(directory, _)| directory.to_owned());
+    let names = document.lines().filter_map(|line| line.strip_prefix("| `src/")?.split_once('`'));
+    let layers = names.map(|(name, _)| layer(name.trim_end_matches('/')).to_owned());
     let layers: Vec<String> = ["main".to_owned()].into_iter().chain(layers).collect();
     assert!(layers.len() > 10, "{layers:?}");
     layers

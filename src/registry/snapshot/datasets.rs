@@ -1,6 +1,7 @@
 //! The datasets of a registry.
 
 use super::view::Snapshot;
+use crate::error::ErrorKind;
 use crate::model::{Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
 use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
@@ -286,7 +287,9 @@ fn listed_with_problem(
     let (latest, problem) = match read.latest_instance(key) {
         Ok(latest) => (latest, None),
         // Which machine that is concerns the operator alone: this is shown to everybody.
-        Err(store::Error::ConnectionLost { .. }) => (None, Some(UNREACHABLE.to_owned())),
+        Err(error) if error.kind() == ErrorKind::ConnectionLost => {
+            (None, Some(UNREACHABLE.to_owned()))
+        }
         Err(error) => return Err(error.into()),
     };
     let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);

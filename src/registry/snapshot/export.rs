@@ -54,7 +54,7 @@ impl Snapshot {
         let named = |error: Error| E::from(self.registry.named(error));
         let read = &self.read;
         let (key, _) = dataset_of(read, dataset).map_err(named)?;
-        let stored = |error: crate::store::Error| named(error.into());
+        let stored = |error: crate::error::Error| named(error.into());
         let latest = read.latest_instance(key).map_err(stored)?;
         let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
         if after.is_some_and(|after| up_to <= after) {

@@ -4,7 +4,7 @@ use super::checkpoint_pages::CheckpointPages;
 use super::finding::readable;
 use crate::model::{Checkpoint, Identifier};
 use crate::registry::error::Result;
-use crate::store::{self, DatasetKey, Snapshot};
+use crate::store::{DatasetKey, Snapshot};
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
 ///
@@ -18,7 +18,7 @@ pub(super) struct Checkpoints<'read> {
 enum State {
     Agree,
     Differ,
-    Unreadable(store::Error),
+    Unreadable(crate::error::Error),
 }
 
 /// Which checkpoints agree.
@@ -28,7 +28,7 @@ pub(super) enum Agreement {
     /// Those up to this one, but not the next. `None` means that the first one does not agree.
     UpTo(Option<Checkpoint>),
     /// The checkpoints cannot be read.
-    Unreadable(store::Error),
+    Unreadable(crate::error::Error),
 }
 
 impl<'read> Checkpoints<'read> {

@@ -1,14 +1,12 @@
 //! The findings of `verify`, and how findings with the same cause are combined.
 
 use std::collections::HashMap;
-use std::error::Error as _;
 use std::ops::AddAssign;
 
 use serde::Serialize;
 
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::store;
 
 /// The result of verifying a dataset, or the registry file.
 ///
@@ -202,15 +200,15 @@ impl Findings {
     /// Adds the finding that something could not be verified.
     pub fn add_unreachable(&mut self, error: &Error) {
         let text = match error {
-            Error::Store { source, .. } => with_sources(source),
+            Error::Store { source, .. } => source.reason(),
             error => error.to_string(),
         };
         self.add(Code::Unreachable, None, None, format!("not verified: {text}"));
     }
 
     /// Adds the finding that something could not be read.
-    pub fn add_unreadable(&mut self, what: &str, error: &store::Error) {
-        self.add(Code::Unreadable, None, None, format!("{what}: {}", with_sources(error)));
+    pub fn add_unreadable(&mut self, what: &str, error: &crate::error::Error) {
+        self.add(Code::Unreadable, None, None, format!("{what}: {}", error.reason()));
     }
 
     pub fn append(&mut self, mut other: Findings) {
@@ -249,21 +247,12 @@ impl Findings {
 /// # Errors
 ///
 /// Errors that do not concern the content: the registry was replaced, or the work was stopped.
-pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, store::Error>> {
+pub(super) fn readable<T>(
+    result: Result<T>,
+) -> Result<std::result::Result<T, crate::error::Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(Error::Store { source, .. }) if source.is_of_content() => Ok(Err(source)),
+        Err(Error::Store { source, .. }) if source.kind().is_of_content() => Ok(Err(source)),
         Err(error) => Err(error),
     }
-}
-
-/// An error and its causes as one string.
-fn with_sources(error: &store::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text += &format!(": {error}");
-        source = error.source();
-    }
-    text
 }

@@ -73,14 +73,14 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// [`Error::Address`], which does not repeat the address: a password may be anywhere in one that
+    /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one that
     /// cannot be read.
     pub fn parse(name: &Path) -> Result<Self, Error> {
         Address::parse_with(name, |variable| std::env::var_os(variable))
     }
 
     fn parse_with(name: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let refused = |what: &str| Error::Address { what: what.to_owned() };
+        let refused = |what: &str| Error::address(what);
         let text = name.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
         let variable = |name: &str| variable(name)?.into_string().ok().filter(|it| !it.is_empty());
         // The scheme may be in any case, which the driver does not take.
@@ -165,7 +165,7 @@ impl Settings {
     /// others. With `sslrootcert=system` everything is verified, as in libpq: anybody can get a
     /// certificate from some authority that the system trusts.
     fn trust(&self) -> Result<(SslMode, Verify, Option<PathBuf>), Error> {
-        let refused = |what: &str| Err(Error::Address { what: what.to_owned() });
+        let refused = |what: &str| Err(Error::address(what));
         let of_system = self.roots.as_deref().is_some_and(|roots| roots == Path::new("system"));
         let roots = self.roots.clone().filter(|_| !of_system);
         let (mode, verify) = match self.mode.as_deref() {
@@ -315,6 +315,7 @@ fn without_password(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Address, Error> {
         Address::parse_with(Path::new(text), |name| {
@@ -351,14 +352,17 @@ mod tests {
         ] {
             let Err(error) = parse(text, &[]) else { continue };
             let message = error.to_string();
-            assert!(!message.contains("sec") && error.kind() == "registry-address", "{message}");
+            assert!(
+                !message.contains("sec") && error.kind() == ErrorKind::RegistryAddress,
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn the_certificates_of_the_system_are_only_trusted_with_the_name_of_the_host() {
         let trust = |text: &str, environment: &[(&str, &str)]| {
-            let address = parse(text, environment).map_err(|error| error.kind())?;
+            let address = parse(text, environment).map_err(|error| error.kind().as_str())?;
             assert_eq!(address.tls.roots, None);
             Ok((address.config.get_ssl_mode(), address.tls.verify))
         };

@@ -14,7 +14,7 @@ use super::driver::{Answer, Driver, both, in_order};
 use super::error::with_cause;
 use super::machines::Waiting;
 use super::parameter::{Encoded, Parameter, borrowed, borrowed_encoded, encoded};
-use crate::store::{Error, Result, Watch};
+use crate::store::{Error, ErrorKind, Result, Watch};
 
 /// The number of statements that wait to be sent with the next one, at most.
 const MAX_DEFERRED: usize = 16;
@@ -48,7 +48,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::Unreachable`], with what the server or the network reported.
+    /// [`ErrorKind::Unreachable`], with what the server or the network reported.
     pub fn open(address: &Address) -> Result<Self> {
         Ok(Connection {
             driver: Box::new(RefCell::new(Driver::connect(address)?)),
@@ -150,7 +150,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`], and those of the query.
+    /// [`ErrorKind::Interrupted`], and those of the query.
     pub fn query_machine(
         &self,
         waiting: Waiting,
@@ -162,10 +162,10 @@ impl Connection {
         let answered = self.driver.borrow_mut().wait(watch.as_ref(), async |client| {
             client.query_typed(sql, &borrowed(parameters)).await
         });
-        let answered = answered.ok_or(Error::Interrupted).and_then(|answer| Ok(answer?));
+        let answered = answered.ok_or_else(Error::interrupted).and_then(|answer| Ok(answer?));
         if let Err(error) = &answered {
             self.has_failed.set(true);
-            if matches!(error, Error::Interrupted) {
+            if error.kind() == ErrorKind::Interrupted {
                 *self.abandoned.borrow_mut() = Some(waiting);
             }
         }
@@ -272,7 +272,7 @@ impl Connection {
             let deferred = in_order(deferred.iter().map(execute).collect());
             both(deferred, last(client)).await
         });
-        match answered.ok_or(Error::Interrupted)? {
+        match answered.ok_or_else(Error::interrupted)? {
             Ok((_, answer)) => Ok(answer),
             Err(error) => {
                 self.has_failed.set(true);
@@ -283,7 +283,7 @@ impl Connection {
 
     fn check_watch(&self) -> Result<()> {
         match &*self.watch.borrow() {
-            Some(watch) if watch() => Err(Error::Interrupted),
+            Some(watch) if watch() => Err(Error::interrupted()),
             _ => Ok(()),
         }
     }
@@ -293,7 +293,7 @@ impl Connection {
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`]: it is not of the type of the column.
+/// [`ErrorKind::Damaged`]: it is not of the type of the column.
 pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
-    row.try_get(index).map_err(|error| Error::Damaged { what: with_cause(&error) })
+    row.try_get(index).map_err(|error| Error::damaged(with_cause(&error)))
 }

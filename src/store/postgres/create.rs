@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::schema;
 use super::session::{Stage, Store, state};
 use super::settings;
-use crate::store::{Access, Error, Result};
+use crate::store::{Access, Error, ErrorKind, Result};
 
 /// A new registry that is complete when it is put in place.
 pub(crate) struct NewDatabase {
@@ -23,13 +23,16 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Address`], [`Error::Unreachable`], [`Error::Denied`].
+    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
     pub fn exists(name: &Path) -> Result<bool> {
         let connection = Connection::open(&Address::parse(name)?)?;
         match state(&connection) {
-            Err(Error::Missing) => Ok(false),
-            Err(Error::NotARegistry { .. }) | Ok(_) => Ok(true),
-            Err(error) => Err(error),
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::RegistryMissing => Ok(false),
+                ErrorKind::NotARegistry => Ok(true),
+                _ => Err(error),
+            },
         }
     }
 
@@ -37,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: there is one. [`Error::Denied`]: the role may not create a schema.
+    /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, NewDatabase)> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
@@ -67,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: there is a registry that is not an unfinished copy of that one.
+    /// [`ErrorKind::RegistryExists`]: there is a registry that is not an unfinished copy of that one.
     pub fn create_copy(name: &Path, source: &str, busy_wait: Duration) -> Result<Self> {
         const MARK: &str = "
             UPDATE accession.registry
@@ -75,19 +78,19 @@ impl Store {
         match Store::create(name, busy_wait) {
             Ok((store, new)) => {
                 let store = Arc::new(store);
-                let connection = store.pool.take().ok_or(Error::Busy)?;
+                let connection = store.pool.take().ok_or_else(Error::busy)?;
                 connection.execute(MARK, &[text(source)])?;
                 store.pool.put_back(connection);
                 new.put_in_place(&store)?;
             }
-            Err(Error::Exists) => {}
+            Err(error) if error.kind() == ErrorKind::RegistryExists => {}
             Err(error) => return Err(error),
         }
         let (store, copied_from) = Store::open_unfinished(name, Access::Write, busy_wait)?;
         match copied_from {
             Some(found) if found == source => Ok(store),
-            Some(source_name) => Err(Error::Unfinished { source_name }),
-            None => Err(Error::Exists),
+            Some(found) => Err(Error::unfinished_copy(&found)),
+            None => Err(Error::exists()),
         }
     }
 
@@ -114,23 +117,23 @@ impl NewDatabase {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: a clone of the store is in use. [`Error::Exists`]: another process has
+    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process has
     /// created a registry.
     pub fn put_in_place(self, store: &Arc<Store>) -> Result<()> {
         const ID: &str = "
             SELECT registry_id::text
             FROM accession.registry";
-        let connection = store.pool.take().ok_or(Error::Busy)?;
-        let row = connection.query_opt(ID, &[])?.ok_or(Error::Replaced)?;
+        let connection = store.pool.take().ok_or_else(Error::busy)?;
+        let row = connection.query_opt(ID, &[])?.ok_or_else(Error::replaced)?;
         let registry_id: String = value(&row, 0)?;
         match connection.run("COMMIT") {
-            Err(lost @ Error::ConnectionLost { .. }) => {
+            Err(lost) if lost.kind() == ErrorKind::ConnectionLost => {
                 let found = Connection::open(&self.address).and_then(|other| state(&other));
                 match found {
                     Ok((stated, _)) if stated.registry_id == registry_id => Ok(()),
-                    Ok(_) => Err(Error::Exists),
-                    Err(Error::Missing) => Err(lost),
-                    Err(_) => Err(Error::OutcomeUnknown),
+                    Ok(_) => Err(Error::exists()),
+                    Err(error) if error.kind() == ErrorKind::RegistryMissing => Err(lost),
+                    Err(_) => Err(Error::outcome_unknown()),
                 }
             }
             result => result,

@@ -3,7 +3,7 @@
 use super::placement;
 use super::session::Store;
 use super::settings;
-use crate::store::{Error, Result};
+use crate::store::{Error, ErrorKind, Result};
 
 impl Store {
     /// Distributes every table that is not distributed, in one transaction: the rows of one dataset
@@ -12,8 +12,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCitus`]: the extension is not in the database. [`Error::Busy`]: others are using
-    /// the registry. [`Error::Denied`]: the role is not the owner of the tables.
+    /// [`ErrorKind::NoCitus`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
+    /// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
     pub fn distribute(&self) -> Result<u64> {
         const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
         // If this function fails, the connection is dropped, which rolls back.
@@ -22,7 +22,8 @@ impl Store {
             settings::writing(self.busy_wait, &self.synchronous_commit, placement::SETTINGS);
         connection.begin(&begin)?;
         if !placement::has_citus(&connection)? {
-            return Err(Error::NoCitus);
+            let message = "the extension citus is not installed in the database";
+            return Err(Error::stored(ErrorKind::NoCitus, message));
         }
         connection.run(ALONE)?;
         let distributed = placement::complete(&connection)?;

@@ -39,12 +39,12 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::Unreachable`](crate::store::Error::Unreachable), with what the server or the
+    /// [`ErrorKind::Unreachable`], with what the server or the
     /// network reported.
     pub fn connect(address: &Address) -> Result<Self> {
         let connector = tls::connector(&address.tls)?;
-        let unreachable = |error: std::io::Error| crate::store::Error::Unreachable {
-            what: format!("no thread can wait for the network: {error}"),
+        let unreachable = |error: std::io::Error| {
+            crate::store::Error::unreachable(format!("no thread can wait for the network: {error}"))
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
         let connected = runtime.block_on(address.config.connect(connector));

@@ -1,16 +1,18 @@
 //! Converts the driver's errors into errors of a registry.
 
 use std::error::Error as _;
+use std::fmt;
 
 use tokio_postgres::error::{DbError, SqlState};
 
-use crate::store::Error;
+use crate::model::quoted;
+use crate::store::{Error, ErrorKind};
 
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(reported) => of_server(reported),
-            None => Error::ConnectionLost { what: with_cause(&error) },
+            None => Error::connection_lost(with_cause(&error)),
         }
     }
 }
@@ -19,55 +21,113 @@ impl Error {
     /// Whether a COMMIT that failed with this error may have been done: the answer was lost, or was
     /// not waited for, or a machine of a cluster failed when others had done it.
     pub(super) fn leaves_outcome_open(&self) -> bool {
-        match self {
-            Error::ConnectionLost { .. } | Error::Cancelled { .. } => true,
-            Error::Server { code, .. } => code.starts_with("XX") || code.starts_with("58"),
-            _ => false,
+        matches!(
+            self.kind(),
+            ErrorKind::ConnectionLost | ErrorKind::Cancelled | ErrorKind::ServerFault
+        )
+    }
+
+    /// The server cannot be reached, or refuses the connection.
+    pub(super) fn unreachable(what: impl fmt::Display) -> Self {
+        Error::stored(ErrorKind::Unreachable, format!("cannot connect to the server: {what}"))
+    }
+
+    /// The connection was lost before the change was committed, or during a read.
+    pub(super) fn connection_lost(what: impl fmt::Display) -> Self {
+        let message = format!("the connection to the server was lost: {what}");
+        Error::stored(ErrorKind::ConnectionLost, message)
+    }
+
+    /// Other changes interfered with this one.
+    pub(super) fn conflict(what: impl fmt::Display) -> Self {
+        let message = format!("other changes interfered with this one: {what}");
+        Error::stored(ErrorKind::Conflict, message)
+    }
+
+    /// The error of a change that was not committed, and that may be made again if it is known that
+    /// only the connection was lost.
+    pub(super) fn made_again(self) -> Self {
+        match self.kind() {
+            ErrorKind::ConnectionLost => {
+                let message = "other changes interfered with this one";
+                Error::stored(ErrorKind::Conflict, message).because(self)
+            }
+            _ => self,
         }
+    }
+
+    /// The connection was lost while the change was committed.
+    pub(super) fn outcome_unknown() -> Self {
+        let message = "it is not known whether the change was made: the connection to the server was lost during the commit, and the server cannot be asked";
+        Error::stored(ErrorKind::OutcomeUnknown, message)
+    }
+
+    /// The registry is an unfinished copy of the one with this path or address.
+    pub(super) fn unfinished_copy(source_name: &str) -> Self {
+        let message = format!("the registry is an unfinished copy of {}", quoted(source_name));
+        Error::stored(ErrorKind::UnfinishedCopy, message)
+    }
+
+    /// A value that the server cannot store.
+    pub(super) fn unstorable(what: impl fmt::Display) -> Self {
+        Error::stored(ErrorKind::Unstorable, format!("the server cannot store {what}"))
     }
 }
 
 /// The error of an attempt to connect.
 pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Error {
-    let what = match error.as_db_error() {
-        Some(reported) => reported.message().to_owned(),
-        None => with_cause(error),
-    };
-    Error::Unreachable { what }
+    match error.as_db_error() {
+        Some(reported) => Error::unreachable(reported.message()),
+        None => Error::unreachable(with_cause(error)),
+    }
 }
 
 /// The error that a server reports about a statement. Its detail is not shown, since it can contain
 /// whole rows.
 fn of_server(reported: &DbError) -> Error {
-    let code = reported.code();
-    let message = reported.message().to_owned();
+    let (code, message) = (reported.code(), reported.message());
     match *code {
-        SqlState::LOCK_NOT_AVAILABLE => Error::Busy,
+        SqlState::LOCK_NOT_AVAILABLE => Error::busy(),
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
-            Error::Conflict { what: message }
+            Error::conflict(message)
         }
         // Two have added the same dataset. Anything else that is there twice was written under a
         // lock, and would be there again.
         SqlState::UNIQUE_VIOLATION if is_of_constraint(reported, "dataset_name_key") => {
-            Error::Conflict { what: message }
+            Error::conflict(message)
         }
-        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Error::Damaged { what: message },
-        SqlState::READ_ONLY_SQL_TRANSACTION => Error::ReadOnly,
-        SqlState::INSUFFICIENT_PRIVILEGE => Error::Denied { what: message },
-        SqlState::DISK_FULL => Error::Full,
-        SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_TABLE => Error::Missing,
+        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Error::damaged(message),
+        SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(),
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            let message = format!("the server denies this to the role: {message}");
+            Error::stored(ErrorKind::Denied, message)
+        }
+        SqlState::DISK_FULL => Error::full(),
+        SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_TABLE => Error::missing(),
         SqlState::UNTRANSLATABLE_CHARACTER | SqlState::CHARACTER_NOT_IN_REPERTOIRE => {
-            Error::Unstorable { what: "the character NUL".to_owned() }
+            Error::unstorable("the character NUL")
         }
         SqlState::ADMIN_SHUTDOWN
         | SqlState::CRASH_SHUTDOWN
         | SqlState::CANNOT_CONNECT_NOW
-        | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Error::ConnectionLost { what: message },
-        SqlState::QUERY_CANCELED => Error::Cancelled { what: message },
-        _ if code.code().starts_with("08") || is_of_worker(reported) => {
-            Error::ConnectionLost { what: message }
+        | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Error::connection_lost(message),
+        SqlState::QUERY_CANCELED => {
+            let message = format!("the server cancelled a statement: {message}");
+            Error::stored(ErrorKind::Cancelled, message)
         }
-        _ => Error::Server { code: code.code().to_owned(), message },
+        _ if code.code().starts_with("08") || is_of_worker(reported) => {
+            Error::connection_lost(message)
+        }
+        _ => {
+            let code = code.code();
+            let kind = match code {
+                "23505" | "42P06" | "42P07" => ErrorKind::Duplicate,
+                _ if code.starts_with("XX") || code.starts_with("58") => ErrorKind::ServerFault,
+                _ => ErrorKind::Database,
+            };
+            let message = format!("the server reported error {code}: {message}");
+            Error::stored(kind, message)
+        }
     }
 }
 

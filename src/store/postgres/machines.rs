@@ -84,7 +84,7 @@ impl Machines {
     ///
     /// # Errors
     ///
-    /// [`Error::ConnectionLost`]: others have waited for too long.
+    /// [`ErrorKind::ConnectionLost`]: others have waited for too long.
     pub fn wait_for(self: &Arc<Self>, machine: &Machine) -> Result<Waiting> {
         let mut state = self.state();
         loop {
@@ -102,7 +102,7 @@ impl Machines {
                     Machine::Any => "a machine of the cluster".to_owned(),
                 };
                 let what = format!("{which} has not answered for {} seconds", waited.as_secs());
-                return Err(Error::ConnectionLost { what });
+                return Err(Error::connection_lost(what));
             };
             let waited = self.answered.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

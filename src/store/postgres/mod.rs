@@ -15,7 +15,7 @@
 //! row until it ends. It runs READ COMMITTED, so what it reads afterwards is what the writer before
 //! it has committed. (Under REPEATABLE READ it would get the lock and still not see that.) Adding a
 //! dataset and leasing payment ids lock row 0. A writer waits for a lock as long as the busy wait
-//! of the registry allows, and then fails with [`Error::Busy`]. Readers see one state, REPEATABLE
+//! of the registry allows, and then fails with [`ErrorKind::Busy`]. Readers see one state, REPEATABLE
 //! READ, and wait for nobody.
 //!
 //! # Round trips

@@ -24,13 +24,13 @@ pub(super) fn borrowed_encoded(parameters: &[(Encoded, Type)]) -> Borrowed<'_> {
 ///
 /// # Errors
 ///
-/// [`Error::Unstorable`]: a value cannot be encoded.
+/// [`ErrorKind::Unstorable`]: a value cannot be encoded.
 pub(super) fn encoded(parameters: &[Parameter<'_>]) -> Result<Vec<(Encoded, Type)>> {
     let encode = |(value, its_type): &Parameter<'_>| -> Result<(Encoded, Type)> {
         let mut bytes = BytesMut::new();
         let is_null = value
             .to_sql_checked(its_type, &mut bytes)
-            .map_err(|error| Error::Unstorable { what: error.to_string() })?;
+            .map_err(|error| Error::unstorable(error.to_string()))?;
         let encoded = match is_null {
             IsNull::Yes => Encoded(None),
             IsNull::No => Encoded(Some(bytes)),

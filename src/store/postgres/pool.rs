@@ -33,11 +33,11 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: none was returned within `busy_wait`.
+    /// [`ErrorKind::Busy`]: none was returned within `busy_wait`.
     pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        idle.pop().ok_or(Error::Busy)
+        idle.pop().ok_or_else(Error::busy)
     }
 
     /// Returns a connection, or closes it if there are enough.

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, value};
 use super::parameter::integer;
-use crate::store::{Error, Result};
+use crate::store::{Error, ErrorKind, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never
 /// edited.
@@ -31,15 +31,15 @@ impl Stated {
     ///
     /// # Errors
     ///
-    /// [`Error::NotARegistry`]: the table is empty.
+    /// [`ErrorKind::NotARegistry`]: the table is empty.
     pub fn of(row: &[Option<String>]) -> Result<Self> {
         let [Some(registry_id), Some(version), copied_from, ..] = row else {
             let what = "the table accession.registry is empty".to_owned();
-            return Err(Error::NotARegistry { what });
+            return Err(Error::not_a_registry(what));
         };
         let version = version
             .parse()
-            .map_err(|_| Error::NotARegistry { what: format!("its schema is {version:?}") })?;
+            .map_err(|_| Error::not_a_registry(format!("its schema is {version:?}")))?;
         Ok(Stated { registry_id: registry_id.clone(), version, copied_from: copied_from.clone() })
     }
 
@@ -47,12 +47,17 @@ impl Stated {
     ///
     /// # Errors
     ///
-    /// [`Error::Newer`]; [`Error::Older`].
+    /// [`ErrorKind::Newer`]; [`ErrorKind::Older`].
     pub fn check_version(&self) -> Result<()> {
         match self.version {
-            found if found > VERSION => Err(Error::Newer { found, known: VERSION }),
+            found if found > VERSION => Err(Error::newer(found, VERSION)),
             VERSION => Ok(()),
-            found => Err(Error::Older { found, known: VERSION }),
+            found => {
+                let message = format!(
+                    "the registry has schema {found}, and this version reads schema {VERSION} of a server"
+                );
+                Err(Error::stored(ErrorKind::Older, message))
+            }
         }
     }
 }
@@ -61,8 +66,8 @@ impl Stated {
 ///
 /// # Errors
 ///
-/// [`Error::Exists`]: there is a registry. [`Error::NotARegistry`]: there is a schema of that name
-/// with something else in it. [`Error::Unstorable`]: the database does not store UTF-8.
+/// [`ErrorKind::RegistryExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that name
+/// with something else in it. [`ErrorKind::Unstorable`]: the database does not store UTF-8.
 pub(super) fn create(connection: &Connection) -> Result<()> {
     // The schema may have been created for a role that may not create any itself.
     const FOUND: &str = "
@@ -77,19 +82,17 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
     const WRITER: &str = "
         INSERT INTO accession.writer (dataset_id)
         VALUES (0)";
-    let row = connection.query_opt(FOUND, &[])?.ok_or(Error::Missing)?;
+    let row = connection.query_opt(FOUND, &[])?.ok_or_else(Error::missing)?;
     let (has_schema, has_registry): (bool, bool) = (value(&row, 0)?, value(&row, 1)?);
     if has_registry {
-        return Err(Error::Exists);
+        return Err(Error::exists());
     }
     let (encoding, server): (String, i32) = (value(&row, 2)?, value(&row, 3)?);
     check_server(&encoding, server)?;
     // Whoever creates the same one waits here, and then finds it.
-    let taken = |error: Error| match error {
-        Error::Server { code, .. } if ["23505", "42P06", "42P07"].contains(&code.as_str()) => {
-            Error::Exists
-        }
-        other => other,
+    let taken = |error: Error| match error.kind() {
+        ErrorKind::Duplicate => Error::exists(),
+        _ => error,
     };
     if !has_schema {
         connection.run(CREATE).map_err(taken)?;
@@ -110,7 +113,7 @@ fn check_server(encoding: &str, server: i32) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::NotARegistry { what })
+    Err(Error::not_a_registry(what))
 }
 
 /// The triggers of the schema: the name of each with that of its table, and the statement that
@@ -138,7 +141,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
     const SET: &str = "
         UPDATE accession.registry
         SET version = $1";
-    let row = connection.query_opt(VERSION_LOCKED, &[])?.ok_or(Error::Missing)?;
+    let row = connection.query_opt(VERSION_LOCKED, &[])?.ok_or_else(Error::missing)?;
     let found: i32 = value(&row, 0)?;
     if found as u32 >= VERSION {
         return Ok(());

@@ -18,7 +18,7 @@ use super::pool::Pool;
 use super::schema::{self, Stated};
 use super::settings;
 use crate::store::rows::DatasetKey;
-use crate::store::{Access, Error, Result, Watch};
+use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
 const STATE: &str = "
@@ -99,12 +99,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Address`], [`Error::Unreachable`], [`Error::Missing`], [`Error::NotARegistry`],
-    /// [`Error::Newer`], [`Error::Older`], [`Error::Unfinished`].
+    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`],
+    /// [`ErrorKind::Newer`], [`ErrorKind::Older`], [`ErrorKind::UnfinishedCopy`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let (store, copied_from) = Store::open_unfinished(name, access, busy_wait)?;
         match copied_from {
-            Some(source) => Err(Error::Unfinished { source_name: source }),
+            Some(source) => Err(Error::unfinished_copy(&source)),
             None => Ok(store),
         }
     }
@@ -123,7 +123,8 @@ impl Store {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
         let (stated, synchronous_commit) = state(&connection)?;
-        if let (Err(Error::Older { .. }), Access::Write) = (stated.check_version(), access) {
+        let age = stated.check_version().err().map(|error| error.kind());
+        if (age, access) == (Some(ErrorKind::Older), Access::Write) {
             connection.begin(&settings::writing(
                 busy_wait,
                 &synchronous_commit,
@@ -156,7 +157,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: there is another registry at the address now.
+    /// [`ErrorKind::Replaced`]: there is another registry at the address now.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let has_citus = Cell::new(false);
         let begin = |lease: &Lease| match &self.stage {
@@ -177,14 +178,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::ReadOnly`]: the registry was opened for reading, or the server is a standby.
+    /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         const STATE: &str = "
             SELECT registry_id, version, copied_from, gen_random_uuid(),
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
             FROM accession.registry";
         if self.access.is_for_reading() {
-            return Err(Error::ReadOnly);
+            return Err(Error::read_only());
         }
         let begin_sql = match &self.stage {
             Stage::New => ["SAVEPOINT accession", STATE].map(str::to_owned).to_vec(),
@@ -205,11 +206,11 @@ impl Store {
             check_same(&stated, registry_id)?;
         }
         let [.., Some(token), transaction_id] = row.as_slice() else {
-            return Err(Error::Damaged { what: "the registry does not state its id".to_owned() });
+            return Err(Error::damaged("the registry does not state its id"));
         };
         let writing = Writing {
             token: token.clone(),
-            transaction_id: transaction_id.clone().ok_or(Error::ReadOnly)?,
+            transaction_id: transaction_id.clone().ok_or_else(Error::read_only)?,
             locked: RefCell::default(),
         };
         Ok(Snapshot { lease, writing: Some(writing), has_citus: false })
@@ -234,7 +235,7 @@ impl Store {
         }
         while let Some(idle) = self.pool.take() {
             match leased(idle) {
-                Err(Error::ConnectionLost { .. }) => {}
+                Err(error) if error.kind() == ErrorKind::ConnectionLost => {}
                 result => return result,
             }
         }
@@ -258,7 +259,7 @@ pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
 }
 
 fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {
-    if stated.registry_id == registry_id { Ok(()) } else { Err(Error::Replaced) }
+    if stated.registry_id == registry_id { Ok(()) } else { Err(Error::replaced()) }
 }
 
 impl Snapshot {
@@ -272,7 +273,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another writer did not finish in time.
+    /// [`ErrorKind::Busy`]: another writer did not finish in time.
     pub(super) fn lock(&self, dataset_id: i64) -> Result<()> {
         match self.locking(dataset_id) {
             None => Ok(()),
@@ -313,7 +314,7 @@ impl Snapshot {
     fn note_locked(&self, dataset_id: i64, rows: &[Row]) -> Result<()> {
         let Some(row) = rows.first() else {
             let what = format!("the table writer has no row for dataset {dataset_id}");
-            return Err(Error::Damaged { what });
+            return Err(Error::damaged(what));
         };
         if let Some(writing) = &self.writing {
             writing.locked.borrow_mut().push((dataset_id, value(row, 0)?));
@@ -360,14 +361,14 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Conflict`]: nothing was committed, and the change can be made again.
-    /// [`Error::OutcomeUnknown`]: the server cannot be asked. [`Error::NotVisible`]: it was committed.
+    /// [`ErrorKind::Conflict`]: nothing was committed, and the change can be made again.
+    /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: it was committed.
     pub fn commit(self) -> Result<()> {
         let connection = self.connection();
         if connection.has_failed() {
             // COMMIT would end it without an error, and without a change.
             let what = "a statement of the change failed before".to_owned();
-            return Err(Error::Conflict { what });
+            return Err(Error::conflict(what));
         }
         let store = &self.lease.store;
         if store.stage == Stage::New {
@@ -400,16 +401,16 @@ impl Snapshot {
         };
         match (outcome(&store.address, &change, store.busy_wait), lost) {
             (Outcome::Committed, _) => Ok(()),
-            (Outcome::NotCommitted, Some(Error::ConnectionLost { what })) => {
-                Err(Error::Conflict { what })
-            }
-            (Outcome::NotCommitted, Some(error)) => Err(error),
+            (Outcome::NotCommitted, Some(error)) => Err(error.made_again()),
             (Outcome::NotCommitted, None) => {
                 let what = "a machine of the cluster did not commit it".to_owned();
-                Err(Error::Conflict { what })
+                Err(Error::conflict(what))
             }
-            (Outcome::Unknown, Some(_)) => Err(Error::OutcomeUnknown),
-            (Outcome::Unknown, None) => Err(Error::NotVisible),
+            (Outcome::Unknown, Some(_)) => Err(Error::outcome_unknown()),
+            (Outcome::Unknown, None) => Err(Error::stored(
+                ErrorKind::NotVisible,
+                "the change was made, but cannot be seen yet: a machine of the cluster was lost during the commit",
+            )),
         }
     }
 
@@ -424,7 +425,7 @@ impl Snapshot {
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
         if connection.is_abandoned() {
-            return Err(Error::Interrupted);
+            return Err(Error::interrupted());
         }
         if connection.has_failed() && !self.is_writing() && self.lease.store.stage != Stage::New {
             connection.roll_back("ROLLBACK")?;
@@ -438,7 +439,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::ConnectionLost`]: the machine has not answered others for some time.
+    /// [`ErrorKind::ConnectionLost`]: the machine has not answered others for some time.
     pub(super) fn reading_at(&self, dataset: Option<DatasetKey>) -> Result<Asking<'_>> {
         let connection = self.reading()?;
         let Some(machines) = self.machines(connection)? else {
@@ -472,7 +473,8 @@ impl Asking<'_> {
     pub fn query(self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
         let Some(waiting) = self.waiting else { return self.connection.query(sql, parameters) };
         let rows = self.connection.query_machine(waiting, sql, parameters);
-        if let (Err(Error::ConnectionLost { .. }), Some(machines)) = (&rows, self.machines) {
+        let is_lost = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
+        if let (true, Some(machines)) = (rows.as_ref().is_err_and(is_lost), self.machines) {
             machines.forget_places();
         }
         rows

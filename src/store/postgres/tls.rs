@@ -21,7 +21,7 @@ use crate::store::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`Error::Io`]: a file of certificates cannot be read. [`Error::Unreachable`]: it has none that
+/// [`ErrorKind::Io`]: a file of certificates cannot be read. [`ErrorKind::Unreachable`]: it has none that
 /// can be used.
 pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(crypto::ring::default_provider());
@@ -72,11 +72,11 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 fn unread(file: &Path, error: rustls::pki_types::pem::Error) -> Error {
-    Error::Io { verb: "read", path: file.to_owned(), source: io::Error::other(error) }
+    Error::cannot("read", file, io::Error::other(error)).of_store()
 }
 
 fn unusable(error: impl std::fmt::Display) -> Error {
-    Error::Unreachable { what: format!("TLS cannot be used: {error}") }
+    Error::unreachable(format!("TLS cannot be used: {error}"))
 }
 
 /// Accepts every certificate: the connection is encrypted, but not to anyone in particular. This is

@@ -25,8 +25,8 @@ const RETRY: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 ///
-/// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`], and the errors of reading;
-/// [`Error::Interrupted`]: `progress` returned `Break`.
+/// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`], and the errors of reading;
+/// [`ErrorKind::Interrupted`]: `progress` returned `Break`.
 pub fn copy_beside(
     source: &Connection,
     of: Option<&Path>,
@@ -35,9 +35,9 @@ pub fn copy_beside(
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<TemporaryRegistry> {
     // Checked first: otherwise a file that SQLite created there would be reported as existing.
-    reserved::check(target)?;
+    reserved::check(target).map_err(Error::of_disk)?;
     if target.symlink_metadata().is_ok() {
-        return Err(Error::Exists);
+        return Err(Error::exists());
     }
     let temporary = TemporaryRegistry::without_bytes(target)?;
     if let Some(metadata) = of.map(files::metadata).transpose()?.flatten() {
@@ -77,13 +77,13 @@ pub(super) fn copy_into(
                 std::thread::sleep(RETRY);
                 waited += RETRY;
             }
-            _ => return Err(Error::Busy),
+            _ => return Err(Error::busy()),
         }
         let pages = backup.progress();
         let all = u64::try_from(pages.pagecount).unwrap_or_default();
         let left = u64::try_from(pages.remaining).unwrap_or_default();
         if progress(all - left, all).is_break() {
-            return Err(Error::Interrupted);
+            return Err(Error::interrupted());
         }
     }
 }
@@ -91,6 +91,7 @@ pub(super) fn copy_into(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn large() -> Connection {
         let source = Connection::open_in_memory().unwrap();
@@ -124,7 +125,7 @@ mod tests {
         let target = directory.path().join("copy.db");
         let stop = |_, _| ControlFlow::Break(());
         let copied = copy_beside(&large(), None, &target, Duration::ZERO, stop);
-        assert!(matches!(copied, Err(Error::Interrupted)));
+        assert_eq!(copied.err().unwrap().kind(), ErrorKind::Interrupted);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

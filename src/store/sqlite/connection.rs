@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::limits::{CACHE_KIB, LIMITS, MEMORY_BYTES};
 use super::{Result, files};
+use crate::store::Error;
 
 /// Limits the memory that all SQLite connections of this process may use together. The limit cannot
 /// be raised again, so this is for a program that uses SQLite for nothing else.
@@ -87,7 +88,7 @@ pub(super) fn close(connection: Connection) -> Result<()> {
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if is_busy {
-        return Err(crate::store::Error::Busy);
+        return Err(Error::busy());
     }
     Ok(connection.close().map_err(|(_, error)| error)?)
 }

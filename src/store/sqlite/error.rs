@@ -1,10 +1,13 @@
 //! Converts SQLite's result codes into errors of a registry.
 
+use std::error::Error as _;
+
 use rusqlite::ErrorCode;
 
 use super::limits::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::disk::scratch;
-use crate::store::Error;
+use crate::model::quoted;
+use crate::store::{Error, ErrorKind};
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
@@ -14,7 +17,7 @@ impl From<rusqlite::Error> for Error {
             | Sqlite::InvalidColumnType(..)
             | Sqlite::IntegralValueOutOfRange(..)
             | Sqlite::Utf8Error(..) => {
-                return Error::Damaged { what: error.to_string() };
+                return Error::damaged(error);
             }
             _ => {}
         }
@@ -23,22 +26,38 @@ impl From<rusqlite::Error> for Error {
         }
         // SQLite reads the mode of the file by its name before it creates a file beside it.
         if extended_code(&error) == Some(rusqlite::ffi::SQLITE_IOERR_FSTAT) {
-            return Error::Replaced;
+            return Error::replaced();
         }
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
-            Some(ErrorCode::DiskFull) => Error::Full,
-            Some(ErrorCode::ReadOnly) => Error::ReadOnly,
-            Some(ErrorCode::CannotOpen) => Error::CannotOpen,
-            Some(ErrorCode::TooBig) => Error::TooLong { most_bytes: MAX_VALUE_BYTES as usize },
-            Some(ErrorCode::SystemIoFailure) => Error::Disk(error),
-            Some(ErrorCode::OutOfMemory) => Error::Memory { mebibytes: MEMORY_BYTES >> 20 },
-            Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
-            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { what: error.to_string() },
-            Some(ErrorCode::NotADatabase) => {
-                Error::NotARegistry { what: "the file is not an SQLite database".to_owned() }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::busy(),
+            Some(ErrorCode::DiskFull) => Error::full(),
+            Some(ErrorCode::ReadOnly) => Error::read_only(),
+            Some(ErrorCode::CannotOpen) => Error::stored(
+                ErrorKind::CannotOpen,
+                "cannot open the registry, or the -wal and -shm files beside it",
+            ),
+            Some(ErrorCode::TooBig) => Error::stored(
+                ErrorKind::TooLong,
+                format!("a string is too long: a row has at most {MAX_VALUE_BYTES} bytes"),
+            ),
+            Some(ErrorCode::SystemIoFailure) => {
+                Error::stored(ErrorKind::Disk, "the disk failed, or is full").because(error)
             }
-            _ => Error::Database(error),
+            Some(ErrorCode::OutOfMemory) => Error::stored(
+                ErrorKind::Memory,
+                format!(
+                    "SQLite needs more than the {} MiB that it may use: is a row too long?",
+                    MEMORY_BYTES >> 20
+                ),
+            ),
+            Some(ErrorCode::OperationInterrupted) => Error::interrupted(),
+            Some(ErrorCode::DatabaseCorrupt) => Error::damaged(error),
+            Some(ErrorCode::NotADatabase) => {
+                Error::not_a_registry("the file is not an SQLite database")
+            }
+            _ => {
+                Error::stored(ErrorKind::Database, "the database reported an error").because(error)
+            }
         }
     }
 }
@@ -47,9 +66,12 @@ impl Error {
     /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking:
     /// the file or its directory cannot be written, or the disk has no space for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
-        match self {
-            Error::CannotOpen | Error::ReadOnly => true,
-            Error::Disk(error) => extended_code(error) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE),
+        match self.kind() {
+            ErrorKind::CannotOpen | ErrorKind::ReadOnly => true,
+            ErrorKind::Disk => {
+                let cause = self.source().and_then(|cause| cause.downcast_ref());
+                cause.and_then(extended_code) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+            }
             _ => false,
         }
     }
@@ -57,15 +79,19 @@ impl Error {
     /// Converts the error of a temporary table or database: the disk that failed or is full is that
     /// of the temporary files, not that of the registry.
     pub(in crate::store) fn of_temporary_file(self) -> Self {
-        match self {
-            Error::Full | Error::Disk(_) | Error::CannotOpen => temporary(self),
-            other => other,
+        match self.kind() {
+            ErrorKind::Full | ErrorKind::Disk | ErrorKind::CannotOpen => temporary(self),
+            _ => self,
         }
     }
 }
 
-fn temporary(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::Temporary { directory: scratch::directory_of_sqlite(), source: error.into() }
+fn temporary(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    let message = format!(
+        "cannot use the directory {} for temporary files (the environment variable TMPDIR names another)",
+        quoted(&scratch::directory_of_sqlite().to_string_lossy())
+    );
+    Error::stored(ErrorKind::Temporary, message).because(cause)
 }
 
 fn extended_code(error: &rusqlite::Error) -> Option<i32> {
@@ -84,21 +110,21 @@ mod tests {
 
     #[test]
     fn each_result_code_of_sqlite_becomes_its_error() {
-        assert!(matches!(of(ffi::SQLITE_BUSY), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_BUSY_SNAPSHOT), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_LOCKED), Error::Busy));
-        assert!(matches!(of(ffi::SQLITE_FULL), Error::Full));
-        assert!(matches!(of(ffi::SQLITE_READONLY_DBMOVED), Error::ReadOnly));
-        assert!(matches!(of(ffi::SQLITE_CANTOPEN), Error::CannotOpen));
-        assert!(matches!(of(ffi::SQLITE_TOOBIG), Error::TooLong { most_bytes: 1_048_576 }));
-        assert!(matches!(of(ffi::SQLITE_IOERR_FSYNC), Error::Disk(_)));
-        assert!(matches!(of(ffi::SQLITE_IOERR_GETTEMPPATH), Error::Temporary { .. }));
-        assert!(matches!(of(ffi::SQLITE_NOMEM), Error::Memory { mebibytes: 64 }));
-        assert!(matches!(of(ffi::SQLITE_INTERRUPT), Error::Interrupted));
-        assert!(matches!(of(ffi::SQLITE_CORRUPT), Error::Damaged { .. }));
-        assert!(matches!(of(ffi::SQLITE_IOERR_FSTAT), Error::Replaced));
-        assert!(matches!(of(ffi::SQLITE_NOTADB), Error::NotARegistry { .. }));
-        assert!(matches!(of(ffi::SQLITE_MISUSE), Error::Database(_)));
+        assert_eq!(of(ffi::SQLITE_BUSY).kind(), ErrorKind::Busy);
+        assert_eq!(of(ffi::SQLITE_BUSY_SNAPSHOT).kind(), ErrorKind::Busy);
+        assert_eq!(of(ffi::SQLITE_LOCKED).kind(), ErrorKind::Busy);
+        assert_eq!(of(ffi::SQLITE_FULL).kind(), ErrorKind::Full);
+        assert_eq!(of(ffi::SQLITE_READONLY_DBMOVED).kind(), ErrorKind::ReadOnly);
+        assert_eq!(of(ffi::SQLITE_CANTOPEN).kind(), ErrorKind::CannotOpen);
+        assert_eq!(of(ffi::SQLITE_TOOBIG).kind(), ErrorKind::TooLong);
+        assert_eq!(of(ffi::SQLITE_IOERR_FSYNC).kind(), ErrorKind::Disk);
+        assert_eq!(of(ffi::SQLITE_IOERR_GETTEMPPATH).kind(), ErrorKind::Temporary);
+        assert_eq!(of(ffi::SQLITE_NOMEM).kind(), ErrorKind::Memory);
+        assert_eq!(of(ffi::SQLITE_INTERRUPT).kind(), ErrorKind::Interrupted);
+        assert_eq!(of(ffi::SQLITE_CORRUPT).kind(), ErrorKind::Damaged);
+        assert_eq!(of(ffi::SQLITE_IOERR_FSTAT).kind(), ErrorKind::Replaced);
+        assert_eq!(of(ffi::SQLITE_NOTADB).kind(), ErrorKind::NotARegistry);
+        assert_eq!(of(ffi::SQLITE_MISUSE).kind(), ErrorKind::Database);
         for code in [ffi::SQLITE_CANTOPEN, ffi::SQLITE_READONLY, ffi::SQLITE_IOERR_SHMSIZE] {
             assert!(of(code).is_of_locks(), "{code}");
         }
@@ -113,7 +139,7 @@ mod tests {
             Sqlite::InvalidColumnType(0, "note".to_owned(), Type::Blob),
             Sqlite::IntegralValueOutOfRange(0, -1),
         ] {
-            assert!(matches!(Error::from(wrong), Error::Damaged { .. }));
+            assert_eq!(Error::from(wrong).kind(), ErrorKind::Damaged);
         }
     }
 
@@ -121,9 +147,9 @@ mod tests {
     fn a_full_directory_for_temporary_files_is_not_reported_as_a_full_disk() {
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_CANTOPEN] {
             let error = of(code).of_temporary_file();
-            assert!(matches!(error, Error::Temporary { .. }), "{error:?}");
+            assert_eq!(error.kind(), ErrorKind::Temporary);
             assert!(error.to_string().contains("TMPDIR"), "{error}");
         }
-        assert!(matches!(of(ffi::SQLITE_BUSY).of_temporary_file(), Error::Busy));
+        assert_eq!(of(ffi::SQLITE_BUSY).of_temporary_file().kind(), ErrorKind::Busy);
     }
 }

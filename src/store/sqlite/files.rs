@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::Result;
 use super::limits::MAX_PATH_BYTES;
 use crate::disk::reserved::beside;
-use crate::store::Error;
+use crate::model::quoted;
+use crate::store::{Error, ErrorKind};
 
 /// The metadata of the file at a path. `None` means that there is no file.
 pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
@@ -26,7 +27,7 @@ pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
 ///
 /// # Errors
 ///
-/// [`Error::PathTooLong`]; [`Error::Io`]: the path cannot be resolved.
+/// [`ErrorKind::PathTooLong`]; [`ErrorKind::Io`]: the path cannot be resolved.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     let file = path.canonicalize().map_err(|source| unseen(path, source))?;
     check_length(&file)?;
@@ -37,7 +38,10 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
 pub(super) fn check_length(file: &Path) -> Result<()> {
     let bytes = file.as_os_str().len();
     if cfg!(unix) && bytes > MAX_PATH_BYTES {
-        return Err(Error::PathTooLong { bytes, most: MAX_PATH_BYTES });
+        let message = format!(
+            "the absolute path is {bytes} bytes long, but only {MAX_PATH_BYTES} are allowed"
+        );
+        return Err(Error::stored(ErrorKind::PathTooLong, message));
     }
     Ok(())
 }
@@ -54,7 +58,7 @@ pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::NotARegistry { what: what.to_owned() })
+    Err(Error::not_a_registry(what))
 }
 
 /// Whether there is a `-wal` file beside a registry that is not empty.
@@ -71,12 +75,21 @@ pub(super) fn check_is_free(target: &Path) -> Result<()> {
             // Checked in this order: a registry that another process has just created has its own
             // `-wal`.
             return Err(match target.symlink_metadata() {
-                Ok(_) => Error::Exists,
-                Err(_) => Error::Orphaned { path },
+                Ok(_) => Error::exists(),
+                Err(_) => orphaned(&path),
             });
         }
     }
     Ok(())
+}
+
+/// The error for the path of a registry that no longer exists, but whose last changes do.
+fn orphaned(changes: &Path) -> Error {
+    let message = format!(
+        "there is no registry here, but {} contains changes to one that existed",
+        quoted(&changes.to_string_lossy())
+    );
+    Error::stored(ErrorKind::Orphaned, message)
 }
 
 fn has_bytes(path: &Path) -> Result<bool> {
@@ -84,7 +97,7 @@ fn has_bytes(path: &Path) -> Result<bool> {
 }
 
 fn unseen(path: &Path, source: io::Error) -> Error {
-    Error::Io { verb: "look at", path: path.to_owned(), source }
+    Error::cannot("look at", path, source).of_store()
 }
 
 /// The first bytes of every SQLite database (sqlite.org/fileformat.html § 1.3).

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Connection;
 
 use super::{Result, files};
-use crate::store::{Access, Error};
+use crate::store::{Access, Error, ErrorKind};
 
 /// Identifies an open registry, to check that it is still at its path and to open it again.
 ///
@@ -88,17 +88,17 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: the file was moved, removed or replaced. [`Error::Changed`]: it was
-    /// written while it was read without locks, or since it was copied. [`Error::Io`]: its metadata
+    /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced. [`ErrorKind::Changed`]: it was
+    /// written while it was read without locks, or since it was copied. [`ErrorKind::Io`]: its metadata
     /// cannot be read.
     pub fn check(&self) -> Result<()> {
         let (path, id) = match &self.place {
             Place::Connection => return Ok(()),
             Place::Copy { path, id, .. } | Place::File { path, id, .. } => (path, id),
         };
-        let Some(metadata) = files::metadata(path)? else { return Err(Error::Replaced) };
+        let Some(metadata) = files::metadata(path)? else { return Err(Error::replaced()) };
         if FileId::of(&metadata) != *id {
-            return Err(Error::Replaced);
+            return Err(Error::replaced());
         }
         let has_changed = match &self.place {
             Place::Copy { original, state, .. } => {
@@ -110,7 +110,11 @@ impl Identity {
             }
             _ => false,
         };
-        if has_changed { Err(Error::Changed) } else { Ok(()) }
+        if has_changed {
+            Err(Error::stored(ErrorKind::Changed, "the registry changed while it was being read"))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Every write transaction begins IMMEDIATE: it holds the only write lock from its first statement
 //! on, so it cannot fail halfway because another process wrote first. A second writer waits for the
-//! lock as long as the busy wait of the registry allows, and then fails with [`Error::Busy`].
+//! lock as long as the busy wait of the registry allows, and then fails with [`ErrorKind::Busy`].
 //! Readers see the state as of their first statement; they neither wait for a writer nor block one
 //! (WAL).
 //!
@@ -61,6 +61,4 @@ pub(crate) use files::{MAGIC_BYTES, is_database};
 pub(crate) use session::NewFile;
 pub(in crate::store) use session::{Snapshot, Store, Transaction};
 
-use crate::store::Error;
-
-type Result<T> = std::result::Result<T, Error>;
+use crate::store::Result;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::store::Error;
+use crate::store::{Error, ErrorKind};
 
 /// The greatest number of idle connections that are kept; a further one is closed when it is
 /// returned.
@@ -32,11 +32,14 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`]: no connection was returned within `busy_wait`.
+    /// [`ErrorKind::Busy`]: no connection was returned within `busy_wait`.
     pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        idle.pop().ok_or(Error::InUse)
+        idle.pop().ok_or_else(|| {
+            let message = "the registry has only one connection, which a snapshot or another operation still uses";
+            Error::stored(ErrorKind::Busy, message)
+        })
     }
 
     /// Returns a connection to the pool, or closes it if the pool is full.
@@ -69,7 +72,7 @@ mod tests {
         let pool = Pool::of(Connection::open_in_memory().unwrap());
         let connection = pool.take().unwrap();
         let error = pool.wait(Duration::ZERO).unwrap_err();
-        assert_eq!(error.kind(), "busy");
+        assert_eq!(error.kind(), ErrorKind::Busy);
         assert!(!error.to_string().contains("another process"), "{error}");
         pool.put_back(connection);
         assert!(pool.wait(Duration::ZERO).is_ok());

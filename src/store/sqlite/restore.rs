@@ -10,7 +10,8 @@ use rusqlite::Connection;
 use super::create::TemporaryRegistry;
 use super::{Result, backup, connection, files, open};
 use crate::disk::{self, Directory, reserved};
-use crate::store::{Access, Error};
+use crate::model::quoted;
+use crate::store::{Access, Error, ErrorKind};
 
 /// Copies the registry at `copy` into a temporary file beside `target`, with the permissions of the
 /// file at `target` or, if there is none, of the copy. `progress` is called with the number of pages copied and the total number of
@@ -18,7 +19,7 @@ use crate::store::{Access, Error};
 ///
 /// # Errors
 ///
-/// Those of [`open::open`] for the copy; [`Error::Interrupted`]: `progress` returned `Break`.
+/// Those of [`open::open`] for the copy; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
 pub fn prepare(
     copy: &Path,
     target: &Path,
@@ -56,16 +57,16 @@ pub(crate) struct TargetLock {
 ///
 /// # Errors
 ///
-/// [`Error::Busy`]: another process is writing to it.
+/// [`ErrorKind::Busy`]: another process is writing to it.
 pub fn lock(target: &Path, busy_wait: Duration) -> Result<TargetLock> {
-    let open = || {
+    let open = || -> Result<Connection> {
         let connection = connection::open(target)?;
         connection::configure(&connection, busy_wait)?;
         connection.execute_batch("BEGIN IMMEDIATE")?;
         Ok(connection)
     };
     match open() {
-        Err(Error::Busy) => Err(Error::Busy),
+        Err(error) if error.kind() == ErrorKind::Busy => Err(error),
         connection => Ok(TargetLock { connection: connection.ok() }),
     }
 }
@@ -85,8 +86,8 @@ pub fn lock(target: &Path, busy_wait: Duration) -> Result<TargetLock> {
 ///
 /// # Errors
 ///
-/// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
-/// created a registry at the target; [`Error::MovedAway`]: the old file cannot be renamed back.
+/// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
+/// created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed back.
 pub fn replace(
     temporary: TemporaryRegistry,
     lock: TargetLock,
@@ -98,17 +99,17 @@ pub fn replace(
     name.push(format!(".replaced-{suffix}"));
     let kept = PathBuf::from(name);
     if kept.symlink_metadata().is_ok() {
-        return Err(Error::Exists);
+        return Err(Error::exists());
     }
-    file.sync()?;
-    let directory = Directory::open(disk::directory_of(&target))?;
-    directory.sync()?;
+    file.sync().map_err(Error::of_disk)?;
+    let directory = Directory::open(disk::directory_of(&target)).map_err(Error::of_disk)?;
+    directory.sync().map_err(Error::of_disk)?;
     let mut moves = Moves::default();
     let exchange = || -> Result<()> {
         moves.move_registry(&target, &kept)?;
-        file.rename()?;
+        file.rename().map_err(Error::of_disk)?;
         moves.placed = Some(target.clone());
-        Ok(directory.sync()?)
+        directory.sync().map_err(Error::of_disk)
     };
     if let Err(source) = exchange() {
         return Err(match moves.undo() {
@@ -117,7 +118,7 @@ pub fn replace(
                 let _ = directory.sync();
                 source
             }
-            Err(_) => Error::MovedAway { from: target, to: kept, source: Box::new(source) },
+            Err(_) => moved_away(&target, &kept).because(source),
         });
     }
     // Processes that wait for the lock may continue only now. Because the file was renamed, closing
@@ -152,7 +153,7 @@ impl Moves {
     /// Removes the new registry and renames the old files back, the registry last.
     fn undo(&self) -> Result<()> {
         if let Some(placed) = &self.placed {
-            let unmoved = |source| Error::Io { verb: "remove", path: placed.to_owned(), source };
+            let unmoved = |source| Error::cannot("remove", placed, source).of_store();
             std::fs::remove_file(placed).map_err(unmoved)?;
         }
         self.done.iter().rev().try_for_each(|(from, to)| rename(to, from))
@@ -160,11 +161,17 @@ impl Moves {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
-    std::fs::rename(from, to).map_err(|source| Error::Io {
-        verb: "move",
-        path: from.to_owned(),
-        source,
-    })
+    std::fs::rename(from, to).map_err(|source| Error::cannot("move", from, source).of_store())
+}
+
+/// The error for a registry that was renamed to be replaced, and that has no other at its path.
+fn moved_away(from: &Path, to: &Path) -> Error {
+    let message = format!(
+        "{} was moved to {}, and cannot be moved back",
+        quoted(&from.to_string_lossy()),
+        quoted(&to.to_string_lossy())
+    );
+    Error::stored(ErrorKind::MovedAway, message)
 }
 
 #[cfg(test)]
@@ -213,7 +220,7 @@ mod tests {
         assert_eq!(datasets(&copy), "OLD");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
         // The name for the old file is in use by now.
-        assert!(matches!(restore(&copy, &target), Err(Error::Exists)));
+        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::RegistryExists);
         assert_eq!(datasets(&target), "OLD");
     }
 
@@ -227,7 +234,7 @@ mod tests {
             open::open(&target, Access::Write, BUSY_WAIT).unwrap();
         connection.execute("INSERT INTO dataset (name) VALUES ('LATER')", []).unwrap();
         let moved = restore(&copy, &target).unwrap().unwrap();
-        assert!(matches!(identity.check(), Err(Error::Replaced)));
+        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
         assert_eq!(datasets_of(&connection), "NEW,LATER");
         // Another process writes to the new registry, and then the old one is closed.
         let new = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
@@ -247,7 +254,7 @@ mod tests {
         create(&target, "NEW");
         let writer = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
         writer.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        assert!(matches!(restore(&copy, &target), Err(Error::Busy)));
+        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::Busy);
         writer.connection.execute_batch("COMMIT").unwrap();
         drop(writer);
         assert_eq!(datasets(&target), "NEW");
@@ -278,7 +285,7 @@ mod tests {
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         std::fs::write(&copy, "not a registry").unwrap();
         create(&target, "NEW");
-        assert!(matches!(restore(&copy, &target), Err(Error::NotARegistry { .. })));
+        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::NotARegistry);
         assert_eq!(datasets(&target), "NEW");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }

@@ -48,19 +48,15 @@ pub(super) enum Age {
 ///
 /// # Errors
 ///
-/// [`Error::NotARegistry`], [`Error::Newer`], and the errors of reading the first page.
+/// [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`], and the errors of reading the first page.
 pub(super) fn age(connection: &Connection) -> Result<Age> {
     if pragma(connection, "application_id")? != APPLICATION_ID {
-        return Err(Error::NotARegistry {
-            what: "the file is an SQLite database of another application".to_owned(),
-        });
+        return Err(Error::not_a_registry("the file is an SQLite database of another application"));
     }
     match pragma(connection, "user_version")? {
-        found if found > SCHEMA => Err(Error::Newer { found, known: SCHEMA }),
+        found if found > SCHEMA => Err(Error::newer(found, SCHEMA)),
         // A registry has a version from the moment it is created.
-        0 => Err(Error::NotARegistry {
-            what: "the file is marked as a registry, but has no schema".to_owned(),
-        }),
+        0 => Err(Error::not_a_registry("the file is marked as a registry, but has no schema")),
         SCHEMA => Ok(Age::Current),
         found => Ok(Age::Older(found)),
     }
@@ -71,7 +67,7 @@ pub(super) fn age(connection: &Connection) -> Result<Age> {
 ///
 /// # Errors
 ///
-/// Those of [`age`]; [`Error::Damaged`], which names the object that differs, or the encoding.
+/// Those of [`age`]; [`ErrorKind::Damaged`], which names the object that differs, or the encoding.
 pub(super) fn check(connection: &Connection) -> Result<Age> {
     let transaction = connection.unchecked_transaction()?;
     let age = age(&transaction)?;
@@ -97,7 +93,7 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`].
+/// [`ErrorKind::Damaged`].
 fn check_encoding(connection: &Connection) -> Result<()> {
     let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
     if encoding == "UTF-8" {
@@ -106,14 +102,14 @@ fn check_encoding(connection: &Connection) -> Result<()> {
     let what = format!(
         "its text is stored in {encoding}, not in UTF-8, so its granules are in another order and its identifiers would be wrong"
     );
-    Err(Error::Damaged { what })
+    Err(Error::damaged(what))
 }
 
 /// Checks that the schema has the objects that the migrations up to a version create.
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`], which names the object that differs.
+/// [`ErrorKind::Damaged`], which names the object that differs.
 pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
@@ -134,7 +130,7 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
         // needs to know another spelling.
         if !["table", "index", "view", "trigger"].contains(&kind.as_str()) {
             let what = format!("the type of {name:?} in its schema is {kind:?}");
-            return Err(Error::Damaged { what });
+            return Err(Error::damaged(what));
         }
         let Some(sql) = sql else { continue };
         if let Some(found) = missing.iter().position(|ours| *ours == sql) {
@@ -143,7 +139,7 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
             let what = format!(
                 "the index {name:?} on {table} is not part of the schema, and could be read instead of the table (DROP INDEX removes it)"
             );
-            return Err(Error::Damaged { what });
+            return Err(Error::damaged(what));
         }
     }
     match missing.first().map(|sql| named_by(sql)) {
@@ -152,7 +148,7 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
             let kind = kind.to_ascii_lowercase();
             let what =
                 format!("its {kind} {name} is missing, or differs from what this program creates");
-            Err(Error::Damaged { what })
+            Err(Error::damaged(what))
         }
     }
 }

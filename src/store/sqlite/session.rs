@@ -57,7 +57,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`], [`Error::NotARegistry`], [`Error::Newer`], [`Error::Older`] and the
+    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`], [`ErrorKind::Older`] and the
     /// errors of opening a file.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`].
+    /// [`ErrorKind::Temporary`].
     pub fn temporary(busy_wait: Duration) -> Result<Self> {
         Ok(Store::of(open::temporary()?, busy_wait))
     }
@@ -83,7 +83,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`], [`Error::Orphaned`], [`Error::ReservedName`].
+    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`].
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
         let (connection, file) = TemporaryRegistry::create(target, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);
@@ -112,7 +112,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: another file has replaced the registry.
+    /// [`ErrorKind::Replaced`]: another file has replaced the registry.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let lease = self.lease(watch)?;
         lease.connection().execute_batch("BEGIN DEFERRED")?;
@@ -129,7 +129,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another writer did not finish in time; [`Error::ReadOnly`].
+    /// [`ErrorKind::Busy`]: another writer did not finish in time; [`ErrorKind::ReadOnly`].
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
         let mut lease = self.lease(watch)?;
         lease.is_writing = true;
@@ -164,7 +164,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::open`] for the copy; [`Error::Full`]; [`Error::Interrupted`]: `progress`
+    /// Those of [`Store::open`] for the copy; [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]: `progress`
     /// returned `Break`.
     pub fn copy_of(
         copy: &Path,
@@ -185,7 +185,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: another process has created a file there.
+    /// [`ErrorKind::RegistryExists`]: another process has created a file there.
     pub fn put_in_place(self, store: Store) -> Result<()> {
         self.close(store)?;
         self.file.put_in_place()
@@ -195,7 +195,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`ErrorKind::Io`].
     pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
         match files::metadata(path)? {
             Some(metadata) => self.file.take_permissions(&metadata),
@@ -207,7 +207,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: another process is writing to it.
+    /// [`ErrorKind::Busy`]: another process is writing to it.
     pub fn lock_target(&self, busy_wait: Duration) -> Result<TargetLock> {
         restore::lock(self.file.target(), busy_wait)
     }
@@ -218,7 +218,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`]: there is already a file `TARGET.replaced-SUFFIX`; [`Error::MovedAway`]: it
+    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`; [`ErrorKind::MovedAway`]: it
     /// was renamed, and cannot be renamed back.
     pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
         restore::replace(self.file, lock, suffix)
@@ -228,7 +228,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`], and the errors of writing.
+    /// [`ErrorKind::Busy`], and the errors of writing.
     pub fn close(&self, store: Store) -> Result<()> {
         match store.pool.into_one() {
             Some(connection) => self.file.close(connection),
@@ -252,7 +252,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`], [`Error::Changed`].
+    /// [`ErrorKind::Replaced`], [`ErrorKind::Changed`].
     pub fn check_same_file(&self) -> Result<()> {
         self.lease.store.identity.check()
     }
@@ -262,7 +262,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::ReservedName`], [`Error::Exists`], [`Error::Full`]; [`Error::Interrupted`]:
+    /// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]:
     /// `progress` returned `Break`.
     pub fn copy_beside(
         &self,
@@ -279,7 +279,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Replaced`]: the registry was moved or removed. Nothing is changed.
+    /// [`ErrorKind::Replaced`]: the registry was moved or removed. Nothing is changed.
     pub fn commit(self) -> Result<()> {
         self.check_same_file()?;
         Ok(self.connection().execute_batch("COMMIT")?)
@@ -309,7 +309,7 @@ impl Deref for Transaction<'_> {
 fn check_same_schema(connection: &Connection) -> Result<()> {
     match schema::age(connection)? {
         Age::Current => Ok(()),
-        Age::Older(_) => Err(Error::Replaced),
+        Age::Older(_) => Err(Error::replaced()),
     }
 }
 

@@ -87,7 +87,7 @@ impl Transaction<'_> {
 
 fn from_row(row: &Row) -> Result<Checkpoint> {
     let granules: Option<i64> = value(row, 2)?;
-    let wrong = |_| Error::Damaged { what: "a checkpoint has a negative count".to_owned() };
+    let wrong = |_| Error::damaged("a checkpoint has a negative count");
     Ok(Checkpoint {
         granule_id: granule_id(row, 0)?,
         chain: identifier(row, 1)?,

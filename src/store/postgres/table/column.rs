@@ -19,14 +19,14 @@ pub(super) fn instant_or_null(row: &Row, index: usize) -> Result<Option<Timestam
 /// An instant in microseconds.
 pub(super) fn instant_of(micros: i64) -> Result<Timestamp> {
     Timestamp::from_micros(micros)
-        .ok_or_else(|| Error::Damaged { what: format!("{micros} is not an instant") })
+        .ok_or_else(|| Error::damaged(format!("{micros} is not an instant")))
 }
 
 /// The identifier in a `bytea` column of 16 bytes.
 pub(super) fn identifier(row: &Row, index: usize) -> Result<Identifier> {
     let bytes: &[u8] = value(row, index)?;
     let bytes = <[u8; 16]>::try_from(bytes)
-        .map_err(|_| Error::Damaged { what: format!("an identifier has {} bytes", bytes.len()) })?;
+        .map_err(|_| Error::damaged(format!("an identifier has {} bytes", bytes.len())))?;
     Ok(Identifier::from_bytes(bytes))
 }
 
@@ -49,15 +49,15 @@ pub(super) fn dataset_name(row: &Row, index: usize) -> Result<DatasetName> {
 /// The count in a `bigint` column.
 pub(super) fn count(row: &Row, index: usize) -> Result<u64> {
     let count: i64 = value(row, index)?;
-    u64::try_from(count).map_err(|_| Error::Damaged { what: format!("{count} is not a count") })
+    u64::try_from(count).map_err(|_| Error::damaged(format!("{count} is not a count")))
 }
 
 /// A count as a column stores it.
 pub(super) fn stored(count: u64) -> Result<i64> {
-    i64::try_from(count).map_err(|_| Error::Unstorable { what: format!("the number {count}") })
+    i64::try_from(count).map_err(|_| Error::unstorable(format!("the number {count}")))
 }
 
 /// The error of a value that cannot be one of its column.
 pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
-    Error::Damaged { what: error.to_string() }
+    Error::damaged(error.to_string())
 }

@@ -6,7 +6,7 @@ use crate::store::order::ascending;
 use crate::store::postgres::parameter::{Parameter, bigint, text};
 use crate::store::postgres::session::Snapshot;
 use crate::store::rows::DatasetKey;
-use crate::store::{Error, Result};
+use crate::store::{ErrorKind, Result};
 
 /// A query about the rows of a table: how many there are, and the first of them.
 ///
@@ -219,9 +219,10 @@ impl Snapshot {
             }
         }
         if datasets.is_empty()
-            && let Err(Error::Damaged { what }) = self.payment_workers()
+            && let Err(error) = self.payment_workers()
+            && error.kind() == ErrorKind::Damaged
         {
-            findings.push(what);
+            findings.push(error.damage());
         }
         for check in &ORPHANS {
             if let Some((rows, _)) = self.found(check, datasets, &mut findings)? {
@@ -256,7 +257,7 @@ impl Snapshot {
                     found.0 += value::<i64>(&row, 0)?;
                     found.1 = found.1.or(value(&row, 1)?);
                 }
-                Err(error) if error.is_of_content() => {
+                Err(error) if error.kind().is_of_content() => {
                     let table = check.table;
                     findings.push(format!("the check of {table} failed before its end: {error}"));
                 }

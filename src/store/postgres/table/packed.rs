@@ -68,7 +68,7 @@ impl PackedPage {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: an id contains a line feed.
+    /// [`ErrorKind::Damaged`]: an id contains a line feed.
     pub fn rows(&self) -> Result<impl Iterator<Item = PackedRow<'_>>> {
         let ids: Option<&str> = self.column(0)?;
         let ingested: &[u8] = self.column(1)?.unwrap_or_default();
@@ -82,7 +82,7 @@ impl PackedPage {
             && producers.is_none_or(|producers| feeds(producers) + 1 == rows);
         if !has_all {
             let what = "an id in the table granule contains a line feed".to_owned();
-            return Err(Error::Damaged { what });
+            return Err(Error::damaged(what));
         }
         let ids = ids.into_iter().flat_map(|ids| ids.split('\n'));
         let mut producers = producers.map(|producers| producers.split('\n'));

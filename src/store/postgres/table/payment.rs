@@ -14,7 +14,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: a row differs from its checksum, so an id could be issued twice.
+    /// [`ErrorKind::Damaged`]: a row differs from its checksum, so an id could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
         const WORKERS: &str = "
             SELECT worker, layout, epoch, last_second, next_counter,
@@ -30,7 +30,7 @@ impl Snapshot {
             let (worker, next_counter): (i32, i32) = (value(row, 0)?, value(row, 4)?);
             if value::<Option<bool>>(row, 5)? != Some(true) {
                 let what = format!("the row of payment worker {worker} differs from its checksum");
-                return Err(Error::Damaged { what });
+                return Err(Error::damaged(what));
             }
             Ok(WorkerRow {
                 worker: worker.try_into().map_err(damaged)?,
@@ -74,8 +74,7 @@ impl Transaction<'_> {
             ON CONFLICT (worker) DO UPDATE
             SET last_second = excluded.last_second, next_counter = excluded.next_counter";
         let number = |number: u32| {
-            i32::try_from(number)
-                .map_err(|_| Error::Unstorable { what: format!("the number {number}") })
+            i32::try_from(number).map_err(|_| Error::unstorable(format!("the number {number}")))
         };
         self.lock(0)?;
         self.connection().defer(

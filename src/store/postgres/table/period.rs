@@ -209,7 +209,7 @@ impl Transaction<'_> {
             None => Ok(()),
             Some((granule_id, rows)) => {
                 let what = format!("{rows} rows state that {granule_id} is held, instead of one");
-                Err(Error::Damaged { what })
+                Err(Error::damaged(what))
             }
         }
     }

@@ -36,7 +36,7 @@ impl Snapshot {
             FROM accession.dataset
             WHERE id = $1";
         let row = self.reading()?.query_opt(WITHDRAWN, &[bigint(dataset.0)])?;
-        let row = row.ok_or_else(|| Error::Damaged { what: "a dataset has no row".to_owned() })?;
+        let row = row.ok_or_else(|| Error::damaged("a dataset has no row"))?;
         let note: Option<String> = value(&row, 1)?;
         Ok(instant_or_null(&row, 0)?.map(|timestamp| Withdrawal { timestamp, note }))
     }

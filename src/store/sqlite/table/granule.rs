@@ -67,7 +67,7 @@ impl Snapshot {
         let mut is_ascending = true;
         while let Some(row) = rows.next()? {
             let ValueRef::Text(id) = row.get_ref(0)? else {
-                return Err(Error::Damaged { what: "a granule id is not text".to_owned() });
+                return Err(Error::damaged("a granule id is not text"));
             };
             is_ascending &= match page.last() {
                 None => id > after.as_bytes(),
@@ -79,7 +79,7 @@ impl Snapshot {
         if !is_ascending {
             return Err(out_of_order("granule"));
         }
-        page.finish().map_err(|error| Error::Damaged { what: error.to_string() })
+        page.finish().map_err(|error| Error::damaged(error.to_string()))
     }
 
     /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of

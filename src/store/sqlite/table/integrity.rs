@@ -1,9 +1,7 @@
 //! The findings of SQLite's own checks of the file, and queries that work on a damaged file.
 
-use std::collections::BTreeMap;
-use std::error::Error as _;
-
 use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
+use std::collections::BTreeMap;
 
 use crate::model::DatasetName;
 use crate::store::Result;
@@ -108,9 +106,9 @@ impl Snapshot {
 fn found(check: Result<Vec<String>>, what: &str, findings: &mut Vec<String>) -> Result<()> {
     match check {
         Ok(mut found) => findings.append(&mut found),
-        Err(error) if error.is_of_content() => {
-            let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-            findings.push(format!("the check of {what} failed before its end: {error}{cause}"));
+        Err(error) if error.kind().is_of_content() => {
+            let cause = error.reason();
+            findings.push(format!("the check of {what} failed before its end: {cause}"));
         }
         Err(error) => return Err(error),
     }

@@ -13,7 +13,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
+    /// [`ErrorKind::Damaged`]: the two copies of a row differ (V5), so an id could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
         const WORKERS: &str = "
             SELECT worker, layout, epoch, last_second, next_counter
@@ -21,7 +21,7 @@ impl Snapshot {
             ORDER BY worker";
         if let Some(what) = integrity_check(self.connection(), "payment_worker")?.into_iter().next()
         {
-            return Err(Error::Damaged { what });
+            return Err(Error::damaged(what));
         }
         let mut statement = self.connection().prepare_cached(WORKERS)?;
         let rows = statement.query_map([], |row| {

@@ -114,7 +114,7 @@ impl Transaction<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`]: one is not held, although this transaction has read that it is.
+    /// [`ErrorKind::Damaged`]: one is not held, although this transaction has read that it is.
     pub fn end_periods(&self, dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
         const END: &str = "
             UPDATE granule
@@ -125,7 +125,7 @@ impl Transaction<'_> {
             let rows = end.execute((dataset.0, granule_id.as_str(), Micros(*deleted)))?;
             if rows != 1 {
                 let what = format!("{rows} rows state that {granule_id} is held, instead of one");
-                return Err(Error::Damaged { what });
+                return Err(Error::damaged(what));
             }
         }
         Ok(())
