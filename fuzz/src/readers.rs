@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use accession::input::{self, InputFormat, OldPaymentIds, Options};
+use accession::input::{self, InputFormat, OldPaymentIds, OpenedFile, Options};
 use accession::mirror::manifest;
 use accession::{DatasetName, Event, Import, Registry, SourceLocation, Stamp, Timestamp};
 
@@ -116,7 +116,9 @@ fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
 /// because they are not a possible history.
 fn import(file: &[u8], options: &Options, lines: u64) {
     let file = Cursor::new(file.to_vec());
-    let Ok(events) = input::open_events(file, "file", options) else { return };
+    let Ok(events) = OpenedFile::open(file, "file").and_then(|file| file.events(options)) else {
+        return;
+    };
     let Ok(events) = events.collect::<Result<Vec<Event>, _>>() else { return };
     events.iter().for_each(|event| assert_is_a_line(event.location.as_ref(), lines));
     if events.is_empty() {
@@ -153,7 +155,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
 
 /// The manifest written by a registry that was rebuilt from one. `None` if it was refused.
 fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
-    let file = input::unzipped(Cursor::new(bytes.to_vec()), "file").ok()?;
+    let file = OpenedFile::open(Cursor::new(bytes.to_vec()), "file").ok()?.unzipped().ok()?;
     let now = "9999-12-31T00:00:00Z".parse().unwrap();
     let reader = manifest::Reader::open(file, "file", now).ok()?;
     let registry = Registry::in_memory().unwrap();

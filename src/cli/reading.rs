@@ -3,17 +3,17 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{self, Hits, InputFormat, OldPaymentIds, Options, Record};
+use accession::input::{self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records};
 use accession::minting::payment::PaymentId;
 use accession::mirror::manifest;
 use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation, quoted};
 use anyhow::{Context, Result};
 
-use super::output::{PROGRESS_ROWS, Progress, count};
+use super::output::{Progress, count};
 use super::session::Session;
 use super::usage::UsageError;
 use super::warning::WarningKind;
@@ -72,78 +72,129 @@ impl FromStr for CitationText {
 }
 
 /// Opens a file to read it once, and returns it with the name that messages use.
-pub fn open(file: &InputFile) -> Result<(Box<dyn Read>, String)> {
+pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     let name = file.name();
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
     let opened = File::open(path).with_context(|| format!("cannot read {}", quoted(&name)))?;
     Ok((Box::new(opened), name))
 }
 
-/// Passes the granules of one file, whose format is detected, to `take`.
-pub fn each_entry_of_file(
-    file: &InputFile,
-    session: &Session,
-    take: impl FnMut(Entry) -> Result<()>,
-) -> Result<()> {
-    each_entry_of_files(std::slice::from_ref(file), &Options::default(), session, take)
-}
-
-/// Passes the granules of all files, in the order of the files, to `take`. Granules that a file marks
-/// as deleted are skipped, with a warning.
-pub fn each_entry_of_files(
-    files: &[InputFile],
-    options: &Options,
-    session: &Session,
-    take: impl FnMut(Entry) -> Result<()>,
-) -> Result<()> {
-    each_entry_of_pages(files, options, MissingPages::Warn, session, take)
-}
-
-/// The same as [`each_entry_of_files`], for files that may have to be all pages of a search result.
-pub fn each_entry_of_pages(
-    files: &[InputFile],
-    options: &Options,
+/// The granules of arguments and then of files, in their order. Granules that a file marks as deleted
+/// are skipped. After each file its warnings are printed; the last item may be [`PagesMissing`].
+pub struct Entries<'a> {
+    session: &'a Session,
+    ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
+    files: std::slice::Iter<'a, InputFile>,
+    options: Options,
     missing: MissingPages,
-    session: &Session,
-    mut take: impl FnMut(Entry) -> Result<()>,
-) -> Result<()> {
-    let mut pages = SearchPages::default();
-    for file in files {
-        let (reader, name) = open(file)?;
-        let progress = Progress::new();
-        progress.begin("reading", "granules", None);
-        let mut records = input::open(reader, &name, options)?;
-        let mut spaces = EdgeSpaces::default();
-        let mut deleted_count = 0_u64;
-        for (index, record) in records.by_ref().enumerate() {
-            let Record { granule_id, location, is_deleted, .. } = record?;
-            if index.is_multiple_of(PROGRESS_ROWS) {
-                let _ = progress.advance(PROGRESS_ROWS as u64);
-            }
-            if is_deleted {
-                deleted_count += 1;
-                continue;
-            }
-            spaces.add(&granule_id, Some(&location));
-            take(Entry { granule_id, producer_granule: None, location: Some(location) })?;
+    file: Option<FileOfEntries>,
+    spaces: EdgeSpaces,
+    pages: SearchPages,
+    has_ended: bool,
+}
+
+/// The file that is being read.
+struct FileOfEntries {
+    name: String,
+    records: Records,
+    deleted: u64,
+    progress: Progress,
+}
+
+impl<'a> Entries<'a> {
+    /// The granules with these ids, and those of the files.
+    pub fn new(
+        session: &'a Session,
+        ids: &'a [String],
+        files: &'a [InputFile],
+        options: Options,
+        missing: MissingPages,
+    ) -> Self {
+        let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
+        let (ids, files) = (ids.iter().enumerate(), files.iter());
+        let (file, has_ended) = (None, false);
+        Entries { session, ids, files, options, missing, file, spaces, pages, has_ended }
+    }
+
+    /// The granules of one file, whose format is detected.
+    pub fn of_file(session: &'a Session, file: &'a InputFile) -> Self {
+        let files = std::slice::from_ref(file);
+        Entries::new(session, &[], files, Options::default(), MissingPages::Warn)
+    }
+
+    fn entry(&mut self) -> Result<Option<Entry>> {
+        if let Some((index, text)) = self.ids.next() {
+            let location = SourceLocation::Argument { number: index as u64 + 1 };
+            let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
+                UsageError::new(format!("{location}: {} is refused: {cause}", quoted(text)))
+            })?;
+            return Ok(Some(self.entry_of(granule_id, location)));
         }
-        pages.add(records.hits(), records.has_next_page());
+        loop {
+            while let Some(file) = &mut self.file {
+                let Some(record) = file.records.next() else {
+                    self.end_file();
+                    break;
+                };
+                let Record { granule_id, location, is_deleted, .. } = record?;
+                file.progress.advance_row();
+                if !is_deleted {
+                    return Ok(Some(self.entry_of(granule_id, location)));
+                }
+                file.deleted += 1;
+            }
+            std::mem::take(&mut self.spaces).warn_if_any(self.session);
+            let Some(file) = self.files.next() else {
+                self.pages.check(self.missing, self.session)?;
+                return Ok(None);
+            };
+            let (reader, name) = open(file)?;
+            let progress = Progress::new();
+            progress.begin("reading", "granules", None);
+            let records = input::open(reader, &name, &self.options)?;
+            self.file = Some(FileOfEntries { name, records, deleted: 0, progress });
+        }
+    }
+
+    fn entry_of(&mut self, granule_id: GranuleId, location: SourceLocation) -> Entry {
+        self.spaces.add(&granule_id, Some(&location));
+        Entry { granule_id, producer_granule: None, location: Some(location) }
+    }
+
+    fn end_file(&mut self) {
+        let Some(FileOfEntries { name, records, deleted, progress }) = self.file.take() else {
+            return;
+        };
         progress.end();
-        for warning in records.warnings() {
-            session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
-        }
-        if deleted_count > 0 {
-            session.warn(
+        self.pages.add(&records);
+        warn_of_records(self.session, &records);
+        if deleted > 0 {
+            let skipped = count(deleted, "granule");
+            self.session.warn(
                 WarningKind::DeletedInFile,
-                &format!(
-                    "{name}: skipped {} that the file marks as deleted",
-                    count(deleted_count, "granule")
-                ),
+                &format!("{name}: skipped {skipped} that the file marks as deleted"),
             );
         }
-        spaces.warn_if_any(session);
     }
-    Ok(pages.check(missing, session)?)
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Result<Entry>> {
+        if self.has_ended {
+            return None;
+        }
+        let entry = self.entry().transpose();
+        self.has_ended = !matches!(entry, Some(Ok(_)));
+        entry
+    }
+}
+
+fn warn_of_records(session: &Session, records: &Records) {
+    for warning in records.warnings() {
+        session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
+    }
 }
 
 /// Reads the events of a file into an import. Returns how many were left out, because their day is
@@ -158,17 +209,9 @@ pub fn import_events(
     let (reader, name) = open(file)?;
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
-    let mut reader = input::unzipped(reader, &name)?;
-    let format = match options.format {
-        Some(format) => Some(format),
-        None => {
-            let beginning =
-                reader.fill_buf().with_context(|| format!("cannot read {}", quoted(&name)))?;
-            InputFormat::detect(beginning, options.column.as_deref()).ok()
-        }
-    };
-    if format == Some(InputFormat::Manifest) {
-        let manifest = manifest::Reader::open(reader, &name, session.now()?)?;
+    let file = OpenedFile::open(reader, &name)?;
+    if file.format(options)? == InputFormat::Manifest {
+        let manifest = manifest::Reader::open(file.unzipped()?, &name, session.now()?)?;
         if import.is_daily() {
             return Err(UsageError::new(
                 "a manifest has its own times: they cannot be combined by day",
@@ -181,26 +224,21 @@ pub fn import_events(
         })?;
         return Ok(0);
     }
-    let options = Options { format, ..options.clone() };
-    let mut events = input::open_events(reader, &name, &options)?;
+    let mut events = file.events(options)?;
     let mut spaces = EdgeSpaces::default();
-    for (index, event) in events.by_ref().enumerate() {
+    for event in events.by_ref() {
         let event = event?;
         if event.kind == EventKind::Ingested {
             spaces.add(&event.granule_id, event.location.as_ref());
         }
         import.add(event)?;
-        if index.is_multiple_of(PROGRESS_ROWS) {
-            let _ = progress.advance(PROGRESS_ROWS as u64);
-        }
+        progress.advance_row();
     }
     progress.end();
-    for warning in events.warnings() {
-        session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
-    }
+    warn_of_records(session, events.records());
     spaces.warn_if_any(session);
     let mut pages = SearchPages::default();
-    pages.add(events.hits(), events.has_next_page());
+    pages.add(events.records());
     pages.check(missing, session)?;
     Ok(events.left_out())
 }
@@ -230,7 +268,7 @@ pub struct PagesMissing {
 
 /// The number of granules that a search found, and how many of them its pages contain.
 #[derive(Default)]
-pub struct SearchPages {
+struct SearchPages {
     found: u64,
     contained: u64,
     /// How many pages refer to a next one.
@@ -239,15 +277,14 @@ pub struct SearchPages {
 }
 
 impl SearchPages {
-    /// Adds a page. `None` means a file that is not a search result, or does not state how many
-    /// granules the search found.
-    pub fn add(&mut self, page: Option<Hits>, has_next_page: bool) {
-        if let Some(page) = page {
+    /// Adds a file, all of whose records are read.
+    fn add(&mut self, records: &Records) {
+        if let Some(page) = records.hits() {
             self.found = self.found.max(page.hits);
             self.contained += page.items;
         }
         self.pages += 1;
-        self.next_pages += u64::from(has_next_page);
+        self.next_pages += u64::from(records.has_next_page());
     }
 
     /// Refuses the search result, or warns, if some of its pages are missing.
@@ -255,7 +292,7 @@ impl SearchPages {
     /// # Errors
     ///
     /// [`PagesMissing`].
-    pub fn check(&self, missing: MissingPages, session: &Session) -> Result<(), PagesMissing> {
+    fn check(&self, missing: MissingPages, session: &Session) -> Result<(), PagesMissing> {
         let SearchPages { found, contained, next_pages, pages } = *self;
         let what = if found > contained {
             format!(
@@ -278,14 +315,14 @@ impl SearchPages {
 
 /// Counts the ids with a space at an end, and remembers the first of them.
 #[derive(Default)]
-pub struct EdgeSpaces {
+struct EdgeSpaces {
     first: Option<(GranuleId, Option<SourceLocation>)>,
     more: u64,
 }
 
 impl EdgeSpaces {
     /// Adds an id and its source location.
-    pub fn add(&mut self, granule_id: &GranuleId, location: Option<&SourceLocation>) {
+    fn add(&mut self, granule_id: &GranuleId, location: Option<&SourceLocation>) {
         if !granule_id.has_edge_space() {
             return;
         }
@@ -297,7 +334,7 @@ impl EdgeSpaces {
     }
 
     /// Prints one warning, if there is such an id.
-    pub fn warn_if_any(&self, session: &Session) {
+    fn warn_if_any(&self, session: &Session) {
         let Some((granule_id, location)) = &self.first else { return };
         let location =
             location.as_ref().map(|location| format!("{location}: ")).unwrap_or_default();

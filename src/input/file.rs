@@ -18,38 +18,44 @@ const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
 
 const BUFFER_BYTES: usize = 64 * 1_024;
 
+/// The bytes of a file, decompressed and without a byte order mark.
+pub(super) type Reader = Box<dyn BufRead + Send>;
+
 /// A file whose beginning has been read.
-pub(super) struct InputFile {
+pub struct OpenedFile {
     beginning: Vec<u8>,
-    rest: Box<dyn BufRead>,
+    rest: Reader,
     is_gzip: bool,
+    name: Arc<str>,
 }
 
-impl InputFile {
-    /// Reads the beginning of a file.
-    pub fn open(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
-        let fail = |kind| Error::new(name, 1, kind);
-        let file =
-            InputFile::read_beginning(file).map_err(|cause| fail(InputErrorKind::of_io(cause)))?;
-        if is_utf16(&file.beginning) { Err(fail(InputErrorKind::Utf16)) } else { Ok(file) }
-    }
-
-    /// As [`InputFile::open`], but refuses a file whose name ends in `.gz` and that is not gzip.
-    pub fn open_by_name(file: impl Read + 'static, name: &Arc<str>) -> Result<Self, Error> {
-        let file = InputFile::open(file, name)?;
+impl OpenedFile {
+    /// Reads the beginning of a file, which may be compressed with gzip. Messages call it `name`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
+    pub fn open(file: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
+        let name: Arc<str> = name.into();
+        let fail = |kind| Error::new(&name, 1, kind);
+        let file = OpenedFile::read_beginning(file, name.clone())
+            .map_err(|cause| fail(InputErrorKind::of_io(cause)))?;
+        if is_utf16(&file.beginning) {
+            return Err(fail(InputErrorKind::Utf16));
+        }
         if name.ends_with(".gz") && !file.is_gzip {
-            return Err(Error::new(name, 1, InputErrorKind::NotGzip));
+            return Err(fail(InputErrorKind::NotGzip));
         }
         Ok(file)
     }
 
-    fn read_beginning(file: impl Read + 'static) -> io::Result<Self> {
+    fn read_beginning(file: impl Read + Send + 'static, name: Arc<str>) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut magic = Vec::new();
         (&mut file).take(2).read_to_end(&mut magic)?;
         let is_gzip = magic == [0x1f, 0x8b];
         let whole = Cursor::new(magic).chain(file);
-        let mut rest: Box<dyn BufRead> = if is_gzip {
+        let mut rest: Reader = if is_gzip {
             // A gzip file may have several members, one after the other (RFC 1952 § 2.2).
             Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(whole)))
         } else {
@@ -62,30 +68,48 @@ impl InputFile {
         if beginning.starts_with(b"\xef\xbb\xbf") {
             beginning.drain(..3);
         }
-        Ok(InputFile { beginning, rest, is_gzip })
+        Ok(OpenedFile { beginning, rest, is_gzip, name })
     }
 
-    /// The requested format, or the one detected from the beginning.
-    pub fn format(&self, name: &Arc<str>, options: &Options) -> Result<InputFormat, Error> {
+    /// What messages call the file.
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Returns the requested format, or the one detected from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// The file does not have any of the formats.
+    pub fn format(&self, options: &Options) -> Result<InputFormat, Error> {
         match options.format {
             // A list of ids or a table may begin like a page.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
-            Some(format) => self.refuse_markup(name).map(|()| format),
+            Some(format) => self.refuse_markup().map(|()| format),
             None => InputFormat::detect(&self.beginning, options.column.as_deref())
-                .map_err(|kind| Error::new(name, 1, kind)),
+                .map_err(|kind| Error::new(&self.name, 1, kind)),
         }
     }
 
     /// Refuses an HTML or XML page, such as one that a server sends in place of the file.
-    pub fn refuse_markup(&self, name: &Arc<str>) -> Result<(), Error> {
+    pub(super) fn refuse_markup(&self) -> Result<(), Error> {
         if is_markup(self.beginning.trim_ascii_start()) {
-            return Err(Error::new(name, 1, InputErrorKind::Markup));
+            return Err(Error::new(&self.name, 1, InputErrorKind::Markup));
         }
         Ok(())
     }
 
+    /// Returns the bytes of the file, decompressed and without a byte order mark.
+    ///
+    /// # Errors
+    ///
+    /// The file is HTML or XML.
+    pub fn unzipped(self) -> Result<Box<dyn BufRead + Send>, Error> {
+        self.refuse_markup().map(|()| self.into_reader())
+    }
+
     /// The whole file, from its beginning.
-    pub fn into_reader(self) -> Box<dyn BufRead> {
+    pub(super) fn into_reader(self) -> Reader {
         Box::new(Cursor::new(self.beginning).chain(self.rest))
     }
 }
@@ -101,17 +125,17 @@ fn is_utf16(beginning: &[u8]) -> bool {
 }
 
 /// The lines of a file, one in memory at a time.
-pub(super) struct NumberedLines<R> {
-    file: R,
+pub(super) struct NumberedLines {
+    file: Reader,
     name: Arc<str>,
     number: u64,
     bytes: Vec<u8>,
     max_bytes: u64,
 }
 
-impl<R: BufRead> NumberedLines<R> {
+impl NumberedLines {
     /// The lines of a file. No more than `max_bytes` bytes of each are read, line end included.
-    pub fn new(file: R, name: Arc<str>, max_bytes: u64) -> Self {
+    pub fn new(file: Reader, name: Arc<str>, max_bytes: u64) -> Self {
         NumberedLines { file, name, number: 0, bytes: Vec::new(), max_bytes }
     }
 

@@ -46,10 +46,11 @@ mod tests;
 mod warning;
 
 pub use error::{Error, InputErrorKind};
+pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::OldPaymentIds;
 pub use record::{Hits, Record};
-pub use records::{Events, Records, open, open_events, unzipped};
+pub use records::{Events, Records, open};
 pub use warning::{InputWarning, InputWarningKind};
 
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.

@@ -1,10 +1,9 @@
 //! Payment ids that were issued before the registry issued them.
 
-use std::io::{BufRead, Read};
-use std::sync::Arc;
+use std::io::Read;
 
 use super::error::{Error, InputErrorKind};
-use super::file::{InputFile, NumberedLines};
+use super::file::{NumberedLines, OpenedFile};
 use crate::minting::payment::PaymentId;
 
 /// The greatest length of a line in bytes. An id has nine; the rest is for the message about a line
@@ -19,7 +18,7 @@ const MAX_LINE_BYTES: u64 = 256;
 ///
 /// Memory: one line, of at most 256 bytes.
 pub struct OldPaymentIds {
-    lines: NumberedLines<Box<dyn BufRead>>,
+    lines: NumberedLines,
     has_failed: bool,
 }
 
@@ -45,10 +44,10 @@ impl OldPaymentIds {
     /// assert_eq!(error.as_deref(), Some("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id"));
     /// # Ok::<(), accession::input::Error>(())
     /// ```
-    pub fn open(file: impl Read + 'static, name: &str) -> Result<Self, Error> {
-        let name: Arc<str> = name.into();
-        let file = InputFile::open_by_name(file, &name)?.into_reader();
-        let lines = NumberedLines::new(file, name, MAX_LINE_BYTES);
+    pub fn open(file: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
+        let file = OpenedFile::open(file, name)?;
+        let name = file.name().clone();
+        let lines = NumberedLines::new(file.into_reader(), name, MAX_LINE_BYTES);
         Ok(OldPaymentIds { lines, has_failed: false })
     }
 
@@ -84,6 +83,9 @@ impl Iterator for OldPaymentIds {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn read(bytes: impl Into<Vec<u8>>) -> Result<Vec<String>, String> {
@@ -129,19 +131,20 @@ mod tests {
 
     #[test]
     fn a_line_of_10_mb_is_refused_without_being_read() {
-        let file = CountingReader { left: 10_000_000, read: std::rc::Rc::default() };
+        let file = CountingReader { left: 10_000_000, read: Arc::default() };
         let read = file.read.clone();
         let mut ids = OldPaymentIds::open(file, "old.txt").unwrap();
         assert!(ids.next().unwrap().unwrap_err().to_string().len() < 400);
         assert!(ids.next().is_none());
         // The beginning from which gzip is detected is at most 1 MiB and a buffer.
-        assert!(read.get() <= 1_200_000, "{}", read.get());
+        let read = read.load(Ordering::Relaxed);
+        assert!(read <= 1_200_000, "{read}");
     }
 
     /// An endless stream of digits, which counts the bytes that are read.
     struct CountingReader {
         left: usize,
-        read: std::rc::Rc<std::cell::Cell<usize>>,
+        read: Arc<AtomicUsize>,
     }
 
     impl Read for CountingReader {
@@ -149,7 +152,7 @@ mod tests {
             let bytes = buffer.len().min(self.left);
             buffer[..bytes].fill(b'0');
             self.left -= bytes;
-            self.read.set(self.read.get() + bytes);
+            self.read.fetch_add(bytes, Ordering::Relaxed);
             Ok(bytes)
         }
     }

@@ -5,12 +5,11 @@
 //! is data, rather than metadata, a browse image or the like; with the column `FILE_ID` each file is
 //! a granule.
 
-use std::io::BufRead;
 use std::sync::Arc;
 
 use super::error::{Error, InputErrorKind};
-use super::file::NumberedLines;
-use super::record::{Record, RecordReader};
+use super::file::{NumberedLines, Reader};
+use super::record::Record;
 use crate::model::{GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
@@ -20,8 +19,8 @@ const MAX_LINE_BYTES: u64 = 64 * 1_024;
 const BESIDE_THE_DATA: [&str; 6] = ["METADATA", "BROWSE", "QA", "PH", "LINKAGE", "CHECKSUM"];
 
 /// The granules of a delivery. Memory: one line, and one file of the group.
-pub(super) struct Pdr<R> {
-    lines: NumberedLines<R>,
+pub(super) struct Pdr {
+    lines: NumberedLines,
     name: Arc<str>,
     every_file: bool,
     /// The objects that are open, outermost first.
@@ -40,8 +39,8 @@ struct Spec {
     file_type: String,
 }
 
-impl<R: BufRead> Pdr<R> {
-    pub(super) fn open(file: R, name: Arc<str>, column: Option<&str>) -> Result<Self, Error> {
+impl Pdr {
+    pub(super) fn open(file: Reader, name: Arc<str>, column: Option<&str>) -> Result<Self, Error> {
         let every_file = match column {
             None => false,
             Some("FILE_ID") => true,
@@ -62,6 +61,35 @@ impl<R: BufRead> Pdr<R> {
         })
     }
 
+    /// The next granule.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
+        loop {
+            if !self.lines.advance()? {
+                return match self.open.last() {
+                    Some(_) => self.fail(InputErrorKind::Truncated),
+                    None => Ok(None),
+                };
+            }
+            if self.lines.is_cut() {
+                return Err(self.lines.too_long());
+            }
+            let Ok(line) = std::str::from_utf8(self.lines.bytes()) else {
+                return self.fail(InputErrorKind::NotAPdr);
+            };
+            let line = line.trim().to_owned();
+            if line.is_empty() {
+                continue;
+            }
+            let statement = line.strip_suffix(';').unwrap_or(&line);
+            let Some((name, value)) = statement.split_once('=') else {
+                return self.fail(InputErrorKind::NotAPdr);
+            };
+            let record = self.take(name.trim(), unquoted(value.trim()))?;
+            if record.is_some() {
+                return Ok(record);
+            }
+        }
+    }
     fn fail<T>(&self, kind: InputErrorKind) -> Result<T, Error> {
         Err(self.lines.fail(kind))
     }
@@ -128,37 +156,6 @@ impl<R: BufRead> Pdr<R> {
 
 fn no_file_id() -> InputErrorKind {
     InputErrorKind::NoField { field: "FILE_ID".to_owned() }
-}
-
-impl<R: BufRead> RecordReader for Pdr<R> {
-    fn record(&mut self) -> Result<Option<Record>, Error> {
-        loop {
-            if !self.lines.advance()? {
-                return match self.open.last() {
-                    Some(_) => self.fail(InputErrorKind::Truncated),
-                    None => Ok(None),
-                };
-            }
-            if self.lines.is_cut() {
-                return Err(self.lines.too_long());
-            }
-            let Ok(line) = std::str::from_utf8(self.lines.bytes()) else {
-                return self.fail(InputErrorKind::NotAPdr);
-            };
-            let line = line.trim().to_owned();
-            if line.is_empty() {
-                continue;
-            }
-            let statement = line.strip_suffix(';').unwrap_or(&line);
-            let Some((name, value)) = statement.split_once('=') else {
-                return self.fail(InputErrorKind::NotAPdr);
-            };
-            let record = self.take(name.trim(), unquoted(value.trim()))?;
-            if record.is_some() {
-                return Ok(record);
-            }
-        }
-    }
 }
 
 /// The value without the quotes around it, if there are any: `'006'` keeps its zeros.

@@ -1,7 +1,6 @@
 //! One granule of a file, and its times in the spellings of other systems.
 
-use super::error::{Error, InputErrorKind};
-use super::warning::InputWarning;
+use super::error::InputErrorKind;
 use crate::model::{GranuleId, Moment, SourceLocation, Timestamp};
 
 /// A granule as a file lists it.
@@ -11,7 +10,8 @@ pub struct Record {
     pub granule_id: GranuleId,
     /// Where it was read.
     pub location: SourceLocation,
-    /// The time of ingest. `None` unless dates were asked for.
+    /// The time of ingest. `None` unless dates were asked for; also for the line of a change log that
+    /// states a deletion.
     pub ingested: Option<Moment>,
     /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
     pub deleted: Option<Moment>,
@@ -32,34 +32,6 @@ pub struct Hits {
     pub hits: u64,
     /// How many of them the response contains.
     pub items: u64,
-}
-
-impl Hits {
-    /// Whether the response is one page of several: it lacks granules that the search found.
-    pub fn is_incomplete(self) -> bool {
-        self.items < self.hits
-    }
-}
-
-/// A reader of one format.
-pub(super) trait RecordReader {
-    /// Reads the next granule. `None` at the end of the file.
-    fn record(&mut self) -> Result<Option<Record>, Error>;
-
-    /// The counts of a search response, once all of it is read.
-    fn hits(&self) -> Option<Hits> {
-        None
-    }
-
-    /// Whether a search response names a next page, once all of it is read.
-    fn has_next_page(&self) -> bool {
-        false
-    }
-
-    /// The warnings about the ids read so far.
-    fn warnings(&self) -> Vec<InputWarning> {
-        Vec::new()
-    }
 }
 
 /// Reads a day, or a time of RFC 3339 or of another spelling with an offset.

@@ -1,14 +1,14 @@
 //! The search responses of catalogues: CMR's `granules.umm_json` and `granules.json`, and a STAC
 //! ItemCollection.
 
-use std::io::BufRead;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::error::{Error, InputErrorKind};
+use super::file::Reader;
 use super::json::JsonItems;
-use super::record::{Hits, Record, RecordReader, parse_time};
+use super::record::{Hits, Record, parse_time};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The format of a catalogue's response.
@@ -32,8 +32,8 @@ enum Name {
 }
 
 /// The granules of a response.
-pub(super) struct Response<R> {
-    items: JsonItems<R>,
+pub(super) struct Response {
+    items: JsonItems<Reader>,
     name: Arc<str>,
     dialect: Dialect,
     which: Name,
@@ -41,9 +41,9 @@ pub(super) struct Response<R> {
     count: u64,
 }
 
-impl<R: BufRead> Response<R> {
+impl Response {
     pub(super) fn open(
-        file: R,
+        file: Reader,
         name: Arc<str>,
         dialect: Dialect,
         column: Option<&str>,
@@ -68,6 +68,22 @@ impl<R: BufRead> Response<R> {
         Ok(Response { items, name, dialect, which, with_dates, count: 0 })
     }
 
+    /// The next granule.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
+        let Some((item, line)) = self.items.next_item()? else { return Ok(None) };
+        self.count += 1;
+        self.record_of(&item, line).map(Some)
+    }
+
+    /// The counts of the response, once all of it is read.
+    pub(super) fn hits(&self) -> Option<Hits> {
+        self.items.hits.map(|hits| Hits { hits, items: self.count })
+    }
+
+    /// Whether the response names a next page, once all of it is read.
+    pub(super) fn has_next_page(&self) -> bool {
+        self.items.has_next_page
+    }
     fn record_of(&self, item: &Value, line: u64) -> Result<Record, Error> {
         let fail = |kind| Error::new(&self.name, line, kind);
         let no_field = |field: &str| fail(InputErrorKind::NoField { field: field.to_owned() });
@@ -129,20 +145,4 @@ fn typed<'item>(item: &'item Value, list: &str, key: &str, value: &str) -> Optio
         .as_array()?
         .iter()
         .find(|entry| entry.get(key).is_some_and(|it| it == value))
-}
-
-impl<R: BufRead> RecordReader for Response<R> {
-    fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Some((item, line)) = self.items.next_item()? else { return Ok(None) };
-        self.count += 1;
-        self.record_of(&item, line).map(Some)
-    }
-
-    fn hits(&self) -> Option<Hits> {
-        self.items.hits.map(|hits| Hits { hits, items: self.count })
-    }
-
-    fn has_next_page(&self) -> bool {
-        self.items.has_next_page
-    }
 }

@@ -1,23 +1,23 @@
 //! A table with a header: CSV or TSV.
 
-use std::cell::Cell;
-use std::io;
-use std::rc::Rc;
+use std::io::{self, BufRead};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
 use super::MAX_ROW_BYTES;
 use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
+use super::file::Reader;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS};
-use super::record::{Record, RecordReader, parse_time};
+use super::record::{Record, parse_time};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
-pub(super) struct Table<R> {
-    rows: csv::Reader<Rationed<R>>,
+pub(super) struct Table {
+    rows: csv::Reader<Rationed>,
     /// The number of bytes that may still be read for the present row.
-    ration: Rc<Cell<u64>>,
+    ration: Arc<AtomicU64>,
     name: Arc<str>,
     column: usize,
     columns: usize,
@@ -82,17 +82,13 @@ fn delimiter(header: &[u8]) -> u8 {
     SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-impl<R: io::Read> Table<R> {
-    pub(super) fn open(file: R, name: Arc<str>, options: &Options) -> Result<Self, Error>
-    where
-        R: io::BufRead,
-    {
-        let mut file = file;
+impl Table {
+    pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
         let beginning =
             file.fill_buf().map_err(|cause| Error::new(&name, 1, InputErrorKind::of_io(cause)))?;
         let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let delimiter = delimiter(header);
-        let ration = Rc::new(Cell::new(MAX_ROW_BYTES));
+        let ration = Arc::new(AtomicU64::new(MAX_ROW_BYTES));
         let rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
@@ -134,10 +130,39 @@ impl<R: io::Read> Table<R> {
         Ok(table)
     }
 
+    /// The next granule.
+    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
+        if !self.next_row()? {
+            return Ok(None);
+        }
+        let line = self.row.position().map_or(0, csv::Position::line);
+        if self.row.len() != self.columns {
+            let kind = InputErrorKind::Cells { cells: self.row.len(), columns: self.columns };
+            return Err(Error::new(&self.name, line, kind));
+        }
+        let cell = self.row.get(self.column).unwrap_or_default();
+        let granule_id = GranuleId::from_bytes(cell).map_err(|cause| {
+            let text = String::from_utf8_lossy(cell).into_owned();
+            Error::new(&self.name, line, InputErrorKind::GranuleId { text, cause })
+        })?;
+        let location = SourceLocation::Line { source: self.name.clone(), line };
+        let time = |column: &mut Option<DateColumn>| match column {
+            Some(column) => {
+                column.time(&self.row).map_err(|kind| Error::new(&self.name, line, kind))
+            }
+            None => Ok(None),
+        };
+        let ingested = time(&mut self.ingested)?;
+        if self.ingested.is_some() && ingested.is_none() {
+            return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
+        }
+        let deleted = time(&mut self.deleted)?;
+        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, location) }))
+    }
     /// Reads the next row that is not empty. Returns `false` at the end of the file.
     fn next_row(&mut self) -> Result<bool, Error> {
         loop {
-            self.ration.set(MAX_ROW_BYTES);
+            self.ration.store(MAX_ROW_BYTES, Ordering::Relaxed);
             let is_read = self
                 .rows
                 .read_byte_record(&mut self.row)
@@ -168,37 +193,6 @@ impl DateColumn {
                 Ok(Some(moment))
             }
         }
-    }
-}
-
-impl<R: io::Read> RecordReader for Table<R> {
-    fn record(&mut self) -> Result<Option<Record>, Error> {
-        if !self.next_row()? {
-            return Ok(None);
-        }
-        let line = self.row.position().map_or(0, csv::Position::line);
-        if self.row.len() != self.columns {
-            let kind = InputErrorKind::Cells { cells: self.row.len(), columns: self.columns };
-            return Err(Error::new(&self.name, line, kind));
-        }
-        let cell = self.row.get(self.column).unwrap_or_default();
-        let granule_id = GranuleId::from_bytes(cell).map_err(|cause| {
-            let text = String::from_utf8_lossy(cell).into_owned();
-            Error::new(&self.name, line, InputErrorKind::GranuleId { text, cause })
-        })?;
-        let location = SourceLocation::Line { source: self.name.clone(), line };
-        let time = |column: &mut Option<DateColumn>| match column {
-            Some(column) => {
-                column.time(&self.row).map_err(|kind| Error::new(&self.name, line, kind))
-            }
-            None => Ok(None),
-        };
-        let ingested = time(&mut self.ingested)?;
-        if self.ingested.is_some() && ingested.is_none() {
-            return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
-        }
-        let deleted = time(&mut self.deleted)?;
-        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, location) }))
     }
 }
 
@@ -266,9 +260,9 @@ fn from_csv(name: &Arc<str>, line: u64, error: csv::Error) -> Error {
 
 /// Reads no more than the present row may have, so that a quote that is never closed does not fill
 /// memory.
-struct Rationed<R> {
-    file: R,
-    left: Rc<Cell<u64>>,
+struct Rationed {
+    file: Reader,
+    left: Arc<AtomicU64>,
 }
 
 /// The error for a row that is longer than [`MAX_ROW_BYTES`].
@@ -276,13 +270,14 @@ struct Rationed<R> {
 #[error("the row is too long")]
 struct RationSpent;
 
-impl<R: io::Read> io::Read for Rationed<R> {
+impl io::Read for Rationed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left.get() == 0 {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 0 {
             return Err(io::Error::other(RationSpent));
         }
         let bytes = self.file.read(buffer)?;
-        self.left.set(self.left.get().saturating_sub(bytes as u64));
+        self.left.store(left.saturating_sub(bytes as u64), Ordering::Relaxed);
         Ok(bytes)
     }
 }

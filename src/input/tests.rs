@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use super::{InputFormat, Options, Records, open, open_events, unzipped};
+use super::{Hits, InputFormat, InputWarningKind, OpenedFile, Options, Records, open};
 
 fn read_lines(bytes: &'static [u8]) -> Result<Vec<String>, String> {
     let options = Options { format: Some(InputFormat::Lines), ..Options::default() };
@@ -183,8 +183,8 @@ fn a_file_that_looks_wrong_is_reported_after_reading() {
     let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
     assert_eq!(sums.warnings(), []);
     assert_eq!(sums.by_ref().count(), 2);
-    let kinds: Vec<&str> = sums.warnings().iter().map(|warning| warning.kind.name()).collect();
-    assert_eq!(kinds, ["separators"]);
+    let kinds: Vec<InputWarningKind> = sums.warnings().iter().map(|warning| warning.kind).collect();
+    assert_eq!(kinds, [InputWarningKind::Separators]);
     let mut plain = records("A\nB\n", "ids.txt").unwrap();
     assert_eq!(plain.by_ref().count(), 2);
     assert_eq!(plain.warnings(), []);
@@ -225,7 +225,7 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
         assert_eq!(kind, message);
         assert!(location.starts_with("file:"), "{location}");
         // A manifest is read this way.
-        let unpacked = unzipped(Cursor::new(bytes), "file");
+        let unpacked = OpenedFile::open(Cursor::new(bytes), "file").and_then(OpenedFile::unzipped);
         let copied = unpacked.map(|mut file| std::io::copy(&mut file, &mut std::io::sink()));
         assert!(matches!(copied, Err(_) | Ok(Err(_))), "{message}");
     }
@@ -251,7 +251,10 @@ fn a_page_is_refused_in_every_structured_format() {
 fn dates_that_would_lose_something_are_refused() {
     let read = |ingested: &str, deleted: &str| {
         let file = format!("id,ingested,deleted\nA,{ingested},{deleted}\n");
-        let events = open_events(Cursor::new(file), "h.csv", &Options::default()).unwrap();
+        let events = OpenedFile::open(Cursor::new(file), "h.csv")
+            .unwrap()
+            .events(&Options::default())
+            .unwrap();
         events.map(|event| event.map(|_| ())).collect::<Result<Vec<()>, _>>()
     };
     let message = |ingested: &str, deleted: &str| read(ingested, deleted).unwrap_err().to_string();
@@ -279,12 +282,12 @@ fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
     let read = |text: &str| {
         let mut records = records(text, "page.json").unwrap();
         records.by_ref().for_each(|record| assert!(record.is_ok()));
-        (records.hits().map(super::Hits::is_incomplete), records.has_next_page())
+        (records.hits(), records.has_next_page())
     };
     let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(true), false));
+    assert_eq!(read(page), (Some(Hits { hits: 3, items: 1 }), false));
     let page = r#"{"hits":1,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(false), false));
+    assert_eq!(read(page), (Some(Hits { hits: 1, items: 1 }), false));
     let page = r#"{"type":"FeatureCollection","features":[{"id":"A"}],"links":[{"rel":"self"},{"rel":"next"}]}"#;
     assert_eq!(read(page), (None, true));
 }

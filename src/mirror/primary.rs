@@ -10,7 +10,7 @@ use super::http::Remote;
 use super::log::latest_change;
 use super::manifest::Reader;
 use crate::disk::scratch;
-use crate::input;
+use crate::input::OpenedFile;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{self, Access, Registry, Withdrawn};
 
@@ -148,11 +148,11 @@ impl Primary {
 
 impl Manifest {
     /// Begins to read it.
-    pub fn reader(&self) -> Result<Reader<Box<dyn BufRead>>> {
+    pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send>>> {
         let failed = |source| Error::File { path: self.name.as_str().into(), source };
         let mut file = self.file.try_clone().map_err(failed)?;
         file.rewind().map_err(failed)?;
-        let unzipped = input::unzipped(file, &self.name)?;
+        let unzipped = OpenedFile::open(file, &self.name)?.unzipped()?;
         Ok(Reader::open(unzipped, &self.name, self.not_after)?)
     }
 }

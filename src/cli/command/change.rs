@@ -13,7 +13,7 @@ use crate::cli::args::{
     stored_name,
 };
 use crate::cli::exit::Exit;
-use crate::cli::reading::{InputFile, MissingPages, each_entry_of_files, each_entry_of_pages};
+use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -79,16 +79,13 @@ impl Ingest {
             change.create_dataset();
         }
         let now = session.now()?;
-        let mut index = 0;
-        let missing = MissingPages::when(self.partial);
-        self.granules.each_entry_of_pages(missing, session, |entry| {
-            let entry = match &uniquify {
-                Some(uniquify) => uniquify.apply(entry, index, now)?,
-                None => entry,
-            };
-            index += 1;
-            Ok(change.ingest(entry)?)
-        })?;
+        let entries = self.granules.entries(session, MissingPages::when(self.partial))?;
+        for (index, entry) in (0..).zip(entries) {
+            change.ingest(match &uniquify {
+                Some(uniquify) => uniquify.apply(entry?, index, now)?,
+                None => entry?,
+            })?;
+        }
         let application = self.change.application(self.create);
         apply(session, &self.dataset, application, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
@@ -127,7 +124,9 @@ impl Delete {
         if self.skip_missing {
             change.skip_missing();
         }
-        self.granules.each_entry(session, |entry| Ok(change.delete(entry)?))?;
+        for entry in self.granules.entries(session, MissingPages::Warn)? {
+            change.delete(entry?)?;
+        }
         let application = self.change.application(false);
         apply(session, &self.dataset, application, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
@@ -186,10 +185,13 @@ impl Change {
         if self.skip_missing {
             change.skip_missing();
         }
-        let missing = MissingPages::Refuse;
-        let ingest = |entry| Ok(change.ingest(entry)?);
-        each_entry_of_pages(&self.ingest, &options, missing, session, ingest)?;
-        each_entry_of_files(&self.delete, &options, session, |entry| Ok(change.delete(entry)?))?;
+        for entry in Entries::new(session, &[], &self.ingest, options.clone(), MissingPages::Refuse)
+        {
+            change.ingest(entry?)?;
+        }
+        for entry in Entries::new(session, &[], &self.delete, options, MissingPages::Warn) {
+            change.delete(entry?)?;
+        }
         let application = self.change.application(false);
         apply(session, &self.dataset, application, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
@@ -242,8 +244,9 @@ impl Sync {
             sync.dry_run();
         }
         let mut listing = Listing::new();
-        let missing = MissingPages::Refuse;
-        self.granules.each_entry_of_pages(missing, session, |entry| Ok(listing.add(entry)?))?;
+        for entry in self.granules.entries(session, MissingPages::Refuse)? {
+            listing.add(entry?)?;
+        }
         let application = Application {
             unchanged: Some("the dataset holds exactly the listed granules"),
             ..self.change.application(self.create)

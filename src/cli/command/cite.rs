@@ -13,7 +13,7 @@ use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::in_force;
-use crate::cli::reading::{InputFile, each_entry_of_file};
+use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
@@ -81,7 +81,9 @@ impl Args {
         let wanted = match &self.select_from {
             Some(file) => {
                 let mut named = Named::new();
-                each_entry_of_file(file, session, |entry| Ok(named.add(entry)?))?;
+                for entry in Entries::of_file(session, file) {
+                    named.add(entry?)?;
+                }
                 Some(Wanted::Named(named))
             }
             None if self.select.is_empty() => None,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Progress, count, json, one_line, write_json_list};
-use crate::cli::reading::{InputFile, MissingPages, each_entry_of_pages};
+use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 
@@ -91,12 +91,7 @@ impl Compare {
                 compare_sets(&snapshot, &left, &right, &mut report)?
             }
             None => {
-                let mut listing = Listing::new();
-                let options = self.format.options();
-                let missing = MissingPages::Refuse;
-                each_entry_of_pages(&self.from, &options, missing, session, |entry| {
-                    Ok(listing.add(entry)?)
-                })?;
+                let listing = listing(session, &self.from, &self.format)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 compare_with_list(session, &left, &listing, names.join(", "), &mut report)?
             }
@@ -109,6 +104,15 @@ impl Compare {
         }
         Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
+}
+
+/// The list in the files, which must be all pages of a search result.
+fn listing(session: &Session, files: &[InputFile], format: &FormatArgs) -> Result<Listing> {
+    let mut listing = Listing::new();
+    for entry in Entries::new(session, &[], files, format.options(), MissingPages::Refuse) {
+        listing.add(entry?)?;
+    }
+    Ok(listing)
 }
 
 fn compare_sets(
@@ -266,11 +270,7 @@ struct IdentifiedList {
 
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut listing = Listing::new();
-        let options = self.format.options();
-        each_entry_of_pages(&self.files, &options, MissingPages::Refuse, session, |entry| {
-            Ok(listing.add(entry)?)
-        })?;
+        let listing = listing(session, &self.files, &self.format)?;
         let progress = Progress::new();
         progress.begin("hashing", "granules", Some(listing.count()));
         let Identified { identifier, granules, repeated } = listing.identify()?;

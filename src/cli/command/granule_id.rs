@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::cli::args::GranuleArgs;
 use crate::cli::exit::Exit;
 use crate::cli::output::Column;
+use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 
@@ -123,11 +124,8 @@ impl Command {
 
 impl New {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut entries = Vec::new();
-        self.granules.each_entry(session, |entry| {
-            entries.push(entry);
-            Ok(())
-        })?;
+        let entries = self.granules.entries(session, MissingPages::Warn)?;
+        let entries = entries.collect::<Result<Vec<_>>>()?;
         let uniquify = Uniquify {
             collection: self.collection,
             hash_length: self.hash_length,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, PROGRESS_ROWS, Progress, in_force};
+use crate::cli::output::{Column, Progress, in_force};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
@@ -134,11 +134,9 @@ impl Filter {
         progress: &Progress,
     ) -> Result<u64> {
         let mut counted = 0;
-        for (index, granule) in (1..).zip(granules) {
+        for granule in granules {
             let granule = granule?;
-            if usize::is_multiple_of(index, PROGRESS_ROWS) {
-                let _ = progress.advance(PROGRESS_ROWS as u64);
-            }
+            progress.advance_row();
             if counted == self.limit() {
                 break;
             }

@@ -10,7 +10,7 @@ mod table;
 mod text;
 
 pub use json::write_list as write_json_list;
-pub use progress::{PROGRESS_ROWS, Progress};
+pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table};
 pub use text::{Label, count, in_force, one_line, selected_by, write_message};

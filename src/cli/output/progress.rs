@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// How long work takes before its progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many rows of a file are read between two calls of [`Monitor::advance`].
-pub const PROGRESS_ROWS: usize = 4_096;
+/// How many rows are counted before they are shown.
+const ROWS: u64 = 4_096;
 
 /// How often a phase that reports nothing is looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -22,6 +23,7 @@ const TICK: Duration = Duration::from_millis(250);
 pub struct Progress {
     /// `None` if stderr is not a terminal.
     current: Option<Arc<Current>>,
+    rows: AtomicU64,
 }
 
 /// What is being done at present. `None` between two phases.
@@ -48,7 +50,14 @@ impl Progress {
             let _ = std::thread::Builder::new().spawn(move || watch(&watched));
             current
         });
-        Progress { current }
+        Progress { current, rows: AtomicU64::new(0) }
+    }
+
+    /// One more row is done. Cheap enough to be called for every row of a file.
+    pub fn advance_row(&self) {
+        if self.rows.fetch_add(1, Ordering::Relaxed).is_multiple_of(ROWS) {
+            let _ = self.advance(ROWS);
+        }
     }
 
     fn phase(&self) -> Option<MutexGuard<'_, Option<Phase>>> {
