@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use accession::{
     Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp, TimestampError, Work,
@@ -262,11 +262,7 @@ impl Session {
 /// The current time. `None` means that it is not within the years 0000 to 9999. Nothing else reads the
 /// clock.
 fn clock() -> Option<Timestamp> {
-    let micros = match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_micros()).ok(),
-        Err(before) => i64::try_from(before.duration().as_micros()).ok().map(|micros| -micros),
-    };
-    micros.and_then(Timestamp::from_micros)
+    SystemTime::now().try_into().ok()
 }
 
 /// Whether a missing registry is created.

@@ -50,8 +50,6 @@ pub enum WarningKind {
     FormerName,
     /// The last change of the dataset is in the future.
     LastChangeInFuture,
-    /// A creator is recorded as an organisation but looks like a person.
-    LikelyPerson,
     /// An import has so many distinct times that a change for each is slow.
     ManyTimes,
     /// Events of a day that is not complete were left out.
@@ -76,7 +74,7 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 28] = [
+    pub const ALL: [WarningKind; 27] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
@@ -89,7 +87,6 @@ impl WarningKind {
         WarningKind::FormerName,
         WarningKind::HeaderLine,
         WarningKind::LastChangeInFuture,
-        WarningKind::LikelyPerson,
         WarningKind::ManyTimes,
         WarningKind::MirrorNotChanged,
         WarningKind::MirrorNotRemembered,
@@ -129,7 +126,6 @@ impl WarningKind {
             WarningKind::BackDated => "back-dated",
             WarningKind::FormerName => "former-name",
             WarningKind::LastChangeInFuture => "last-change-in-future",
-            WarningKind::LikelyPerson => "likely-person",
             WarningKind::ManyTimes => "many-times",
             WarningKind::DayNotOver => "day-not-over",
             WarningKind::CancelledOut => "cancelled-out",

@@ -1,13 +1,9 @@
-//! The creators of a dataset.
+//! The creators of a dataset, and the identifiers of people at orcid.org.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
-use super::likely_person::person_in;
-use super::orcid::{Orcid, OrcidError, without_resolver};
-use super::quoted::quoted;
+use super::message::quoted;
 
 /// A creator of a dataset: a person or an organisation.
 ///
@@ -163,24 +159,15 @@ impl Creator {
         }
     }
 
-    /// Returns the person that a string most likely names, where it would be read as an organisation
-    /// because it has no comma: two or three capitalised words, the last of them taken as the family
-    /// name. `None` for anything else, and for a name in braces.
+    /// Reads a creator that is stored in a registry or a manifest of any version. Earlier versions
+    /// accepted any string: one that cannot be parsed is the name of an organisation.
     ///
-    /// A guess, to warn with: nothing else in a string says whether it names a person.
+    /// # Errors
     ///
-    /// # Examples
-    ///
-    /// ```
-    /// use accession::Creator;
-    ///
-    /// let person = Creator::likely_person("Curt Tilmes").map(|person| person.to_string());
-    /// assert_eq!(person.as_deref(), Some("Tilmes, Curt"));
-    /// assert_eq!(Creator::likely_person("US Archive"), None);
-    /// ```
-    pub fn likely_person(text: &str) -> Option<Self> {
-        let (family, given) = person_in(text)?;
-        Creator::person(family, given, None).ok()
+    /// - `""`: no name
+    /// - `", Given"`: a name that would be read as another creator
+    pub fn from_stored(text: &str) -> Result<Self, CreatorError> {
+        text.parse().or_else(|error| Creator::organisation(text).map_err(|_| error))
     }
 
     /// Returns the family name of a person, or the name of an organisation.
@@ -260,9 +247,88 @@ impl fmt::Display for Creator {
     }
 }
 
-impl Serialize for Creator {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+/// The identifier of a person, issued by orcid.org.
+///
+/// # Syntax
+///
+/// Sixteen digits in groups of four, the last of which is a check digit that can be `X` (ISO 7064
+/// MOD 11-2). It is read with or without `https://orcid.org/` before it, and written without.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Orcid(Box<str>);
+
+/// Why a string is not an ORCID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrcidError {
+    /// Not four groups of four digits.
+    #[error("an ORCID looks like 0000-0002-1825-0097, but {} does not", quoted(text))]
+    Form {
+        /// The string as it was given.
+        text: String,
+    },
+    /// A check digit that does not match the other digits.
+    #[error("the check digit of {text} is wrong")]
+    CheckDigit {
+        /// The string as it was given.
+        text: String,
+    },
+}
+
+impl Orcid {
+    /// Returns its sixteen digits, in groups of four.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns its address, `https://orcid.org/…`.
+    pub fn address(&self) -> String {
+        format!("https://orcid.org/{}", self.0)
+    }
+}
+
+/// Removes the resolver's address, as people and reference managers write it.
+pub(super) fn without_resolver(text: &str) -> &str {
+    let without = |text, prefix: &str| strip_prefix_of_any_case(text, prefix).unwrap_or(text);
+    let host = ["https://", "http://", "www."].into_iter().fold(text, without);
+    strip_prefix_of_any_case(host, "orcid.org/").unwrap_or(text)
+}
+
+fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+impl FromStr for Orcid {
+    type Err = OrcidError;
+
+    /// # Errors
+    ///
+    /// - `"0000-0002-1825"`: not sixteen digits
+    /// - `"0000-0002-1825-0098"`: the check digit should be 7
+    fn from_str(text: &str) -> Result<Self, OrcidError> {
+        let bare = without_resolver(text.trim()).to_ascii_uppercase();
+        let form = || OrcidError::Form { text: text.to_owned() };
+        let groups: Vec<&str> = bare.split('-').collect();
+        if !bare.is_ascii() || groups.len() != 4 || groups.iter().any(|group| group.len() != 4) {
+            return Err(form());
+        }
+        let (digits, check) = bare.split_at(18);
+        let mut total = 0;
+        for digit in digits.chars().filter(|character| *character != '-') {
+            total = (total + digit.to_digit(10).ok_or_else(form)?) * 2 % 11;
+        }
+        let expected = match (12 - total) % 11 {
+            10 => "X".to_owned(),
+            digit => digit.to_string(),
+        };
+        if !check.bytes().all(|byte| byte.is_ascii_digit() || byte == b'X') {
+            return Err(form());
+        }
+        if check == expected {
+            Ok(Orcid(bare.into()))
+        } else {
+            Err(OrcidError::CheckDigit { text: bare })
+        }
     }
 }
 
@@ -339,42 +405,6 @@ mod tests {
     }
 
     #[test]
-    fn an_organisation_that_looks_like_a_person_is_noticed() {
-        let people = [
-            ("Curt Tilmes", "Tilmes, Curt"),
-            (" Curt  Tilmes ", "Tilmes, Curt"),
-            ("Josiah S. Carberry", "Carberry, Josiah S."),
-            ("Jean-Luc O'Neil", "O'Neil, Jean-Luc"),
-            ("Åsa Ödegård", "Ödegård, Åsa"),
-        ];
-        for (text, person) in people {
-            let likely = Creator::likely_person(text).unwrap();
-            assert_eq!(likely.to_string(), person);
-            assert!(matches!(text.parse(), Ok(Creator::Organisation { .. })), "{text}");
-        }
-        for text in [
-            "",
-            "Tilmes",
-            "Tilmes, Curt",
-            "{Curt Tilmes}",
-            "US Archive",
-            "NASA Goddard",
-            "Brown University",
-            "National Snow Center",
-            "Institut Pasteur",
-            "Sea of Japan",
-            "One Two Three Four",
-            "curt tilmes",
-            "Science Team",
-            "Level 2",
-            "Max Planck Gesellschaft e.V.",
-            "Inc. Co.",
-        ] {
-            assert_eq!(Creator::likely_person(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn refused_creators_have_a_reason() {
         for text in ["", " ", ",", ", Given", "{}", "{ }"] {
             assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
@@ -383,5 +413,18 @@ mod tests {
         assert!(matches!(error, CreatorError::Orcid { cause: OrcidError::CheckDigit { .. }, .. }));
         let error = "Brown University (0000-0002-1825-0097)".parse::<Creator>().unwrap_err();
         assert!(matches!(error, CreatorError::OrcidOfOrganisation { .. }));
+    }
+
+    #[test]
+    fn every_wrong_check_digit_is_refused() {
+        for digit in "0123456789X".chars() {
+            let text = format!("0000-0002-1825-009{digit}");
+            assert_eq!(text.parse::<Orcid>().is_ok(), digit == '7', "{text}");
+        }
+        for text in
+            ["", "0000-0002-1825", "0000000218250097", "0000-0002-1825-00é", "000a-0002-1825-0097"]
+        {
+            assert!(matches!(text.parse::<Orcid>(), Err(OrcidError::Form { .. })), "{text}");
+        }
     }
 }

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 use super::identifier::Identifier;
-use super::quoted::quoted;
+use super::message::quoted;
 
 /// The name of a dataset in a registry.
 ///
@@ -151,21 +149,9 @@ impl FromStr for DatasetName {
     }
 }
 
-impl fmt::Display for DatasetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
 impl fmt::Debug for DatasetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl Serialize for DatasetName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

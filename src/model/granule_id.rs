@@ -162,12 +162,6 @@ impl FromStr for GranuleId {
     }
 }
 
-impl fmt::Display for GranuleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl fmt::Debug for GranuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
@@ -185,12 +179,6 @@ impl AsRef<str> for GranuleId {
 impl Borrow<str> for GranuleId {
     fn borrow(&self) -> &str {
         &self.0
-    }
-}
-
-impl serde::Serialize for GranuleId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
     }
 }
 

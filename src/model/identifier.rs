@@ -79,12 +79,6 @@ impl fmt::Debug for Identifier {
     }
 }
 
-impl serde::Serialize for Identifier {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,13 +1,11 @@
 //! The licence of a dataset.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
 use spdx::identifiers::{EXCEPTIONS, LICENSES};
 
-use super::quoted::quoted;
-use super::web_address::WebAddress;
+use super::message::quoted;
+use super::record::WebAddress;
 
 /// The licence under which a dataset may be used.
 ///
@@ -187,18 +185,6 @@ fn nearest(name: &str) -> Option<&'static str> {
             one.total_cmp(other).then_with(|| other_name.len().cmp(&name.len()))
         })
         .map(|(_, name)| name)
-}
-
-impl fmt::Display for Licence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl Serialize for Licence {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
 }
 
 #[cfg(test)]

@@ -3,56 +3,34 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
-mod checkpoint;
+mod at_most;
 mod creator;
-mod dataset;
 mod dataset_name;
-mod doi;
-mod entry;
-mod event;
-mod granule;
 mod granule_id;
+mod history;
 mod id_page;
 mod identifier;
-mod instance;
 mod licence;
-mod likely_person;
-mod log_change;
-mod orcid;
+mod message;
 mod pattern;
-mod quoted;
+mod record;
 mod set;
-mod source_location;
-mod subset;
-mod timestamp;
-mod timestamp_error;
-mod web_address;
-mod withdrawal;
-mod year;
+mod text;
+mod time;
 
-pub use checkpoint::Checkpoint;
-pub use creator::{Creator, CreatorError};
-pub use dataset::Dataset;
+pub(crate) use at_most::AtMost;
+pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
-pub use doi::{Doi, DoiError};
-pub use entry::Entry;
-pub use event::{Event, EventKind};
-pub use granule::Granule;
 pub use granule_id::{GranuleId, GranuleIdError};
+pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
 pub use id_page::IdPage;
 pub(crate) use id_page::IdPageBuilder;
 pub use identifier::{Identifier, IdentifierError};
-pub use instance::Instance;
 pub use licence::{Licence, LicenceError};
-pub use log_change::LogChange;
-pub use orcid::{Orcid, OrcidError};
+pub use message::{SourceLocation, is_interpreted, quoted};
 pub use pattern::{Pattern, PatternError};
-pub use quoted::{is_interpreted, quoted};
-pub use set::Set;
-pub use source_location::SourceLocation;
-pub use subset::{Criteria, Subset};
-pub use timestamp::{Day, Moment, Timestamp};
-pub use timestamp_error::TimestampError;
-pub use web_address::{WebAddress, WebAddressError};
-pub use withdrawal::Withdrawal;
-pub use year::{Year, YearError};
+pub use record::{
+    Dataset, Doi, DoiError, WebAddress, WebAddressError, Withdrawal, Year, YearError,
+};
+pub use set::{Criteria, Set, Subset};
+pub use time::{Day, Moment, Timestamp, TimestampError};

@@ -1,12 +1,9 @@
 //! Patterns that select granule ids.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
-use super::quoted::quoted;
+use super::message::quoted;
 
 /// A pattern that is matched against a whole granule id, as shells match file names.
 ///
@@ -177,12 +174,6 @@ impl FromStr for Pattern {
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl PartialOrd for Pattern {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -192,12 +183,6 @@ impl PartialOrd for Pattern {
 impl Ord for Pattern {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_str().cmp(other.as_str())
-    }
-}
-
-impl Serialize for Pattern {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

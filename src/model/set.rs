@@ -1,9 +1,12 @@
-//! A set of granules that has an identifier.
+//! Sets of granules that have an identifier: whole instances, and cited subsets.
+
+use serde::{Deserialize, Serialize};
 
 use super::dataset_name::DatasetName;
+use super::history::Instance;
 use super::identifier::Identifier;
-use super::instance::Instance;
-use super::subset::Subset;
+use super::pattern::Pattern;
+use super::time::Timestamp;
 
 /// A set of granules that the registry knows by an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,5 +57,74 @@ impl Set {
             Set::Instance(_) => None,
             Set::Subset { subset, .. } => Some(subset),
         }
+    }
+}
+
+/// A subset of a dataset that was cited. Its identifier is computed from the selected granules by
+/// the same rule, and always resolves to them, whatever happens to the dataset.
+///
+/// The RDA working group on data citation calls this a query in the query store.
+///
+/// Its JSON has the fields of the command line's `subsets`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subset {
+    /// The identifier of the selected granules.
+    pub identifier: Identifier,
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// When the instance took effect from which it was first cited: the granules are selected from
+    /// those held then.
+    pub timestamp: Timestamp,
+    /// How the granules are selected.
+    #[serde(rename = "patterns")]
+    pub criteria: Criteria,
+    /// How many granules are selected, at least one.
+    pub granules: u64,
+    /// When it was first cited.
+    pub cited: Timestamp,
+}
+
+/// How the granules of a subset are selected.
+///
+/// In JSON, the patterns, or `null` if the granules are named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Option<Vec<Pattern>>", into = "Option<Vec<Pattern>>")]
+pub enum Criteria {
+    /// All whose id matches one of these patterns. There is at least one pattern; they are sorted
+    /// and distinct.
+    Patterns(Vec<Pattern>),
+    /// Those in a list of ids, which the registry stores.
+    Named,
+}
+
+impl From<Option<Vec<Pattern>>> for Criteria {
+    fn from(patterns: Option<Vec<Pattern>>) -> Self {
+        patterns.and_then(Criteria::of_patterns).unwrap_or(Criteria::Named)
+    }
+}
+
+impl From<Criteria> for Option<Vec<Pattern>> {
+    fn from(criteria: Criteria) -> Self {
+        match criteria {
+            Criteria::Patterns(patterns) => Some(patterns),
+            Criteria::Named => None,
+        }
+    }
+}
+
+impl Criteria {
+    /// The greatest length of the patterns of a subset together, in bytes, each with a separator.
+    pub const MAX_BYTES: usize = 64 * 1_024;
+
+    /// The length of patterns together, in bytes, each with a separator.
+    pub fn bytes_of<'a>(patterns: impl IntoIterator<Item = &'a Pattern>) -> usize {
+        patterns.into_iter().map(|pattern| pattern.as_str().len() + 1).sum()
+    }
+
+    /// Sorts the patterns and removes repeated ones. `None` if there are no patterns.
+    pub fn of_patterns(mut patterns: Vec<Pattern>) -> Option<Self> {
+        patterns.sort();
+        patterns.dedup();
+        (!patterns.is_empty()).then_some(Criteria::Patterns(patterns))
     }
 }

@@ -1,14 +1,13 @@
 //! The head of a log: everything about a dataset that can change.
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::line::AtMost;
-use super::record::{MAX_NAMES, RecordRead, name, parsed};
 use super::segments::{Segment, Segments};
 use super::subsets::SubsetsDigest;
 use super::writer::LogWriter;
-use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
+use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;
 
 /// The version that is written, and the greatest that is read.
@@ -48,81 +47,51 @@ pub(crate) enum HeadFile {
     MovedTo(DatasetName),
 }
 
-#[derive(Serialize)]
-struct HeadWritten<'a> {
+/// The line of a head. The order of the members is part of the format.
+#[derive(Serialize, Deserialize)]
+struct Line {
     accession_head: u64,
-    rule: &'static str,
-    dataset: &'a Dataset,
-    former_names: &'a [DatasetName],
-    withdrawn: &'a Option<Withdrawal>,
+    rule: String,
+    dataset: Dataset,
+    #[serde(deserialize_with = "former_names")]
+    former_names: Vec<DatasetName>,
+    withdrawn: Option<Withdrawal>,
     changes: u64,
     timestamp: Option<Timestamp>,
     identifier: Option<Identifier>,
     granules: u64,
     check: Identifier,
-    segments: Vec<SegmentWritten>,
-    subsets: SubsetsWritten,
+    segments: Segments,
+    subsets: SubsetsDigest,
 }
 
+/// The line of the head of a dataset that was renamed.
 #[derive(Serialize)]
-struct SegmentWritten {
-    bytes: u64,
-    timestamp: Option<Timestamp>,
-    check: Identifier,
-}
-
-#[derive(Serialize)]
-struct SubsetsWritten {
-    count: u64,
-    bytes: u64,
-    sha256: String,
-}
-
-#[derive(Serialize)]
-struct MovedWritten<'a> {
+struct MovedLine<'a> {
     accession_head: u64,
     moved_to: &'a DatasetName,
 }
 
+/// What is read of a line first.
 #[derive(Deserialize)]
-struct VersionRead {
+struct Beginning {
     accession_head: u64,
     moved_to: Option<String>,
+    rule: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct HeadRead {
-    rule: String,
-    dataset: RecordRead,
-    former_names: AtMost<String, MAX_NAMES>,
-    withdrawn: Option<WithdrawalRead>,
-    changes: u64,
-    timestamp: Option<String>,
-    identifier: Option<String>,
-    granules: u64,
-    check: String,
-    segments: Vec<SegmentRead>,
-    subsets: SubsetsRead,
-}
+/// The rule of the identifiers.
+const RULE: &str = "md5-chain";
 
-#[derive(Deserialize)]
-struct WithdrawalRead {
-    timestamp: String,
-    note: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SegmentRead {
-    bytes: u64,
-    timestamp: Option<String>,
-    check: String,
-}
-
-#[derive(Deserialize)]
-struct SubsetsRead {
-    count: u64,
-    bytes: u64,
-    sha256: String,
+fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DatasetName>, D::Error> {
+    let read = AtMost::<DatasetName, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
+    match read.has_more {
+        true => {
+            let most = Dataset::MAX_NAMES;
+            Err(D::Error::custom(format_args!("the dataset has more than {most} former names")))
+        }
+        false => Ok(read.elements),
+    }
 }
 
 impl Head {
@@ -148,25 +117,19 @@ impl Head {
     ///
     /// A value cannot be written as JSON.
     pub fn to_line(&self) -> serde_json::Result<String> {
-        let segments = self.segments.0.iter().map(|segment| SegmentWritten {
-            bytes: segment.bytes,
-            timestamp: segment.timestamp,
-            check: segment.check,
-        });
-        let SubsetsDigest { count, bytes, sha256 } = self.subsets;
-        sealed(&HeadWritten {
+        sealed(&Line {
             accession_head: VERSION,
-            rule: "md5-chain",
-            dataset: &self.record,
-            former_names: &self.former_names,
-            withdrawn: &self.withdrawn,
+            rule: RULE.to_owned(),
+            dataset: self.record.clone(),
+            former_names: self.former_names.clone(),
+            withdrawn: self.withdrawn.clone(),
             changes: self.changes,
             timestamp: self.latest.map(|(timestamp, _)| timestamp),
             identifier: self.latest.map(|(_, identifier)| identifier),
             granules: self.granules,
             check: self.check,
-            segments: segments.collect(),
-            subsets: SubsetsWritten { count, bytes, sha256: hex::encode(sha256) },
+            segments: self.segments.clone(),
+            subsets: self.subsets,
         })
     }
 
@@ -199,7 +162,7 @@ impl HeadFile {
     ///
     /// The name cannot be written as JSON.
     pub fn moved_line(moved_to: &DatasetName) -> serde_json::Result<String> {
-        sealed(&MovedWritten { accession_head: VERSION, moved_to })
+        sealed(&MovedLine { accession_head: VERSION, moved_to })
     }
 
     /// Reads a head: one line, with its line end.
@@ -212,7 +175,7 @@ impl HeadFile {
         if line.len() as u64 > MAX_HEAD_BYTES {
             return Err("the head has more than 4 MiB".to_owned());
         }
-        let read: VersionRead = match line.starts_with(BEGINNING) {
+        let read: Beginning = match line.starts_with(BEGINNING) {
             true => serde_json::from_str(line).map_err(wrong)?,
             false => return Err("this is not the head of a log".to_owned()),
         };
@@ -230,58 +193,41 @@ impl HeadFile {
         }
         if let Some(moved_to) = read.moved_to {
             // A name by the present rule: one of an older rule could lead to another directory.
-            return Ok(HeadFile::MovedTo(parsed(&moved_to, "dataset name")?));
+            let wrong = |_| format!("{moved_to:?} is not a valid dataset name");
+            return Ok(HeadFile::MovedTo(moved_to.parse().map_err(wrong)?));
         }
-        let read: HeadRead = serde_json::from_str(line).map_err(wrong)?;
-        Ok(HeadFile::Head(Box::new(read.into_head()?)))
+        if read.rule.as_deref() != Some(RULE) {
+            return Err("its identifiers follow another rule than md5-chain".to_owned());
+        }
+        let line: Line = serde_json::from_str(line).map_err(wrong)?;
+        Ok(HeadFile::Head(Box::new(line.into_head()?)))
     }
 }
 
-impl HeadRead {
+impl Line {
     fn into_head(self) -> Result<Head, String> {
-        if self.rule != "md5-chain" {
-            return Err("its identifiers follow another rule than md5-chain".to_owned());
+        let latest = self.timestamp.zip(self.identifier);
+        let is_some = self.changes > 0;
+        if (self.timestamp.is_some(), self.identifier.is_some()) != (is_some, is_some) {
+            return Err("the head contradicts itself about the last change".to_owned());
         }
-        let time = |text: &str| parsed::<Timestamp>(text, "timestamp");
-        let identifier = |text: &str| parsed::<Identifier>(text, "identifier");
-        let latest = match (&self.timestamp, &self.identifier, self.changes) {
-            (None, None, 0) => None,
-            (Some(at), Some(text), 1..) => Some((time(at)?, identifier(text)?)),
-            _ => return Err("the head contradicts itself about the last change".to_owned()),
-        };
-        let segments = self.segments.iter().map(|segment| {
-            let timestamp = segment.timestamp.as_deref().map(time).transpose()?;
-            Ok(Segment { bytes: segment.bytes, timestamp, check: identifier(&segment.check)? })
-        });
-        let segments: Vec<Segment> = segments.collect::<Result<_, String>>()?;
-        let check = identifier(&self.check)?;
+        let segments = &self.segments.0;
         let are_sealed = segments.iter().rev().skip(1).all(Segment::is_sealed);
         let total = segments.iter().try_fold(0_u64, |sum, it| sum.checked_add(it.bytes));
-        if segments.last().is_none_or(|last| last.check != check) || !are_sealed || total.is_none()
-        {
+        let is_last = segments.last().is_some_and(|last| last.check == self.check);
+        if !is_last || !are_sealed || total.is_none() {
             return Err("the head contradicts itself about the segments".to_owned());
         }
-        let mut sha256 = [0; 32];
-        hex::decode_to_slice(&self.subsets.sha256, &mut sha256)
-            .map_err(|_| format!("{:?} is not a valid sha256", self.subsets.sha256))?;
-        let withdrawn = match self.withdrawn {
-            None => None,
-            Some(read) => Some(Withdrawal { timestamp: time(&read.timestamp)?, note: read.note }),
-        };
-        if self.former_names.has_more {
-            return Err(format!("the dataset has more than {MAX_NAMES} former names"));
-        }
-        let former_names = self.former_names.elements.iter().map(|it| name(it));
         Ok(Head {
-            former_names: former_names.collect::<Result<_, _>>()?,
-            record: self.dataset.into_record()?,
-            withdrawn,
+            record: self.dataset,
+            former_names: self.former_names,
+            withdrawn: self.withdrawn,
             changes: self.changes,
             latest,
             granules: self.granules,
-            check,
-            segments: Segments(segments),
-            subsets: SubsetsDigest { count: self.subsets.count, bytes: self.subsets.bytes, sha256 },
+            check: self.check,
+            segments: self.segments,
+            subsets: self.subsets,
         })
     }
 }

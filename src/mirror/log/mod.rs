@@ -14,7 +14,6 @@
 mod head;
 mod line;
 mod reader;
-mod record;
 mod segments;
 mod subsets;
 mod writer;

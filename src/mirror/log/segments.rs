@@ -1,12 +1,14 @@
 //! How a log is divided into files.
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{Identifier, Timestamp};
 
 /// A segment is complete with the line that takes it past this length.
 const SEGMENT_BYTES: u64 = 4 * 1_024 * 1_024;
 
 /// One file of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Segment {
     /// Its length.
     pub bytes: u64,
@@ -30,7 +32,7 @@ impl Segment {
 
 /// The segments of a log: a function of the lengths of its lines, so that everyone divides a log at
 /// the same places.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Segments(pub Vec<Segment>);
 
 impl Segments {

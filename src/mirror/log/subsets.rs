@@ -5,22 +5,24 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::line::{AtMost, LINE_GRANULES, Text};
-use super::record::parsed;
-use crate::model::{Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp};
+use super::line::{LINE_GRANULES, Text};
+use crate::model::{
+    AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
+};
 use crate::registry::{CitedSubset, Named, Wanted};
 
 /// How every line begins.
 pub(crate) const BEGINNING: &str = "{\"subset\":";
 
 /// The subsets that a head announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SubsetsDigest {
     /// How many there are.
     pub count: u64,
     /// The length of their lines.
     pub bytes: u64,
     /// The SHA-256 of their lines.
+    #[serde(with = "hex")]
     pub sha256: [u8; 32],
 }
 
@@ -196,4 +198,9 @@ impl SubsetReader {
         }
         Ok(())
     }
+}
+
+/// Parses a value; the error names the expected kind.
+fn parsed<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a valid {what}"))
 }

@@ -18,7 +18,6 @@ use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::usage::UsageError;
-use crate::cli::warning::WarningKind;
 
 /// Register a dataset
 ///
@@ -70,7 +69,7 @@ struct Added<'a> {
 impl Add {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let mut dataset = Dataset::named(self.name);
-        self.record.into_edit(session)?.apply_to(&mut dataset);
+        self.record.into_edit()?.apply_to(&mut dataset);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
@@ -92,7 +91,7 @@ impl Add {
 
 impl Edit {
     pub fn run(self, session: &mut Session) -> Result<()> {
-        let edit = self.record.into_edit(session)?;
+        let edit = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
             return Err(UsageError::new("no field is named")
                 .with_hint("name the fields to change, such as --title")
@@ -274,30 +273,12 @@ fn licence_edit(value: Option<ValueOrRemoval<Licence>>) -> Change<String> {
 
 impl Record {
     /// The fields of the file, if one is named, overridden by those of the options.
-    pub fn into_edit(self, session: &Session) -> Result<DatasetEdit> {
-        self.warn_of_people(session);
+    pub fn into_edit(self) -> Result<DatasetEdit> {
         let edit = match &self.from {
             Some(file) => read_record(file)?,
             None => DatasetEdit::default(),
         };
         Ok(self.options().or(edit))
-    }
-
-    /// Warns about creators that are read as organisations but look like people.
-    fn warn_of_people(&self, session: &Session) {
-        for creator in self.creators.iter().filter_map(|creator| creator.0.as_ref()) {
-            let name = creator.to_string();
-            if let Some(person) = Creator::likely_person(&name) {
-                session.warn(
-                    WarningKind::LikelyPerson,
-                    &format!(
-                        "the creator {} is recorded as an organisation; a person is written {}",
-                        quoted(&name),
-                        quoted(&person.to_string())
-                    ),
-                );
-            }
-        }
     }
 
     fn options(self) -> DatasetEdit {

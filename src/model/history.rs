@@ -1,0 +1,220 @@
+//! The history of a dataset: what was ingested and deleted, and what was in force between.
+
+use serde::{Deserialize, Serialize};
+
+use super::dataset_name::DatasetName;
+use super::granule_id::GranuleId;
+use super::identifier::Identifier;
+use super::message::SourceLocation;
+use super::time::{Moment, Timestamp};
+
+/// A dataset between one change and the next: one row of its history.
+///
+/// Its fields, in this order, are those of `instance` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// When the change took effect: the first instant of the interval in force.
+    pub timestamp: Timestamp,
+    /// When the next change took effect: the first instant after the interval in force. `None`
+    /// means that the instance is still in force.
+    pub until: Option<Timestamp>,
+    /// The identifier of the granules held.
+    pub identifier: Identifier,
+    /// How many granules are held.
+    pub granules: u64,
+    /// How many granules the change ingested.
+    pub ingested: u64,
+    /// How many granules the change deleted.
+    pub deleted: u64,
+    /// When the change was recorded in this registry.
+    pub recorded: Timestamp,
+    /// Who recorded it. `None` means that this is not known. Like `recorded`, it is stored in this
+    /// registry only and is not exported.
+    pub recorded_by: Option<String>,
+    /// The archivist's note on the change. `None` means that there is no note.
+    pub note: Option<String>,
+}
+
+impl Instance {
+    /// Whether it was in force at `timestamp`.
+    pub fn is_in_force_at(&self, timestamp: Timestamp) -> bool {
+        self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)
+    }
+
+    /// Whether it was in force at an instant, or at any time of a day.
+    pub fn is_in_force_during(&self, at: Moment) -> bool {
+        self.timestamp <= at.last_instant()
+            && self.until.is_none_or(|until| at.first_instant() < until)
+    }
+}
+
+/// One holding period of a granule in a dataset. A granule that was deleted and ingested again has
+/// several.
+///
+/// Its fields, in this order, are those of the rows of `granules` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granule {
+    /// The id.
+    #[serde(rename = "granule")]
+    pub granule_id: GranuleId,
+    /// The time of the change that ingested it: it is held from this instant on.
+    pub ingested: Timestamp,
+    /// The time of the change that deleted it: it is held until just before this instant. `None`
+    /// means that it is still held.
+    pub deleted: Option<Timestamp>,
+    /// The producer's id. `None` unless the registry holds the granule under a unique id instead.
+    pub producer_granule: Option<GranuleId>,
+}
+
+/// The ingest or the deletion of one granule at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When it took effect.
+    pub at: Timestamp,
+    /// Whether the granule was ingested or deleted.
+    pub kind: EventKind,
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// The producer's id. `None` if it is the same as `granule_id`.
+    pub producer_granule: Option<GranuleId>,
+    /// Where the event was read, for messages. `None` if it was not read from a file or an argument.
+    pub location: Option<SourceLocation>,
+}
+
+/// Whether a granule was ingested or deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventKind {
+    /// The granule was deleted.
+    Deleted,
+    /// The granule was ingested.
+    Ingested,
+}
+
+/// A granule that is named in a change or a list, and where it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The granule's id.
+    pub granule_id: GranuleId,
+    /// The producer's id. `None` means that it is the same as `granule_id`.
+    pub producer_granule: Option<GranuleId>,
+    /// Where it was read, for messages. `None` means that this is not known.
+    pub location: Option<SourceLocation>,
+}
+
+impl From<GranuleId> for Entry {
+    fn from(granule_id: GranuleId) -> Self {
+        Entry { granule_id, producer_granule: None, location: None }
+    }
+}
+
+/// A change as the log of a dataset states it, and where the log ends after it.
+///
+/// The log is described in docs/reference/manifest.md.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogChange {
+    /// Its number in the log, from 1.
+    pub number: u64,
+    /// When it took effect.
+    pub timestamp: Timestamp,
+    /// The identifier of the granules held since.
+    pub identifier: Identifier,
+    /// The check of its last line, which depends on every line before it.
+    pub check: Identifier,
+    /// The length of the log up to and including its last line, in bytes.
+    pub bytes: u64,
+    /// How many granules are held since.
+    pub granules: u64,
+    /// How many granules it ingested.
+    pub ingested: u64,
+    /// How many granules it deleted.
+    pub deleted: u64,
+    /// The note that was kept with it.
+    pub note: Option<String>,
+}
+
+impl LogChange {
+    /// The greatest length of a note, in bytes of UTF-8.
+    pub const MAX_NOTE_BYTES: usize = 64 * 1_024;
+
+    /// The instance that the change led to, in a dataset of this name. A log does not say when or by
+    /// whom a change was recorded; the time at which it took effect is used instead.
+    pub fn to_instance(&self, dataset: &DatasetName, until: Option<Timestamp>) -> Instance {
+        Instance {
+            dataset: dataset.clone(),
+            timestamp: self.timestamp,
+            until,
+            identifier: self.identifier,
+            granules: self.granules,
+            ingested: self.ingested,
+            deleted: self.deleted,
+            recorded: self.timestamp,
+            recorded_by: None,
+            note: self.note.clone(),
+        }
+    }
+}
+
+/// The value of a dataset's chain after one of its granules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The last id in the chain.
+    pub granule_id: GranuleId,
+    /// The value of the chain after that id.
+    pub chain: Identifier,
+    /// The number of granules in the chain, so that a pass that resumes here can detect missing
+    /// rows. `None` means that an older version set the checkpoint.
+    pub granules: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn it_is_in_force_from_its_change_until_just_before_the_next() {
+        let mut instance = Instance {
+            dataset: "D".parse().unwrap(),
+            timestamp: at("2001-01-02T00:00:00Z"),
+            until: Some(at("2001-01-04T12:00:00Z")),
+            identifier: Identifier::EMPTY,
+            granules: 0,
+            ingested: 0,
+            deleted: 0,
+            recorded: at("2001-01-02T00:00:00Z"),
+            recorded_by: None,
+            note: None,
+        };
+        let cases = [
+            ("2001-01-01T23:59:59.999999Z", false),
+            ("2001-01-02T00:00:00Z", true),
+            ("2001-01-04T11:59:59.999999Z", true),
+            ("2001-01-04T12:00:00Z", false),
+            ("2001-01-05T00:00:00Z", false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(instance.is_in_force_at(at(text)), expected, "{text}");
+        }
+        let cases = [
+            ("2001-01-01", false),
+            ("2001-01-02", true),
+            ("2001-01-04", true),
+            ("2001-01-05", false),
+        ];
+        for (text, expected) in cases {
+            let day: Moment = text.parse().unwrap();
+            assert_eq!(instance.is_in_force_during(day), expected, "{text}");
+        }
+        instance.until = Some(at("2001-01-04T00:00:00Z"));
+        assert!(!instance.is_in_force_during("2001-01-04".parse().unwrap()));
+        instance.until = None;
+        assert!(instance.is_in_force_at(at("2030-01-01T00:00:00Z")));
+        assert!(instance.is_in_force_during("2030-01-01".parse().unwrap()));
+        assert!(!instance.is_in_force_at(at("2000-01-01T00:00:00Z")));
+    }
+}

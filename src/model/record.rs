@@ -1,0 +1,393 @@
+//! The record of a dataset: its fields, and what happened to it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+
+use super::at_most::AtMost;
+use super::creator::Creator;
+use super::dataset_name::DatasetName;
+use super::message::quoted;
+use super::time::Timestamp;
+
+/// The record of a dataset, from which citations are written: everything that a registry stores
+/// about it besides its granules.
+///
+/// Its fields, in this order, are those of `dataset` in the command line's JSON. `None` means that
+/// the record does not have the field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// The name in this registry.
+    pub name: DatasetName,
+    /// The DOI.
+    pub doi: Option<Doi>,
+    /// The title.
+    pub title: Option<String>,
+    /// A description of its content, for readers and search engines: 50 to 5,000 characters are
+    /// usual.
+    pub description: Option<String>,
+    /// The creators, in the order of the citation.
+    #[serde(default, deserialize_with = "creators")]
+    pub creators: Vec<Creator>,
+    /// The publisher.
+    pub publisher: Option<String>,
+    /// The version, as its producer names it: "001" is not "1".
+    pub version: Option<String>,
+    /// The year of publication.
+    pub year: Option<Year>,
+    /// The address of a page about the dataset. Where an older registry holds a string that is not
+    /// a web address, this is `None` ([`WebAddress::from_stored`]).
+    pub url: Option<WebAddress>,
+    /// The licence under which the dataset may be used: an SPDX identifier or an address.
+    pub licence: Option<String>,
+    /// The archive whose holdings this registry records.
+    pub archive: Option<String>,
+}
+
+/// Reads creators: at most [`Dataset::MAX_NAMES`].
+fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, D::Error> {
+    let read = AtMost::<Creator, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
+    match read.has_more {
+        true => Err(D::Error::custom(format_args!(
+            "the record has more than {} creators",
+            Dataset::MAX_NAMES
+        ))),
+        false => Ok(read.elements),
+    }
+}
+
+impl Dataset {
+    /// The greatest number of creators, and of former names, that is read from JSON.
+    pub const MAX_NAMES: usize = 10_000;
+
+    /// Returns a record that has only a name.
+    pub fn named(name: DatasetName) -> Self {
+        Dataset {
+            name,
+            doi: None,
+            title: None,
+            description: None,
+            creators: Vec::new(),
+            publisher: None,
+            version: None,
+            year: None,
+            url: None,
+            licence: None,
+            archive: None,
+        }
+    }
+}
+
+/// The characters that must be encoded in the path of a URI (RFC 3986, 3.3), and the comma, which
+/// would end an address in a sentence.
+const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'/');
+
+/// A digital object identifier without a prefix: `10.9999/US/FOOL2.v2`.
+///
+/// # Syntax
+///
+/// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control
+/// characters (ISO 26324; the DOI Handbook, 2.2). It is read with or without `doi:` or the address
+/// of a resolver before it, in any case, and written without.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Doi(Box<str>);
+
+impl Doi {
+    /// Returns the DOI without a prefix.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns its address at the resolver, `https://doi.org/…`. Characters that a URI cannot hold
+    /// are encoded (DOI Handbook, 3.7; RFC 3986), and so is punctuation at the end, which in a
+    /// sentence would be mistaken for that of the sentence.
+    pub fn address(&self) -> String {
+        let end = self.0.trim_end_matches(|last: char| last.is_ascii_punctuation()).len();
+        let (whole, marks) = self.0.split_at(end);
+        let whole = utf8_percent_encode(whole, NOT_IN_A_PATH);
+        let marks = utf8_percent_encode(marks, NON_ALPHANUMERIC);
+        format!("https://doi.org/{whole}{marks}")
+    }
+
+    /// Whether both are the same DOI. DOIs are compared without case (ISO 26324).
+    pub fn is_same_as(&self, other: &Doi) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+/// A string that is not a DOI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a DOI looks like 10.5067/ABC/123, but {} does not", quoted(text))]
+pub struct DoiError {
+    text: String,
+}
+
+impl FromStr for Doi {
+    type Err = DoiError;
+
+    /// # Errors
+    ///
+    /// - `"US/FOOL2"`: does not begin with `10.` and digits
+    /// - `"10.9999"`: no suffix
+    /// - `"10.9999/a b"`: a space
+    fn from_str(text: &str) -> Result<Self, DoiError> {
+        const BEFORE: [&str; 5] = [
+            "https://doi.org/",
+            "http://doi.org/",
+            "https://dx.doi.org/",
+            "http://dx.doi.org/",
+            "doi:",
+        ];
+        let starts_with = |prefix: &&str| {
+            text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        };
+        let bare = match BEFORE.iter().find(|prefix| starts_with(prefix)) {
+            Some(prefix) => text[prefix.len()..].trim_start(),
+            None => text,
+        };
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        let is_doi = bare.strip_prefix("10.").and_then(|rest| rest.split_once('/')).is_some_and(
+            |(registrant, suffix)| {
+                registrant.split('.').all(is_number)
+                    && !suffix.is_empty()
+                    && !suffix.chars().any(|c| c.is_whitespace() || c.is_control())
+            },
+        );
+        if is_doi { Ok(Doi(bare.into())) } else { Err(DoiError { text: text.to_owned() }) }
+    }
+}
+
+/// An address that a reader can follow: it has a host, and one of the schemes that CITATION.cff
+/// allows, `https`, `http`, `ftp` or `sftp`. Following it therefore never runs a script.
+///
+/// It is kept as it was written, without white space at its ends. Characters that a URI cannot
+/// contain are encoded when the address is written into a citation.
+///
+/// # Examples
+///
+/// ```
+/// use accession::WebAddress;
+///
+/// assert!("https://example.org/data".parse::<WebAddress>().is_ok());
+/// assert!("javascript:alert(1)".parse::<WebAddress>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WebAddress(String);
+
+/// Why a string is not a web address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a web address begins with https://, http://, ftp:// or sftp:// and a host, unlike {}",
+    quoted(.0)
+)]
+pub struct WebAddressError(String);
+
+impl WebAddress {
+    const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
+
+    /// Reads an address that is stored in a registry of any version. Earlier versions accepted any
+    /// string; `None` means that it is not a web address, so no citation can contain it.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    /// Returns the address as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for WebAddress {
+    type Err = WebAddressError;
+
+    /// # Errors
+    ///
+    /// - `"example.org/data"`: no scheme
+    /// - `"javascript:alert(1)"`, `"file:///data"`: another scheme
+    /// - `"https:///data"`: no host
+    /// - `"https://example.org/a\u{1b}"`: a control character
+    fn from_str(text: &str) -> Result<Self, WebAddressError> {
+        let text = text.trim();
+        let is_one = text.split_once("://").is_some_and(|(scheme, rest)| {
+            let is_host = |character: char| !matches!(character, '/' | '?' | '#' | ':');
+            WebAddress::SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+                && rest.starts_with(|first: char| is_host(first) && !first.is_whitespace())
+        });
+        if is_one && !text.contains(char::is_control) {
+            Ok(WebAddress(text.to_owned()))
+        } else {
+            Err(WebAddressError(text.to_owned()))
+        }
+    }
+}
+
+/// A year of publication, from 1000 to 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u16")]
+pub struct Year(u16);
+
+impl Year {
+    /// Returns the year as a number.
+    pub const fn as_number(self) -> u16 {
+        self.0
+    }
+}
+
+/// Why a string or a number is not a year of publication.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a year has four digits, 1000 to 9999")]
+pub struct YearError;
+
+impl TryFrom<u16> for Year {
+    type Error = YearError;
+
+    fn try_from(number: u16) -> Result<Self, YearError> {
+        if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(YearError) }
+    }
+}
+
+impl FromStr for Year {
+    type Err = YearError;
+
+    /// # Errors
+    ///
+    /// - `"99"`, `"20010"`, `"02001"`: not four digits
+    /// - `"+2001"`, `"MMI"`: characters that are not digits
+    fn from_str(text: &str) -> Result<Self, YearError> {
+        // `u16` would also read a sign and leading zeros.
+        if text.len() != 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(YearError);
+        }
+        text.parse::<u16>().map_err(|_| YearError)?.try_into()
+    }
+}
+
+impl fmt::Display for Year {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// When a dataset was withdrawn, and why. Its identifiers still resolve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawal {
+    /// When it was withdrawn.
+    pub timestamp: Timestamp,
+    /// Why it was withdrawn. `None` means that no reason was given.
+    pub note: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doi_is_kept_without_its_prefix() {
+        for text in [
+            "10.9999/US/FOOL2.v2",
+            "doi:10.9999/US/FOOL2.v2",
+            "DOI: 10.9999/US/FOOL2.v2",
+            "https://doi.org/10.9999/US/FOOL2.v2",
+            "http://dx.doi.org/10.9999/US/FOOL2.v2",
+        ] {
+            assert_eq!(text.parse::<Doi>().unwrap().as_str(), "10.9999/US/FOOL2.v2");
+        }
+        for text in
+            ["", "10.9999", "10./a", "10.99a/b", "11.9999/a", "10.9999/", "10.9999/a b", "US/FOOL2"]
+        {
+            assert!(text.parse::<Doi>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_only_characters_that_a_uri_can_hold() {
+        let doi: Doi = "10.1002/(SICI)1096<1::A%ID>3.0#é".parse().unwrap();
+        assert_eq!(doi.address(), "https://doi.org/10.1002/(SICI)1096%3C1::A%25ID%3E3.0%23%C3%A9");
+        let doi: Doi = "10.1002/a,b.c(d).".parse().unwrap();
+        assert_eq!(doi.address(), "https://doi.org/10.1002/a%2Cb.c(d%29%2E");
+    }
+
+    #[test]
+    fn a_doi_is_case_insensitive() {
+        let (lower, upper): (Doi, Doi) =
+            ("10.5067/abc".parse().unwrap(), "10.5067/ABC".parse().unwrap());
+        assert!(lower.is_same_as(&upper));
+        assert!(!lower.is_same_as(&"10.5067/abd".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_has_a_scheme_and_a_host() {
+        for text in [
+            "https://example.org",
+            "HTTP://example.org/a b?q={x}#y",
+            "ftp://user@example.org:21/",
+            "sftp://[2001:db8::1]/",
+            "https://例え.jp/データ",
+        ] {
+            assert_eq!(text.parse::<WebAddress>().unwrap().as_str(), text);
+        }
+        let spaced: WebAddress = " https://example.org\n".parse().unwrap();
+        assert_eq!(spaced.to_string(), "https://example.org");
+        for text in [
+            "",
+            "example.org/data",
+            "//example.org",
+            "https:",
+            "https://",
+            "https:///data",
+            "https://?q",
+            "https://#x",
+            "https://:80",
+            "https:// x",
+            "javascript:alert(1)",
+            "javascript://example.org/%0aalert(1)",
+            "file:///data",
+            "xhttps://example.org",
+            "https://example.org/a\u{1b}[31m",
+            "https://example.org/a\nb",
+        ] {
+            assert_eq!(text.parse::<WebAddress>(), Err(WebAddressError(text.to_owned())), "{text}");
+        }
+    }
+    #[test]
+    fn a_stored_string_that_is_not_an_address_is_ignored() {
+        assert_eq!(WebAddress::from_stored("see the wiki"), None);
+        assert_eq!(WebAddress::from_stored("javascript:alert(1)"), None);
+        let stored = WebAddress::from_stored("https://example.org/").unwrap();
+        assert_eq!(serde_json::to_string(&stored).unwrap(), "\"https://example.org/\"");
+    }
+
+    #[test]
+    fn a_year_has_exactly_four_digits() {
+        assert_eq!("2001".parse::<Year>().unwrap().as_number(), 2001);
+        assert_eq!("1000".parse::<Year>().unwrap().to_string(), "1000");
+        let refused = [
+            "", "99", "999", "0999", "10000", "-2001", "+2001", "+999", "02001", " 2001", "MMI",
+            "２",
+        ];
+        for text in refused {
+            assert_eq!(text.parse::<Year>(), Err(YearError), "{text}");
+        }
+        assert_eq!(YearError.to_string(), "a year has four digits, 1000 to 9999");
+    }
+}

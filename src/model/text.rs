@@ -1,0 +1,113 @@
+//! How values that are strings are shown, written as JSON, and read from it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::{
+    Creator, DatasetName, Day, Doi, GranuleId, Identifier, Licence, Moment, Orcid, Pattern,
+    Timestamp, WebAddress,
+};
+
+/// Shows values as the string that they are.
+macro_rules! shown_as_str {
+    ($($value:ty),+) => { $(
+        impl fmt::Display for $value {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    )+ };
+}
+
+/// Writes values as JSON as they are shown, and reads them with a function.
+macro_rules! serde_as_text {
+    ($($value:ty: $read:expr),+) => { $(
+        impl Serialize for $value {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $value {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Text($read))
+            }
+        }
+    )+ };
+}
+
+shown_as_str!(DatasetName, Doi, GranuleId, Licence, Orcid, Pattern, WebAddress);
+
+serde_as_text!(
+    Creator: Creator::from_stored,
+    DatasetName: DatasetName::from_stored,
+    Day: Day::from_str,
+    Doi: Doi::from_str,
+    GranuleId: GranuleId::from_str,
+    Identifier: Identifier::from_str,
+    Licence: Licence::from_str,
+    Moment: Moment::from_str,
+    Orcid: Orcid::from_str,
+    Pattern: Pattern::from_str,
+    Timestamp: Timestamp::from_str,
+    WebAddress: WebAddress::from_str
+);
+
+/// Reads a string with a function.
+struct Text<Read>(Read);
+
+impl<T, Refused, Read> Visitor<'_> for Text<Read>
+where
+    Read: Fn(&str) -> Result<T, Refused>,
+    Refused: fmt::Display,
+{
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(E::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use super::*;
+
+    fn is_kept<T: Serialize + for<'de> Deserialize<'de> + FromStr + PartialEq + Debug>(
+        text: &str,
+        refused: &str,
+    ) {
+        let json = serde_json::Value::from(text).to_string();
+        let value: T = serde_json::from_str(&json).unwrap();
+        assert_eq!(text.parse::<T>().ok().as_ref(), Some(&value));
+        assert_eq!(serde_json::to_string(&value).unwrap(), json);
+        for other in [serde_json::Value::from(refused), 1.into(), serde_json::Value::Null] {
+            serde_json::from_value::<T>(other).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_value_is_read_from_json_as_it_was_written() {
+        is_kept::<Creator>("Carberry, Josiah (0000-0002-1825-0097)", "");
+        is_kept::<DatasetName>("US.FOOL2", "A@B");
+        is_kept::<Day>("2001-01-02", "2001-02-30");
+        is_kept::<Doi>("10.5067/ABC", "US");
+        is_kept::<GranuleId>("\"A\" \\ é", "a\tb");
+        is_kept::<Identifier>("763122197bfb3ffbf0da14adbfb1b13b", "7631");
+        is_kept::<Licence>("CC-BY-4.0", "CC BY 4.0");
+        is_kept::<Moment>("2001-01-02", "noon");
+        is_kept::<Moment>("2001-01-02T00:00:00Z", "2001-01-02T00:00:00");
+        is_kept::<Orcid>("0000-0002-1825-0097", "0000-0002-1825-0098");
+        is_kept::<Pattern>("a*", "[a");
+        is_kept::<Timestamp>("2001-01-02T00:00:00.500Z", "2001-01-02");
+        is_kept::<WebAddress>("https://example.org/", "see the wiki");
+    }
+}
