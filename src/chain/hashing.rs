@@ -1,11 +1,10 @@
 //! Hashing on a thread of its own, while the caller reads the ids.
 
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::checkpoint::is_checkpoint;
+use super::is_checkpoint;
 use super::sweep::Sweep;
 use crate::model::Identifier;
 
@@ -25,21 +24,16 @@ const BATCHES_AHEAD: usize = 4;
 /// of a few batches, whatever the number of ids.
 ///
 /// The hashing thread also decides which ids a checkpoint follows, since reading a row takes longer
-/// than hashing it. Checkpoints are reported on the calling thread, because that thread has the
-/// database.
+/// than hashing it.
 ///
 /// If it is dropped before [`Hashing::finish`], the thread ends after the batches that it has.
-pub struct Hashing<F = NoCheckpoints> {
+pub struct Hashing {
     /// `None` means that the hashing thread has it.
     pass: Option<Pass>,
     /// `None` means that no batch has been full yet.
     thread: Option<HashingThread>,
     batch: Batch,
-    on_checkpoint: F,
 }
-
-/// What is done with the checkpoints of a [`Hashing`] that looks for none.
-pub type NoCheckpoints = fn(&str, Identifier, u64) -> Result<(), Infallible>;
 
 /// What hashing a batch continues.
 struct Pass {
@@ -47,7 +41,7 @@ struct Pass {
     /// How many of the ids that were added the last instance holds.
     held: u64,
     /// Whether checkpoints are looked for.
-    reports: bool,
+    finds_checkpoints: bool,
 }
 
 struct HashingThread {
@@ -67,86 +61,62 @@ struct Batch {
     ends: Vec<usize>,
     /// The instances that hold each id.
     instances: Vec<Range<usize>>,
-    /// The ids that a checkpoint follows, once they are hashed.
-    checkpoints: Vec<Reached>,
+    /// The checkpoints that hashing it reached.
+    reached: Vec<Reached>,
 }
 
-/// A checkpoint that the hashing reaches.
-#[derive(Clone, Copy)]
-struct Reached {
-    /// The index of the id in its batch.
-    index: usize,
-    /// The identifier of the last instance up to that id.
-    identifier: Identifier,
-    /// How many ids the last instance holds up to that id, of those that were added here.
-    held: u64,
+/// A checkpoint that the hashing reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The id that the checkpoint follows, which the last instance holds.
+    pub granule_id: String,
+    /// The identifier of the granules that the last instance holds up to that id.
+    pub identifier: Identifier,
+    /// How many of the ids up to that one the last instance holds, of those that were added here.
+    pub held: u64,
 }
 
 impl Hashing {
     /// Continues `sweep`, and looks for no checkpoints.
     pub fn of(sweep: Sweep) -> Self {
-        let mut hashing = Hashing::new(sweep, (|_, _, _| Ok(())) as NoCheckpoints);
-        if let Some(pass) = &mut hashing.pass {
-            pass.reports = false;
-        }
-        hashing
-    }
-}
-
-impl<F, E> Hashing<F>
-where
-    F: FnMut(&str, Identifier, u64) -> Result<(), E>,
-{
-    /// Continues `sweep`.
-    ///
-    /// For each id that the last instance holds and that a checkpoint follows, in order,
-    /// `on_checkpoint` is called with the id, the identifier of the last instance's granules up to that
-    /// id, and how many of these were added here. [`Hashing::hold`] and [`Hashing::finish`] make these calls.
-    pub fn new(sweep: Sweep, on_checkpoint: F) -> Self {
-        Hashing {
-            pass: Some(Pass { sweep, held: 0, reports: true }),
-            thread: None,
-            batch: Batch::default(),
-            on_checkpoint,
-        }
+        let pass = Pass { sweep, held: 0, finds_checkpoints: false };
+        Hashing { pass: Some(pass), thread: None, batch: Batch::default() }
     }
 
-    /// Adds a granule that these instances hold, as [`Sweep::hold`] does.
-    ///
-    /// # Errors
-    ///
-    /// Whatever `on_checkpoint` returns; the value must not be used after that.
-    pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Result<(), E> {
-        if self.batch.is_full() {
-            self.hand_over()?;
-        }
+    /// Continues `sweep`, and looks for the checkpoints of the last instance.
+    pub fn with_checkpoints(sweep: Sweep) -> Self {
+        let pass = Pass { sweep, held: 0, finds_checkpoints: true };
+        Hashing { pass: Some(pass), thread: None, batch: Batch::default() }
+    }
+
+    /// Adds a granule that these instances hold, as [`Sweep::hold`] does. Returns the checkpoints that
+    /// were reached since the last call, in order.
+    pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Vec<Reached> {
+        let reached = if self.batch.is_full() { self.hand_over() } else { Vec::new() };
         self.batch.push(granule_id, instances);
-        Ok(())
+        reached
     }
 
-    /// Hashes the remaining ids and returns the sweep, which then has all identifiers.
-    ///
-    /// # Errors
-    ///
-    /// Whatever `on_checkpoint` returns.
-    pub fn finish(mut self) -> Result<Sweep, E> {
+    /// Hashes the remaining ids. Returns the sweep, which then has all identifiers, and the remaining
+    /// checkpoints.
+    pub fn finish(mut self) -> (Sweep, Vec<Reached>) {
+        let mut reached = Vec::new();
         let mut pass = match self.thread.take() {
             None => self.pass.take().expect("the pass is here while there is no thread"),
             Some(thread) => {
                 drop(thread.to_hash);
-                for batch in thread.hashed {
-                    batch.report_checkpoints(&mut self.on_checkpoint)?;
-                }
+                reached.extend(thread.hashed.into_iter().flat_map(|batch| batch.reached));
                 thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
         self.batch.hash(&mut pass);
-        self.batch.report_checkpoints(&mut self.on_checkpoint)?;
-        Ok(pass.sweep)
+        reached.append(&mut self.batch.reached);
+        (pass.sweep, reached)
     }
 
-    /// Sends the full batch to the thread, and takes an empty one.
-    fn hand_over(&mut self) -> Result<(), E> {
+    /// Sends the full batch to the thread, and takes an empty one. Returns the checkpoints of the batch
+    /// that the thread sent back.
+    fn hand_over(&mut self) -> Vec<Reached> {
         let thread = match &mut self.thread {
             Some(thread) => thread,
             none => {
@@ -158,13 +128,13 @@ where
         if thread.pending == BATCHES_AHEAD {
             next = thread.hashed.recv().expect("the thread sends each batch back");
             thread.pending -= 1;
-            next.report_checkpoints(&mut self.on_checkpoint)?;
-            next.clear();
         }
+        let reached = std::mem::take(&mut next.reached);
+        next.clear();
         let full = std::mem::replace(&mut self.batch, next);
         thread.to_hash.send(full).expect("the thread receives each batch");
         thread.pending += 1;
-        Ok(())
+        reached
     }
 }
 
@@ -201,19 +171,13 @@ impl Batch {
         self.text.clear();
         self.ends.clear();
         self.instances.clear();
-        self.checkpoints.clear();
-    }
-
-    fn granule_id(&self, index: usize) -> &str {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.text[start..self.ends[index]]
     }
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint.
     fn hash(&mut self, pass: &mut Pass) {
-        let Pass { sweep, held, reports } = pass;
+        let Pass { sweep, held, finds_checkpoints } = pass;
         let mut start = 0;
-        for (index, (&end, instances)) in self.ends.iter().zip(&self.instances).enumerate() {
+        for (&end, instances) in self.ends.iter().zip(&self.instances) {
             let granule_id = &self.text[start..end];
             start = end;
             sweep.hold(granule_id, instances.clone());
@@ -221,20 +185,11 @@ impl Batch {
                 continue;
             }
             *held += 1;
-            if *reports && is_checkpoint(granule_id) {
-                let (identifier, held) = (sweep.latest(), *held);
-                self.checkpoints.push(Reached { index, identifier, held });
+            if *finds_checkpoints && is_checkpoint(granule_id) {
+                let (granule_id, identifier) = (granule_id.to_owned(), sweep.latest());
+                self.reached.push(Reached { granule_id, identifier, held: *held });
             }
         }
-    }
-
-    fn report_checkpoints<E>(
-        &self,
-        on_checkpoint: &mut impl FnMut(&str, Identifier, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.checkpoints.iter().try_for_each(|reached| {
-            on_checkpoint(self.granule_id(reached.index), reached.identifier, reached.held)
-        })
     }
 }
 
@@ -243,51 +198,44 @@ mod tests {
     use super::super::Chain;
     use super::*;
 
-    fn hashed(count: usize) -> (Identifier, u64, Vec<(String, Identifier, u64)>) {
-        let mut checkpoints = Vec::new();
-        let on_checkpoint = |granule_id: &str, chain, held| {
-            checkpoints.push((granule_id.to_owned(), chain, held));
-            Ok::<(), ()>(())
-        };
-        let mut hashing = Hashing::new(Sweep::over(1), on_checkpoint);
-        let mut unreported = Hashing::of(Sweep::over(1));
+    fn hashed(count: usize) -> (Identifier, u64, Vec<Reached>) {
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(1));
+        let mut without = Hashing::of(Sweep::over(1));
+        let mut reached = Vec::new();
         for n in 0..count {
-            hashing.hold(&format!("granule.{n:08}"), 0..1).unwrap();
-            let Ok(()) = unreported.hold(&format!("granule.{n:08}"), 0..1);
+            reached.append(&mut hashing.hold(&format!("granule.{n:08}"), 0..1));
+            assert_eq!(without.hold(&format!("granule.{n:08}"), 0..1), []);
         }
-        let sweep = hashing.finish().unwrap();
-        let Ok(unreported) = unreported.finish();
-        assert_eq!(unreported.latest(), sweep.latest());
-        (sweep.latest(), sweep.steps(), checkpoints)
+        let (sweep, rest) = hashing.finish();
+        reached.extend(rest);
+        let (without, none) = without.finish();
+        assert_eq!((without.latest(), none), (sweep.latest(), Vec::new()));
+        (sweep.latest(), sweep.steps(), reached)
     }
 
     #[test]
     fn the_result_is_that_of_the_chain_with_and_without_a_thread() {
         for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 30 * BATCH_IDS + 17] {
             let mut chain = Chain::start();
-            let mut checkpoints = Vec::new();
-            for n in 0..count {
-                let granule_id = format!("granule.{n:08}");
+            let mut reached = Vec::new();
+            for held in 1..=count as u64 {
+                let granule_id = format!("granule.{:08}", held - 1);
                 chain.push(&granule_id);
                 if is_checkpoint(&granule_id) {
-                    checkpoints.push((granule_id, chain.identifier(), n as u64 + 1));
+                    reached.push(Reached { granule_id, identifier: chain.identifier(), held });
                 }
             }
-            assert_eq!(hashed(count), (chain.identifier(), count as u64, checkpoints));
+            assert_eq!(hashed(count), (chain.identifier(), count as u64, reached));
         }
         assert!(!hashed(9 * BATCH_IDS).2.is_empty());
     }
 
     #[test]
-    fn an_error_of_on_checkpoint_ends_the_hashing_without_a_deadlock() {
-        let hash = || {
-            let fail = |_: &str, _, _| Err("disk full");
-            let mut hashing = Hashing::new(Sweep::over(1), fail);
-            for n in 0..20 * BATCH_IDS {
-                hashing.hold(&format!("granule.{n:08}"), 0..1)?;
-            }
-            hashing.finish().map(|sweep| sweep.latest())
-        };
-        assert_eq!(hash(), Err("disk full"));
+    fn a_hashing_that_is_dropped_early_ends_without_a_deadlock() {
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(1));
+        for n in 0..20 * BATCH_IDS {
+            hashing.hold(&format!("granule.{n:08}"), 0..1);
+        }
+        drop(hashing);
     }
 }

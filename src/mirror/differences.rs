@@ -1,7 +1,7 @@
 //! The granules that only one of a mirror and its primary has.
 
 use super::error::Result;
-use super::reading::Reading;
+use super::plan::Reading;
 use super::status::MirrorStatus;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
@@ -131,7 +131,7 @@ impl OfLog<'_> {
     /// Compares the granules of both, all of which were read, with their identifiers.
     fn prove(&mut self, counts: Counts) -> crate::Result<()> {
         let Some(hashing) = self.hashing.take() else { return Ok(()) };
-        let Ok(sweep) = hashing.finish();
+        let (sweep, _) = hashing.finish();
         let mut computed = sweep.identifiers();
         let (Some(mirror), Some(identifier)) = (computed.next(), computed.next()) else {
             return Ok(());
@@ -150,7 +150,7 @@ impl OfLog<'_> {
 
     fn hold(&mut self, granule: &Granule, sides: std::ops::Range<usize>) {
         if let Some(hashing) = &mut self.hashing {
-            let Ok(()) = hashing.hold(granule.granule_id.as_str(), sides);
+            hashing.hold(granule.granule_id.as_str(), sides);
         }
     }
 

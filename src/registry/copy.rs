@@ -1,6 +1,5 @@
 //! A copy of a whole registry into another store, verified before it can be used.
 
-use std::cell::RefCell;
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,8 +8,8 @@ use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::row;
 use super::verify::refuse_mismatch;
-use crate::chain::{Hashing, Sweep};
-use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Identifier, Timestamp};
+use crate::chain::{Hashing, Reached, Sweep};
+use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::{
     self, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction, Withdrawn,
     WorkerRow,
@@ -234,16 +233,19 @@ impl Source<'_> {
         last: Timestamp,
         copied: &mut impl FnMut(u64) -> Result<()>,
     ) -> Result<()> {
-        let reached = RefCell::new(Vec::new());
-        let set = |reached: Vec<Checkpoint>| self.transaction.insert_checkpoints(target, &reached);
-        let note = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
+        let set = |reached: Vec<Reached>| -> Result<()> {
             let name = &self.moment.listed.dataset.name;
-            let granule_id = GranuleId::new(granule_id).map_err(|_| row::not_an_id(name))?;
-            let granules = Some(granules);
-            reached.borrow_mut().push(Checkpoint { granule_id, chain, granules });
-            Ok(())
+            let checkpoints =
+                reached.into_iter().map(|Reached { granule_id, identifier, held }| {
+                    let granule_id =
+                        GranuleId::new(granule_id).map_err(|_| row::not_an_id(name))?;
+                    Ok(Checkpoint { granule_id, chain: identifier, granules: Some(held) })
+                });
+            let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_>>()?;
+            Ok(self.transaction.insert_checkpoints(target, &checkpoints)?)
         };
-        let mut hashing = Hashing::new(Sweep::over(1), note);
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(1));
+        let mut reached = Vec::new();
         let mut read: Option<Granule> = None;
         let mut held = String::new();
         loop {
@@ -255,19 +257,18 @@ impl Source<'_> {
                 // Twice only if the source is damaged, which the verification finds.
                 if period.granule_id.as_str() > held.as_str() {
                     period.granule_id.as_str().clone_into(&mut held);
-                    hashing.hold(&held, 0..1)?;
+                    reached.append(&mut hashing.hold(&held, 0..1));
                 }
             }
             self.transaction.insert_periods(target, &periods)?;
-            set(reached.take())?;
+            set(std::mem::take(&mut reached))?;
             copied(page.len() as u64)?;
             match page.into_iter().next_back() {
                 Some(last) => read = Some(last),
                 None => break,
             }
         }
-        hashing.finish()?;
-        Ok(set(reached.take())?)
+        set(hashing.finish().1)
     }
 
     fn copy_history(&self, target: DatasetKey, last: Timestamp) -> Result<()> {

@@ -94,9 +94,7 @@ impl Proof {
     /// Adds the next granule in canonical order.
     pub fn add(&mut self, granule_id: &str) {
         match &mut self.hasher {
-            Hasher::Beside(hashing) => {
-                let Ok(()) = hashing.hold(granule_id, 0..1);
-            }
+            Hasher::Beside(hashing) => drop(hashing.hold(granule_id, 0..1)),
             #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.push(granule_id),
         }
@@ -110,10 +108,7 @@ impl Proof {
     /// Those of [`Claim::check`].
     pub fn finish(self) -> Result<()> {
         let identifier = match self.hasher {
-            Hasher::Beside(hashing) => {
-                let Ok(sweep) = hashing.finish();
-                sweep.latest()
-            }
+            Hasher::Beside(hashing) => hashing.finish().0.latest(),
             #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.identifier(),
         };

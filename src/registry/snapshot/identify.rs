@@ -31,10 +31,10 @@ pub(in crate::registry) fn identify_selected(
         for granule_id in page.iter() {
             let is_selected = patterns.iter().any(|pattern| pattern.matches(granule_id));
             selected += u64::from(is_selected);
-            let Ok(()) = hashing.hold(granule_id, 0..if is_selected { 2 } else { 1 });
+            hashing.hold(granule_id, 0..if is_selected { 2 } else { 1 });
         }
     }
-    let Ok(sweep) = hashing.finish();
+    let (sweep, _) = hashing.finish();
     let all = sweep.identifiers().next().unwrap_or(Identifier::EMPTY);
     proof::check(instance, all, granules)?;
     Ok((sweep.latest(), selected))

@@ -83,7 +83,7 @@ where
             let side = side?;
             self.counts.count(&side);
             if let Some(hashing) = &mut self.hashing {
-                let Ok(()) = match &side {
+                match &side {
                     Side::Left(left) => hashing.hold(left.granule_id(), 0..1),
                     Side::Right(right) => hashing.hold(right.granule_id(), 1..2),
                     Side::Both(left, _) => hashing.hold(left.granule_id(), 0..2),
@@ -96,7 +96,7 @@ where
             }
         }
         let Some(hashing) = self.hashing.take() else { return Ok(None) };
-        let Ok(sweep) = hashing.finish();
+        let (sweep, _) = hashing.finish();
         self.right = sweep.latest();
         let Counts { matched, only_left, only_right } = self.counts;
         let granules = [matched + only_left, matched + only_right];

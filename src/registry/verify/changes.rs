@@ -31,11 +31,11 @@ pub(in crate::registry) fn prove_changes(
     let mut hashing = Hashing::of(Sweep::over(changes.len()));
     read.each_change(key, after, |row| -> Result<()> {
         if let Some((granule_id, span)) = rows.held(row.period) {
-            let Ok(()) = hashing.hold(granule_id, span);
+            hashing.hold(granule_id, span);
         }
         show(row)
     })?;
-    let Ok(sweep) = hashing.finish();
+    let (sweep, _) = hashing.finish();
     let identifiers = sweep.identifiers().take(changes.len()).collect();
     let recomputed = Recomputed { identifiers, counts: rows.counted() };
     let mut findings = history::compare(&changes, &recomputed, None);

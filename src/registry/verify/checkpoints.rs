@@ -2,7 +2,8 @@
 
 use super::checkpoint_pages::CheckpointPages;
 use super::finding::readable;
-use crate::model::{Checkpoint, Identifier};
+use crate::chain::Reached;
+use crate::model::Checkpoint;
 use crate::registry::error::Result;
 use crate::store::{DatasetKey, Snapshot};
 
@@ -37,18 +38,20 @@ impl<'read> Checkpoints<'read> {
         Checkpoints { stored, last_agreeing: None, state: State::Agree }
     }
 
-    /// Compares the next checkpoint with the granule that it should follow: the chain up to that
-    /// granule, and the number of granules in the chain.
-    pub fn compare(&mut self, granule_id: &str, chain: Identifier, granules: u64) -> Result<()> {
-        if !matches!(self.state, State::Agree) {
-            return Ok(());
-        }
-        match readable(self.stored.next_at(granule_id))? {
-            Ok(Some(checkpoint)) if agrees(&checkpoint, chain, granules) => {
-                self.last_agreeing = Some(Checkpoint { granules: Some(granules), ..checkpoint });
+    /// Compares the next checkpoints with those that the rows give.
+    pub fn compare(&mut self, reached: &[Reached]) -> Result<()> {
+        for reached in reached {
+            if !matches!(self.state, State::Agree) {
+                break;
             }
-            Ok(_) => self.state = State::Differ,
-            Err(error) => self.state = State::Unreadable(error),
+            match readable(self.stored.next_at(&reached.granule_id))? {
+                Ok(Some(checkpoint)) if agrees(&checkpoint, reached) => {
+                    let granules = Some(reached.held);
+                    self.last_agreeing = Some(Checkpoint { granules, ..checkpoint });
+                }
+                Ok(_) => self.state = State::Differ,
+                Err(error) => self.state = State::Unreadable(error),
+            }
         }
         Ok(())
     }
@@ -70,6 +73,7 @@ impl<'read> Checkpoints<'read> {
     }
 }
 
-fn agrees(checkpoint: &Checkpoint, chain: Identifier, granules: u64) -> bool {
-    checkpoint.chain == chain && checkpoint.granules.is_none_or(|counted| counted == granules)
+fn agrees(checkpoint: &Checkpoint, reached: &Reached) -> bool {
+    checkpoint.chain == reached.identifier
+        && checkpoint.granules.is_none_or(|counted| counted == reached.held)
 }

@@ -7,7 +7,7 @@ use super::intervals;
 use super::rows::Rows;
 use super::subsets::{Selected, Subsets};
 use crate::chain::{Hashing, Sweep};
-use crate::model::{DatasetName, Identifier, quoted};
+use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
@@ -136,19 +136,17 @@ impl Pass<'_> {
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
-        let compare = |granule_id: &str, chain: Identifier, granules: u64| -> Result<()> {
-            checkpoints.compare(granule_id, chain, granules)
-        };
-        let mut hashing = Hashing::new(Sweep::over(history.len()), compare);
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(history.len()));
         let mut selecting = subsets.select();
         self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
             progress.advance()?;
             let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
             selecting.held(granule_id, period);
-            hashing.hold(granule_id, span)
+            checkpoints.compare(&hashing.hold(granule_id, span))
         })?;
-        let (sweep, selected) = (hashing.finish()?, selecting.finish());
-        Ok(Swept { sweep, selected, agreement: checkpoints.finish()? })
+        let (sweep, reached) = hashing.finish();
+        checkpoints.compare(&reached)?;
+        Ok(Swept { sweep, selected: selecting.finish(), agreement: checkpoints.finish()? })
     }
 
     fn compare_checkpoints(

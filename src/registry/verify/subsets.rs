@@ -187,7 +187,7 @@ impl Selecting {
 
     /// The result, after the last row.
     pub fn finish(self) -> Selected {
-        let Ok(sweep) = self.hashing.finish();
+        let (sweep, _) = self.hashing.finish();
         let mut granules = 0;
         let recomputed = sweep.identifiers().zip(&self.more).map(|(identifier, more)| {
             granules += more;
@@ -205,7 +205,7 @@ fn hold(hashing: &mut Hashing, more: &mut [i64], granule_id: &str, span: Range<u
     }
     more[span.start] += 1;
     more[span.end] -= 1;
-    let Ok(()) = hashing.hold(granule_id, span);
+    hashing.hold(granule_id, span);
 }
 
 fn patterns(subset: &Subset) -> &[Pattern] {

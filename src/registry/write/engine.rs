@@ -8,7 +8,7 @@
 
 use super::addition::{Addition, Conduct, Misfit, check_expected};
 use super::first_ids::FirstIds;
-use super::resume::{Checkpoints, Pass, Work, resume_before};
+use super::resume::{Pass, Work, resume_before};
 use crate::model::{EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
@@ -59,8 +59,7 @@ pub(super) fn add(
     addition: &Addition<'_>,
     events: impl Iterator<Item = Result<Staged>> + Send,
 ) -> Result<Added> {
-    let checkpoints = Checkpoints::of(addition);
-    let mut entry = Entry::new(addition, &checkpoints);
+    let mut entry = Entry::new(addition);
     let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
     std::thread::scope(|scope| {
         each_batch(scope, addition.events, events, |batch| -> Result<()> {
@@ -75,7 +74,6 @@ pub(super) fn add(
 /// The state of the first step, which stores granule rows.
 struct Entry<'a> {
     addition: &'a Addition<'a>,
-    checkpoints: &'a Checkpoints<'a>,
     timeline: Timeline,
     tallies: Vec<Tally>,
     first: FirstIds,
@@ -107,10 +105,9 @@ enum Held<'event, 'stored> {
 }
 
 impl<'a> Entry<'a> {
-    fn new(addition: &'a Addition<'a>, checkpoints: &'a Checkpoints<'a>) -> Self {
+    fn new(addition: &'a Addition<'a>) -> Self {
         Entry {
             addition,
-            checkpoints,
             timeline: Timeline::of(addition.times.iter().copied()),
             tallies: vec![Tally::default(); addition.times.len()],
             first: FirstIds::default(),
@@ -248,7 +245,7 @@ impl<'a> Entry<'a> {
         if self.pass.is_none() {
             let is_after_all = self.holds_from_first == Some(false);
             let resume = resume_before(self.addition, &event.granule_id, is_after_all)?;
-            self.pass = Some(Pass::new(self.addition, self.checkpoints, resume));
+            self.pass = Some(Pass::new(self.addition, resume));
         }
         self.first.add(event.kind, &event.granule_id);
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);

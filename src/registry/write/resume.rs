@@ -5,11 +5,10 @@
 //! chains take little longer than one. Unless the granules in force have the identifier in force, a
 //! row was damaged, and the change is refused: it would issue a wrong identifier.
 
-use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use super::addition::Addition;
-use crate::chain::{Hashing, Sweep};
+use crate::chain::{Hashing, Reached, Sweep};
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::timeline::Timeline;
@@ -88,20 +87,15 @@ impl Resume {
     }
 }
 
-/// What is done with a checkpoint that the pass reaches.
-type Leave<'a> = Box<dyn FnMut(&str, Identifier, u64) -> Result<()> + 'a>;
-
 /// The pass over the granules of the instance in force and of the new ones, from where the chain is
 /// resumed: it hashes them, and sets checkpoints.
 pub(super) struct Pass<'a> {
     addition: &'a Addition<'a>,
-    checkpoints: &'a Checkpoints<'a>,
-    hashing: Hashing<Leave<'a>>,
+    checkpoints: Checkpoints<'a>,
+    hashing: Hashing,
     /// The times of these instances. The first is that of the instance in force, if there is one.
     timeline: Timeline,
     resume: Resume,
-    /// The number of granules held before the resume point. `None` means that it is not known.
-    before: Option<u64>,
     /// The number of granule rows that were read.
     rows: u64,
     /// How many of them are in force.
@@ -109,25 +103,15 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// Begins a pass. The caller stores the checkpoints after it.
-    pub fn new(
-        addition: &'a Addition<'a>,
-        checkpoints: &'a Checkpoints<'a>,
-        resume: Resume,
-    ) -> Self {
+    /// Begins a pass.
+    pub fn new(addition: &'a Addition<'a>, resume: Resume) -> Self {
         let (chain, _) = resume.point();
         let before = resume.granules_before(held_before(addition));
-        let leave_checkpoint = move |granule_id: &str, chain: Identifier, held: u64| {
-            let granules = before.map(|before| before + held);
-            let granule_id =
-                GranuleId::new(granule_id).map_err(|_| row::not_an_id(addition.name))?;
-            checkpoints.add(Checkpoint { granule_id, chain, granules })
-        };
+        let checkpoints = Checkpoints { addition, before, batch: Vec::new(), stored: 0 };
         let in_force = addition.latest.as_ref().map(|latest| latest.timestamp);
         let timeline = Timeline::of(in_force.into_iter().chain(addition.times.iter().copied()));
-        let sweep = Sweep::resume(timeline.changes(), chain);
-        let hashing = Hashing::new(sweep, Box::new(leave_checkpoint) as Leave<'a>);
-        Pass { addition, checkpoints, hashing, timeline, resume, before, rows: 0, in_force: 0 }
+        let hashing = Hashing::with_checkpoints(Sweep::resume(timeline.changes(), chain));
+        Pass { addition, checkpoints, hashing, timeline, resume, rows: 0, in_force: 0 }
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
@@ -140,7 +124,7 @@ impl<'a> Pass<'a> {
     pub fn append(&mut self, period: &NewPeriod<'_>) -> Result<()> {
         let deleted = period.deleted.map(Timestamp::as_micros);
         let span = span(&mut self.timeline, period.ingested.as_micros(), deleted);
-        self.hashing.hold(period.granule_id.as_str(), span)
+        self.checkpoints.add(self.hashing.hold(period.granule_id.as_str(), span))
     }
 
     /// Reads and hashes the rows after the resume point.
@@ -154,7 +138,7 @@ impl<'a> Pass<'a> {
             progress.advance()?;
             let span = span(&mut self.timeline, period.ingested, period.deleted);
             self.in_force += u64::from(span.start == 0 && !span.is_empty());
-            self.hashing.hold(row::granule_id(period.granule_id, name)?, span)
+            self.checkpoints.add(self.hashing.hold(row::granule_id(period.granule_id, name)?, span))
         })
     }
 
@@ -169,11 +153,13 @@ impl<'a> Pass<'a> {
         if reads {
             self.read()?;
         }
-        let sweep = self.hashing.finish()?;
+        let (sweep, reached) = self.hashing.finish();
+        self.checkpoints.add(reached)?;
         let mut identifiers = sweep.identifiers();
         if let Some(latest) = &self.addition.latest {
             let in_force = identifiers.next().unwrap_or(Identifier::EMPTY);
-            let granules = self.before.filter(|_| reads).map(|before| before + self.in_force);
+            let granules =
+                self.checkpoints.before.filter(|_| reads).map(|before| before + self.in_force);
             proof::check(latest, in_force, granules.unwrap_or(latest.granules))?;
         }
         let identifiers = identifiers.collect();
@@ -189,31 +175,32 @@ fn held_before(addition: &Addition<'_>) -> u64 {
 }
 
 /// Collects checkpoints, and stores them in batches.
-pub(super) struct Checkpoints<'a> {
+struct Checkpoints<'a> {
     addition: &'a Addition<'a>,
-    batch: RefCell<Vec<Checkpoint>>,
-    stored: Cell<u64>,
+    /// The number of granules held before the resume point. `None` means that it is not known.
+    before: Option<u64>,
+    batch: Vec<Checkpoint>,
+    stored: u64,
 }
 
-impl<'a> Checkpoints<'a> {
-    pub fn of(addition: &'a Addition<'a>) -> Self {
-        Checkpoints { addition, batch: RefCell::default(), stored: Cell::default() }
-    }
-
-    fn add(&self, checkpoint: Checkpoint) -> Result<()> {
-        self.batch.borrow_mut().push(checkpoint);
-        let is_full = self.batch.borrow().len() == BATCH_CHECKPOINTS;
-        if is_full { self.store().map(|_| ()) } else { Ok(()) }
+impl Checkpoints<'_> {
+    fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
+        for Reached { granule_id, identifier, held } in reached {
+            let granule_id =
+                GranuleId::new(granule_id).map_err(|_| row::not_an_id(self.addition.name))?;
+            let granules = self.before.map(|before| before + held);
+            self.batch.push(Checkpoint { granule_id, chain: identifier, granules });
+        }
+        if self.batch.len() >= BATCH_CHECKPOINTS { self.store().map(|_| ()) } else { Ok(()) }
     }
 
     /// Stores the rest, and returns how many were stored in all.
-    fn store(&self) -> Result<u64> {
+    fn store(&mut self) -> Result<u64> {
         let Addition { transaction, dataset, .. } = *self.addition;
-        let mut batch = self.batch.borrow_mut();
-        transaction.insert_checkpoints(dataset, &batch)?;
-        self.stored.set(self.stored.get() + batch.len() as u64);
-        batch.clear();
-        Ok(self.stored.get())
+        transaction.insert_checkpoints(dataset, &self.batch)?;
+        self.stored += self.batch.len() as u64;
+        self.batch.clear();
+        Ok(self.stored)
     }
 }
 
