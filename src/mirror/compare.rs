@@ -4,8 +4,8 @@ use super::differences::{Claimed, MirrorDifferences, read_ahead};
 use super::error::Result;
 #[cfg(feature = "http")]
 use super::http::{Follow, Followed};
+use super::plan::{Asking, Reading};
 use super::primary::{Kind, Primary};
-use super::reading::{Asking, Reading};
 use super::status::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
 use crate::registry::{Claim, Registry, Remembered, Selection, Snapshot, Stamp};

@@ -16,9 +16,9 @@ mod error;
 mod http;
 pub mod log;
 pub mod manifest;
+mod plan;
 mod primary;
 mod pull;
-mod reading;
 mod status;
 
 pub use compare::{Comparison, Outcome, compare};

@@ -1,4 +1,4 @@
-//! A log that is read to compare a mirror with it.
+//! What is read of a log to compare a mirror with it, and what is found there.
 
 use super::error::{Error, Result};
 use super::log::{Head, Part};
@@ -19,20 +19,67 @@ pub(super) enum Asking {
     IfChanged,
 }
 
-/// From which set the staged events lead to the primary's.
+/// What is read of the log of a primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Base {
-    /// From the empty set: the whole log is staged.
-    Nothing,
-    /// From what the mirror holds: the primary held it after this change.
-    Mirror(LogChange),
-    /// From what the mirror holds, which the primary never held: they are from blocks.
-    #[cfg(feature = "http")]
-    Diverged,
-    /// Only the end of the log is read, and no change of it has been found yet after which the
-    /// primary held what the mirror holds: nothing is staged.
-    #[cfg(feature = "http")]
-    NotYet,
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "a manifest is read as a whole"))]
+pub(super) enum Plan {
+    /// Nothing: the log ends with this change, since which the primary holds what the mirror holds.
+    Unchanged(LogChange),
+    /// What follows this change, since which the primary held what the mirror holds.
+    From(LogChange),
+    /// What follows this change, the last one that was read before: the primary may have come to
+    /// what the mirror holds since. If it did not, the blocks of its set show where they differ.
+    EndThenBlocks(LogChange),
+    /// The whole log.
+    Whole,
+}
+
+/// What is remembered of the log of a primary.
+#[derive(Debug, Clone, Default)]
+#[cfg(feature = "http")]
+pub(super) struct Memory {
+    /// The last change that was read.
+    pub last: Option<LogChange>,
+    /// The last change, within the times and the changes that matter, since which the primary held
+    /// what the mirror holds.
+    pub base: Option<LogChange>,
+}
+
+/// Decides what to read of a log, whose head is `None` if it is the one that the mirror agreed with.
+/// `held`: what the mirror holds, `None` if it has no history. `at`: the time as of which the primary
+/// is read, `None` means its latest change.
+#[cfg(feature = "http")]
+pub(super) fn plan(
+    head: Option<&Head>,
+    held: Option<Identifier>,
+    at: Option<Moment>,
+    memory: &Memory,
+) -> Plan {
+    let Memory { last, base } = memory;
+    let Some(head) = head else {
+        return last.clone().map_or(Plan::Whole, Plan::Unchanged);
+    };
+    // A head that contradicts what was read shows it at its end, or when its lines are read.
+    let continues = |change: &&LogChange| {
+        change.number < head.changes || change.number == head.changes && change.check == head.check
+    };
+    match (base.as_ref().filter(continues), last.as_ref().filter(continues)) {
+        (Some(base), _) => Plan::From(base.clone()),
+        (None, Some(last)) if held.is_some() && at.is_none() => Plan::EndThenBlocks(last.clone()),
+        _ => Plan::Whole,
+    }
+}
+
+impl Plan {
+    /// The change after which the log is read. `None` means from its start.
+    pub fn after(&self) -> Option<&LogChange> {
+        match self {
+            Plan::Unchanged(change) | Plan::From(change) | Plan::EndThenBlocks(change) => {
+                Some(change)
+            }
+            Plan::Whole => None,
+        }
+    }
 }
 
 /// A log, and what must be done to a mirror to hold the same.
@@ -41,12 +88,15 @@ pub(super) struct Reading {
     held: Identifier,
     /// The last instant that matters. `None` means that the log is read to its end.
     up_to: Option<Timestamp>,
-    pub base: Base,
-    /// The events from the base to the selected change.
+    /// What was planned; [`Plan::From`] as soon as the primary held what the mirror holds.
+    pub plan: Plan,
+    /// The events that lead from what the mirror holds, or with [`Plan::Whole`] from nothing, to the
+    /// selected change.
     pub replay: Replay,
     /// The last change that matters, and where it was read.
     pub selected: Option<(LogChange, SourceLocation)>,
-    /// The time of the change after the selected one, and after the base.
+    /// The time of the change after the selected one, and after the one since which the primary held
+    /// what the mirror holds.
     after_selected: Option<Timestamp>,
     after_base: Option<Timestamp>,
     /// Every change that was read.
@@ -57,18 +107,26 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Begins to read a log for a mirror that holds `held`.
-    pub fn begin(held: Identifier, at: Option<Moment>, name: DatasetName) -> Self {
+    /// Begins to read a log for a mirror that holds `held`. `head`: where the change is stated after
+    /// which it is read.
+    pub fn begin(
+        plan: Plan,
+        head: Option<SourceLocation>,
+        held: Identifier,
+        at: Option<Moment>,
+        name: DatasetName,
+    ) -> Self {
+        let after = plan.after().cloned();
         Reading {
             held,
             up_to: at.map(Moment::last_instant),
-            base: Base::Nothing,
+            plan,
             replay: Replay::default(),
-            selected: None,
+            last: after.as_ref().map_or(0, |after| after.number),
+            selected: after.zip(head),
             after_selected: None,
             after_base: None,
             changes: LogChanges::default(),
-            last: 0,
             record: Dataset::named(name),
         }
     }
@@ -86,7 +144,7 @@ impl Reading {
         mut read: impl FnMut(u64) -> Result<()>,
     ) -> Result<Self> {
         let placeholder = "unread".parse().expect("it has letters only");
-        let mut reading = Reading::begin(held, at, placeholder);
+        let mut reading = Reading::begin(Plan::Whole, None, held, at, placeholder);
         let mut reader = manifest.reader()?;
         while let Some(item) = reader.item()? {
             match item {
@@ -101,39 +159,18 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Goes on after a change since which the primary held what the mirror holds.
-    #[cfg(feature = "http")]
-    pub fn begin_after(&mut self, change: LogChange, location: SourceLocation) {
-        self.base = Base::Mirror(change.clone());
-        self.last = change.number;
-        self.selected = Some((change, location));
-    }
-
-    /// Goes on after the last change that was read before, to look for what the mirror holds.
-    #[cfg(feature = "http")]
-    pub fn begin_at_end(&mut self, last: LogChange, location: SourceLocation) {
-        self.base = Base::NotYet;
-        self.last = last.number;
-        self.selected = Some((last, location));
-    }
-
     /// Whether the staged events begin with what the mirror holds.
     pub fn begins_with_mirror(&self) -> bool {
-        match self.base {
-            Base::Nothing => false,
-            Base::Mirror(_) => true,
-            #[cfg(feature = "http")]
-            Base::Diverged => true,
-            #[cfg(feature = "http")]
-            Base::NotYet => false,
-        }
+        self.plan != Plan::Whole
     }
 
-    fn is_staging(&self) -> bool {
-        #[cfg(feature = "http")]
-        return self.base != Base::NotYet;
-        #[cfg(not(feature = "http"))]
-        true
+    /// The change since which the primary held what the mirror holds. `None` means that it never did,
+    /// as far as the log was read.
+    fn base(&self) -> Option<&LogChange> {
+        match &self.plan {
+            Plan::Unchanged(base) | Plan::From(base) => Some(base),
+            Plan::EndThenBlocks(_) | Plan::Whole => None,
+        }
     }
 
     /// Takes the next line of the log.
@@ -152,16 +189,14 @@ impl Reading {
             self.changes.add(change)?;
             self.last = change.number;
         }
-        if let Base::Mirror(base) = &self.base
-            && base.timestamp < at
-        {
+        if self.base().is_some_and(|base| base.timestamp < at) {
             self.after_base = self.after_base.or(Some(at));
         }
         if self.up_to.is_some_and(|up_to| at > up_to) {
             self.after_selected = self.after_selected.or(Some(at));
             return Ok(());
         }
-        if self.is_staging() {
+        if !matches!(self.plan, Plan::EndThenBlocks(_)) {
             for event in events(part, &location) {
                 self.replay.add(event)?;
             }
@@ -169,7 +204,7 @@ impl Reading {
         let Some(change) = change else { return Ok(()) };
         if change.identifier == self.held {
             // What came before does not matter: from here on, the mirror is brought up to date.
-            (self.base, self.after_base) = (Base::Mirror(change.clone()), None);
+            (self.plan, self.after_base) = (Plan::From(change.clone()), None);
             self.replay = Replay::default();
         }
         self.selected = Some((change, location));
@@ -229,10 +264,91 @@ impl Reading {
 
     /// When the primary held what the mirror holds. `None` means that it never did.
     pub fn standing(&self) -> Option<Standing> {
-        let (Base::Mirror(base), Some((selected, _))) = (&self.base, &self.selected) else {
-            return None;
-        };
+        let (base, (selected, _)) = self.base().zip(self.selected.as_ref())?;
         let changes_ago = selected.number - base.number;
         Some(Standing { since: base.timestamp, until: self.after_base, changes_ago })
+    }
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use super::super::log::{Segments, SubsetsDigest};
+    use super::*;
+
+    fn identifier(of: u8) -> Identifier {
+        Identifier::from_bytes([of; 16])
+    }
+
+    /// A change whose check is that of a log of the same history.
+    fn change(number: u64) -> LogChange {
+        let of = u8::try_from(number).unwrap();
+        LogChange {
+            number,
+            timestamp: Timestamp::from_micros(i64::from(of)).unwrap(),
+            identifier: identifier(of),
+            check: identifier(100 + of),
+            bytes: 100 * number,
+            granules: 1,
+            ingested: 1,
+            deleted: 0,
+            note: None,
+        }
+    }
+
+    /// The head of a log of so many changes.
+    fn head(changes: u64) -> Head {
+        let LogChange { timestamp, identifier, check, granules, .. } = change(changes);
+        Head {
+            record: Dataset::named("US".parse().unwrap()),
+            former_names: Vec::new(),
+            withdrawn: None,
+            changes,
+            latest: Some((timestamp, identifier)),
+            granules,
+            check,
+            segments: Segments::default(),
+            subsets: SubsetsDigest { count: 0, bytes: 0, sha256: [0; 32] },
+        }
+    }
+
+    /// What is planned for a head of so many changes (0: the one that the mirror agreed with), a
+    /// mirror that holds the set of a change (0: that has no history), and a time.
+    fn planned(changes: u64, held: u8, at: Option<u64>, memory: &Memory) -> Plan {
+        let head = (changes > 0).then(|| head(changes));
+        let at = at.map(|number| Moment::Instant(change(number).timestamp));
+        plan(head.as_ref(), (held > 0).then(|| identifier(held)), at, memory)
+    }
+
+    #[test]
+    fn a_log_is_read_from_where_it_agrees_with_what_was_read_before() {
+        let memory = |last: u64, base: u64| Memory {
+            last: (last > 0).then(|| change(last)),
+            base: (base > 0).then(|| change(base)),
+        };
+        let (from, end) = (|number| Plan::From(change(number)), Plan::EndThenBlocks(change(3)));
+        for (what, planned, expected) in [
+            ("nothing was read before", planned(3, 9, None, &memory(0, 0)), Plan::Whole),
+            ("the same head", planned(0, 3, None, &memory(3, 0)), Plan::Unchanged(change(3))),
+            ("the log grew", planned(5, 3, None, &memory(3, 3)), from(3)),
+            ("only the record differs", planned(3, 3, None, &memory(3, 3)), from(3)),
+            ("an earlier set of the primary", planned(5, 1, None, &memory(3, 1)), from(1)),
+            ("an earlier set, and a time", planned(5, 1, Some(2), &memory(3, 1)), from(1)),
+            ("another set than any of the primary", planned(5, 9, None, &memory(3, 0)), end),
+            ("another set, and a time", planned(5, 9, Some(2), &memory(3, 0)), Plan::Whole),
+            ("no history", planned(5, 0, None, &memory(3, 0)), Plan::Whole),
+            ("an older log", planned(2, 9, None, &memory(3, 0)), Plan::Whole),
+            ("an older log that has the set", planned(2, 2, None, &memory(3, 2)), from(2)),
+        ] {
+            assert_eq!(planned, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_contradicts_what_was_read_before_is_read_from_its_start() {
+        let other = Some(LogChange { check: Identifier::EMPTY, ..change(3) });
+        let diverged = Memory { last: other.clone(), base: None };
+        assert_eq!(planned(3, 9, None, &diverged), Plan::Whole);
+        let identical = Memory { last: other.clone(), base: other };
+        assert_eq!(planned(3, 3, None, &identical), Plan::Whole);
     }
 }

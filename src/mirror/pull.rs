@@ -3,8 +3,8 @@
 use super::compare::{Outcome, compare_with};
 use super::differences::MirrorDifference;
 use super::error::Result;
+use super::plan::Asking;
 use super::primary::Primary;
-use super::reading::Asking;
 use super::status::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};

@@ -1,11 +1,12 @@
 //! Copying the history of a primary, with its record and its cited subsets.
 
-use super::follow::{known, read_log};
+use super::follow::{check_end, known, last_change_read, read_log};
 use super::remote::{Fetched, Remote};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::Position;
 use crate::mirror::manifest::events;
-use crate::model::{Dataset, DatasetName, Identifier, LogChange};
+use crate::mirror::plan::{Memory, Plan, plan};
+use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
 use crate::registry::{Expected, Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
@@ -14,8 +15,8 @@ pub struct Replica {
     pub record: Dataset,
     source: String,
     etag: Option<String>,
-    /// What the primary holds.
-    identifier: Identifier,
+    /// The last change of the primary's log, and what it holds since. `None` means that it has none.
+    last: Option<(Timestamp, Identifier)>,
     changes: LogChanges,
 }
 
@@ -40,16 +41,16 @@ pub fn read_replica(
         let what = "the server says that nothing changed, but was not asked".to_owned();
         return Err(Error::Response { url: source, what });
     };
-    let base = base.filter(|base| base.number <= of.head.changes);
-    let mut position = base.as_ref().map_or_else(Position::default, Position::from);
-    let mut changes = LogChanges::default();
-    let mut last = base;
+    let memory = Memory { last: None, base };
+    let planned = plan(Some(&of.head), None, None, &memory);
     let memory = Registry::in_memory()?;
     let reports_to = registry.unwrap_or(&memory);
-    loop {
-        let mut added = false;
+    let mut changes = LogChanges::default();
+    let mut read = |plan: &Plan, added: &mut bool| {
+        let mut last = plan.after().cloned();
+        let position = last.as_ref().map_or_else(Position::default, Position::from);
         let mut take = |part, change: Option<LogChange>, location| {
-            added = true;
+            *added = true;
             for event in events(part, &location) {
                 import.add(event)?;
             }
@@ -62,25 +63,21 @@ pub fn read_replica(
             }
             Ok(())
         };
-        match read_log(remote, reports_to, &of, position, &mut take) {
-            Ok(()) => break,
-            // Not what was read before: the import compares it with what is stored.
-            Err(Error::Input(_)) if !added && position != Position::default() => {
-                position = Position::default();
-                last = None;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if let Err(what) = of.head.check_end(last.as_ref().map_or(0, |last| last.number), last.as_ref())
-    {
-        return Err(Remote::contradiction(&of, &what));
-    }
+        read_log(remote, reports_to, &of, position, &mut take)?;
+        Ok(last)
+    };
+    let mut added = false;
+    let last = match read(&planned, &mut added) {
+        // Not what was read before: the import compares it with what is stored.
+        Err(Error::Input(_)) if !added && planned != Plan::Whole => read(&Plan::Whole, &mut added)?,
+        last => last?,
+    };
+    check_end(&of, last.as_ref())?;
     let (of, subsets) = remote.subsets(of, last.as_ref().map(|last| last.timestamp))?;
     import.keep_subsets(subsets);
     import.describe(of.head.record.clone());
-    let identifier = last.map_or(Identifier::EMPTY, |last| last.identifier);
-    Ok(Replica { record: of.head.record, source, etag: of.etag, identifier, changes })
+    let last = last.map(|last| (last.timestamp, last.identifier));
+    Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
 }
 
 /// The remembered change that matches the dataset's latest instance.
@@ -90,18 +87,23 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
     }
     let snapshot = registry.snapshot()?;
     let Some(latest) = snapshot.dataset(dataset)?.latest else { return Ok(None) };
-    let mut base = None;
-    snapshot.each_change_read(dataset, source, 0, |change| {
-        if (change.timestamp, change.identifier) == (latest.timestamp, latest.identifier) {
-            base = Some(change);
-            return false;
-        }
-        change.timestamp < latest.timestamp
-    })?;
-    Ok(base)
+    drop(snapshot);
+    last_change_read(registry, dataset, source, |change| {
+        (change.timestamp <= latest.timestamp).then_some(
+            (change.timestamp, change.identifier) == (latest.timestamp, latest.identifier),
+        )
+    })
 }
 
 impl Replica {
+    /// The time of the last change of the primary's log if the dataset, as it was imported, has later
+    /// ones: the address shows an older state. `Some(None)` means that the log has no change.
+    pub fn stale(&self, imported: &Imported) -> Option<Option<Timestamp>> {
+        let last = self.last.map(|(timestamp, _)| timestamp);
+        let in_force = imported.in_force.as_ref().map(|in_force| in_force.timestamp);
+        (in_force > last).then_some(last)
+    }
+
     /// Applies the import, and remembers in the same transaction what was read, so that the next copy
     /// reads only what is new.
     ///
@@ -118,7 +120,8 @@ impl Replica {
         let remembered = |imported: &Imported| {
             let held = imported.in_force.as_ref().map(|in_force| in_force.identifier);
             // The primary may show an older state of its log.
-            let is_identical = held == Some(self.identifier);
+            let primary = self.last.map_or(Identifier::EMPTY, |(_, identifier)| identifier);
+            let is_identical = held == Some(primary);
             Remembered {
                 source: &self.source,
                 etag: self.etag.as_deref().filter(|_| is_identical),
