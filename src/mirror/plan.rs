@@ -198,7 +198,7 @@ impl Reading {
         }
         if !matches!(self.plan, Plan::EndThenBlocks(_)) {
             for event in events(part, &location) {
-                self.replay.add(event)?;
+                self.replay.add(&event)?;
             }
         }
         let Some(change) = change else { return Ok(()) };

@@ -1,9 +1,9 @@
 //! A list of granules, in any order and of any length.
 
 use super::error::Result;
-use super::staging::{Repeats, Sorted, Staged, Staging};
+use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
-use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
+use crate::model::{Entry, Event, EventKind, GranuleId, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -25,7 +25,7 @@ use crate::model::{Entry, EventKind, GranuleId, Identifier, Timestamp};
 /// assert_eq!((identified.granules, identified.repeated), (2, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Listing {
     staging: Staging,
 }
@@ -39,14 +39,6 @@ pub struct Identified {
     pub granules: u64,
     /// How many ids were repetitions of one that was already listed.
     pub repeated: u64,
-}
-
-impl Default for Listing {
-    fn default() -> Self {
-        let mut staging = Staging::default();
-        staging.set_repeats(Repeats::Keep);
-        Listing { staging }
-    }
 }
 
 impl Listing {
@@ -63,7 +55,7 @@ impl Listing {
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
     }
 
     /// Whether the list is empty.
@@ -85,8 +77,8 @@ impl Listing {
     pub fn identify(&self) -> Result<Identified> {
         let mut chain = Chain::start();
         let mut granules = 0;
-        for staged in self.distinct()? {
-            chain.push(staged?.granule_id.as_str());
+        for event in self.distinct()? {
+            chain.push(event?.granule_id.as_str());
             granules += 1;
         }
         let repeated = self.count() - granules;
@@ -106,17 +98,17 @@ pub(in crate::registry) struct Distinct<'listing> {
 }
 
 impl Iterator for Distinct<'_> {
-    type Item = Result<Staged>;
+    type Item = Result<Event>;
 
-    fn next(&mut self) -> Option<Result<Staged>> {
+    fn next(&mut self) -> Option<Result<Event>> {
         loop {
-            let staged = match self.sorted.next()? {
-                Ok(staged) => staged,
+            let event = match self.sorted.next()? {
+                Ok(event) => event,
                 Err(error) => return Some(Err(error)),
             };
-            if self.last.as_ref() != Some(&staged.granule_id) {
-                self.last = Some(staged.granule_id.clone());
-                return Some(Ok(staged));
+            if self.last.as_ref() != Some(&event.granule_id) {
+                self.last = Some(event.granule_id.clone());
+                return Some(Ok(event));
             }
         }
     }

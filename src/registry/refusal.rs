@@ -1,7 +1,7 @@
 //! The reasons for which a change is refused.
 
 use crate::model::{
-    DatasetName, GranuleId, GranuleIdError, Identifier, SourceLocation, Timestamp, quoted,
+    DatasetName, Event, EventKind, GranuleId, GranuleIdError, Identifier, SourceLocation, Timestamp, quoted,
 };
 
 /// The reason for which a change is refused. The registry is not changed.
@@ -163,6 +163,27 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
+    /// The refusal of the second of two events of the same granule and time.
+    pub(super) fn of_repetition(first: &Event, second: &Event) -> Self {
+        let granule_id = second.granule_id.clone();
+        if first.kind == second.kind {
+            let producers = [&second.producer_granule, &first.producer_granule].map(Option::clone);
+            return ChangeError::Twice {
+                granule_id,
+                location: second.location.clone(),
+                first: first.location.clone(),
+                producers: Box::new(producers),
+            };
+        }
+        let (deleted, ingested) =
+            if first.kind == EventKind::Deleted { (first, second) } else { (second, first) };
+        ChangeError::Both {
+            granule_id,
+            location: deleted.location.clone(),
+            first: ingested.location.clone(),
+        }
+    }
+
     /// The same refusal, for `others` more granules of the change.
     pub(super) fn and_more(mut self, others: u64) -> Self {
         if let ChangeError::Held { more, .. } | ChangeError::NotHeld { more, .. } = &mut self {

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use super::error::Result;
 use super::refusal::ChangeError;
 use super::snapshot::HasGranuleId;
-use super::staging::{Sorted, Staged, Staging};
+use super::staging::{Sorted, Staging};
 use crate::model::{Event, EventKind, Granule};
 
 /// Events, in the order of their times, that change a set of granules into another one.
@@ -21,11 +21,9 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::Error::Change): it repeats or contradicts one before it;
     /// [`Error::Temporary`](super::Error::Temporary).
-    pub fn add(&mut self, event: Event) -> Result<()> {
-        let Event { at, kind, granule_id, producer_granule, location } = event;
-        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+    pub fn add(&mut self, event: &Event) -> Result<()> {
+        self.staging.add(event)
     }
 
     /// The granules that the events are about, in canonical order, each with what they make of it.
@@ -44,7 +42,7 @@ pub(crate) struct Outcome {
     /// The granule, as it was ingested last; of one that was only deleted, only the id is known.
     pub granule: Granule,
     /// The first event, which says whether the granule must be held before.
-    first: Staged,
+    first: Event,
     /// Whether it is held afterwards.
     pub is_held: bool,
 }
@@ -56,7 +54,7 @@ impl Outcome {
     ///
     /// [`Error::Change`](super::Error::Change).
     pub fn check(&self, was_held: bool) -> Result<()> {
-        let Staged { granule_id, at, kind, location, .. } = &self.first;
+        let Event { granule_id, at, kind, location, .. } = &self.first;
         let (granule_id, location, at) = (granule_id.clone(), location.clone(), *at);
         match (kind, was_held) {
             (EventKind::Ingested, true) => {
@@ -82,15 +80,18 @@ pub(crate) struct Outcomes<'replay> {
 }
 
 impl Outcomes<'_> {
-    fn outcome(&mut self, first: Staged) -> Result<Outcome> {
+    fn outcome(&mut self, first: Event) -> Result<Outcome> {
         let mut last = first.clone();
         while let Some(next) = self.sorted.next_if(|next| match next {
             Ok(next) => next.granule_id == first.granule_id,
             Err(_) => true,
         }) {
             let next = next?;
+            if next.at == last.at {
+                return Err(ChangeError::of_repetition(&last, &next).into());
+            }
             if next.kind == last.kind {
-                let Staged { granule_id, at, kind, location, .. } = next;
+                let Event { granule_id, at, kind, location, .. } = next;
                 return Err(match kind {
                     EventKind::Ingested => {
                         ChangeError::HeldThen { granule_id, location, at, since: last.at }.into()
@@ -103,7 +104,7 @@ impl Outcomes<'_> {
             last = next;
         }
         let is_held = last.kind == EventKind::Ingested;
-        let Staged { granule_id, at, producer_granule, .. } = last;
+        let Event { granule_id, at, producer_granule, .. } = last;
         let granule = Granule { granule_id, ingested: at, deleted: None, producer_granule };
         Ok(Outcome { granule, first, is_held })
     }

@@ -23,7 +23,7 @@ fn line(granule_id: &str, line: u64) -> Entry {
 /// The granules to ingest and those to delete, each with its source location.
 type Entries<'a> = (&'a [Entry], &'a [Entry]);
 
-/// The change, which does not add a dataset. Repetitions close together are refused here.
+/// The change, which does not add a dataset.
 fn listed((ingest, delete): Entries<'_>) -> accession::Result<Change> {
     let mut change = Change::new();
     for entry in ingest {
@@ -110,17 +110,6 @@ fn refused_changes_state_the_reason_and_change_nothing() {
         assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
         assert!(registry.verify(&name("dataset")).unwrap().ok);
     }
-}
-
-#[test]
-fn a_granule_listed_twice_in_a_row_is_refused_as_soon_as_it_is_seen() {
-    let mut change = Change::new();
-    change.ingest(line("A", 1)).unwrap();
-    let refused = change.ingest(line("A", 2)).unwrap_err();
-    assert_eq!(refused.kind(), "twice");
-    let mut change = Change::new();
-    change.ingest(line("A", 1)).unwrap();
-    assert_eq!(change.delete(line("A", 2)).unwrap_err().kind(), "both");
 }
 
 #[test]

@@ -32,19 +32,18 @@ fn a_repeated_unique_id_names_both_producer_ids() {
         location: Some(SourceLocation::Argument { number }),
     };
     let registry = new_registry();
-    let apply = |entries: [Entry; 1], seconds| {
+    let apply = |entries: &[Entry], seconds| {
         let mut change = Change::new();
         change.create_dataset();
-        entries.into_iter().try_for_each(|entry| change.ingest(entry))?;
+        entries.iter().try_for_each(|entry| change.ingest(entry.clone()))?;
         registry.change(&name("dataset"), &change, &Stamp::at(second(seconds), now()))
     };
-    let mut twice = Change::new();
-    twice.ingest(entry("X_1", "X", 1)).unwrap();
-    let refused = twice.ingest(entry("X_1", "Y", 2)).unwrap_err().to_string();
+    let twice = [entry("X_1", "X", 1), entry("X_1", "Y", 2)];
+    let refused = apply(&twice, 0).unwrap_err().to_string();
     assert!(refused.contains("(producer's ids: \"Y\" and \"X\")"), "{refused}");
 
-    apply([entry("X_1", "X", 1)], 0).unwrap();
-    let refused = apply([entry("X_1", "Z", 1)], 1).unwrap_err().to_string();
+    apply(&[entry("X_1", "X", 1)], 0).unwrap();
+    let refused = apply(&[entry("X_1", "Z", 1)], 1).unwrap_err().to_string();
     assert!(refused.contains("(producer's ids: \"Z\" and \"X\")"), "{refused}");
 }
 

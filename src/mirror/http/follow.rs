@@ -101,7 +101,7 @@ impl Follow<'_> {
         let divergence = Divergence { remote, of, identifier, since, held: &held };
         let progress = &mut |granules| Ok(work.advance_by(granules)?);
         let replay = &mut reading.replay;
-        let has_blocks = divergence.events(progress, &mut |event| Ok(replay.add(event)?))?;
+        let has_blocks = divergence.events(progress, &mut |event| Ok(replay.add(&event)?))?;
         Ok(has_blocks.then_some(reading))
     }
 

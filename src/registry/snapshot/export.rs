@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use super::view::{Snapshot, dataset_of};
-use crate::model::{DatasetName, EventKind, GranuleId, Instance, Timestamp};
+use crate::model::{DatasetName, Event, EventKind, GranuleId, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::row;
-use crate::registry::staging::{Staged, Staging, each_batch};
+use crate::registry::staging::{Staging, each_batch};
 use crate::registry::verify::prove_changes;
 use crate::store::{DatasetKey, Period, ProducedPeriod};
 
@@ -73,12 +73,12 @@ impl Snapshot {
             Ok(changes.page.pop_front())
         };
         let mut change = next().map_err(named)?;
-        let mut export = |event: Staged| -> std::result::Result<(), Stop<E>> {
+        let mut export = |event: Event| -> std::result::Result<(), Stop<E>> {
             while let Some(done) = change.take_if(|change| change.timestamp < event.at) {
                 show(Exported::Change(done)).map_err(Stop::Named)?;
                 change = next()?;
             }
-            let Staged { at, kind, granule_id, producer_granule, .. } = event;
+            let Event { at, kind, granule_id, producer_granule, .. } = event;
             show(Exported::Event { at, kind, granule_id, producer_granule }).map_err(Stop::Named)
         };
         let exported = events.sorted().map_err(Stop::from).and_then(|sorted| {

@@ -7,8 +7,8 @@ use std::iter::Peekable;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
-use super::record::Staged;
 use crate::disk::scratch;
+use crate::model::Event;
 use crate::registry::error::{Error, Result};
 
 /// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
@@ -30,8 +30,8 @@ const BATCHES: usize = 3;
 pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
-    events: impl Iterator<Item = Result<Staged>> + Send + 'scope,
-    mut enter: impl FnMut(&mut Vec<Staged>) -> std::result::Result<(), E>,
+    events: impl Iterator<Item = Result<Event>> + Send + 'scope,
+    mut enter: impl FnMut(&mut Vec<Event>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let events = events.peekable();
     if count <= EVENTS_OF_A_THREAD {
@@ -55,9 +55,9 @@ pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
 
 /// Fills batches until the last event, or until they are no longer wanted.
 fn fill_all(
-    mut events: Peekable<impl Iterator<Item = Result<Staged>>>,
-    to_fill: &Receiver<Vec<Staged>>,
-    pass_on: impl Fn(Result<Vec<Staged>>) -> bool,
+    mut events: Peekable<impl Iterator<Item = Result<Event>>>,
+    to_fill: &Receiver<Vec<Event>>,
+    pass_on: impl Fn(Result<Vec<Event>>) -> bool,
 ) {
     for mut batch in to_fill {
         let filled = match fill(&mut events, &mut batch) {
@@ -73,9 +73,9 @@ fn fill_all(
 }
 
 fn enter_all<E: From<Error>>(
-    to_enter: &Receiver<Result<Vec<Staged>>>,
-    empty: &Sender<Vec<Staged>>,
-    mut enter: impl FnMut(&mut Vec<Staged>) -> std::result::Result<(), E>,
+    to_enter: &Receiver<Result<Vec<Event>>>,
+    empty: &Sender<Vec<Event>>,
+    mut enter: impl FnMut(&mut Vec<Event>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     for filled in to_enter {
         let mut batch = filled?;
@@ -88,8 +88,8 @@ fn enter_all<E: From<Error>>(
 
 /// Replaces the events of a batch by the next ones. `false` means that there are none.
 fn fill(
-    events: &mut Peekable<impl Iterator<Item = Result<Staged>>>,
-    batch: &mut Vec<Staged>,
+    events: &mut Peekable<impl Iterator<Item = Result<Event>>>,
+    batch: &mut Vec<Event>,
 ) -> Result<bool> {
     batch.clear();
     let mut granules = 0;
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use crate::model::{EventKind, Timestamp};
 
-    fn event((number, second): (usize, i64)) -> Staged {
-        Staged {
+    fn event((number, second): (usize, i64)) -> Event {
+        Event {
             granule_id: format!("{number:06}").parse().unwrap(),
             at: Timestamp::from_micros(second).unwrap(),
             kind: EventKind::Ingested,
@@ -132,9 +132,9 @@ mod tests {
             is_many in any::<bool>(),
         ) {
             let events = (0..granules).flat_map(|number| (0..times).map(move |time| (number, time)));
-            let expected: Vec<Staged> = events.clone().map(event).collect();
+            let expected: Vec<Event> = events.clone().map(event).collect();
             let count = if is_many { u64::MAX } else { 0 };
-            let mut batches: Vec<Vec<Staged>> = Vec::new();
+            let mut batches: Vec<Vec<Event>> = Vec::new();
             std::thread::scope(|scope| {
                 each_batch(scope, count, events.map(|it| Ok(event(it))), |batch| -> Result<()> {
                     batches.push(batch.to_vec());

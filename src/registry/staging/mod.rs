@@ -8,8 +8,6 @@ mod sort;
 mod spill;
 
 pub(in crate::registry) use batches::each_batch;
-pub(in crate::registry) use buffer::{Repeats, refuse_pair};
-pub(in crate::registry) use record::Staged;
 pub(in crate::registry) use sort::{Sorted, Staging};
 
 /// Bytes that are read ahead in each run, and that are written at once.

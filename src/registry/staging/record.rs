@@ -5,18 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::disk::scratch;
-use crate::model::{EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::model::{Event, EventKind, GranuleId, SourceLocation, Timestamp};
 use crate::registry::error::{Error, Result};
-
-/// The ingest or the deletion of a granule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::registry) struct Staged {
-    pub granule_id: GranuleId,
-    pub at: Timestamp,
-    pub kind: EventKind,
-    pub producer_granule: Option<GranuleId>,
-    pub location: Option<SourceLocation>,
-}
 
 /// The order in which events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,7 +138,7 @@ impl<'a> Record<'a> {
         Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
     }
 
-    pub fn decode(self, sources: &[Arc<str>]) -> Result<Staged> {
+    pub fn decode(self, sources: &[Arc<str>]) -> Result<Event> {
         let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
         let producer = self.producer();
         let line = self.line();
@@ -160,7 +150,7 @@ impl<'a> Record<'a> {
                 Some(SourceLocation::Line { source: Arc::clone(source), line })
             }
         };
-        Ok(Staged {
+        Ok(Event {
             granule_id: id(self.granule_id())?,
             at: Timestamp::from_micros(self.at()).ok_or_else(unreadable)?,
             kind: self.kind(),

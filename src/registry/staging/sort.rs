@@ -12,23 +12,26 @@ use std::io::BufReader;
 use std::sync::Arc;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::{Buffer, Repeats, Rules};
-use super::record::{ARGUMENT, NOWHERE, Record, SortBy, Staged, encode};
+use super::buffer::Buffer;
+use super::record::{ARGUMENT, NOWHERE, Record, SortBy, encode};
 use super::run::read_after;
 use super::spill::{Runs, Spill};
 use crate::disk::Section;
 use crate::disk::scratch;
-use crate::model::{EventKind, GranuleId, SourceLocation};
+use crate::model::{Event, EventKind, GranuleId, SourceLocation};
 use crate::registry::error::Result;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
 /// buffers: one is filled while the other is written.
 const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// Events that are added in any order and can be read, several times, in another one.
+/// Events that are added in any order and can be read, several times, in another one. Repeated and
+/// contradicting events are kept: their reader finds them next to each other.
 #[derive(Debug)]
 pub(in crate::registry) struct Staging {
-    rules: Rules,
+    by: SortBy,
+    /// The names of the sources, in the order of their numbers.
+    sources: Vec<Arc<str>>,
     buffer: Buffer,
     spill: Spill,
     events: u64,
@@ -42,24 +45,20 @@ impl Default for Staging {
 }
 
 impl Staging {
-    /// Events that are read by time. They are not checked: they are those of stored rows.
+    /// Events that are read by time.
     pub fn by_time() -> Self {
         Staging::with_buffer(BUFFER_BYTES, SortBy::Time)
     }
 
     fn with_buffer(buffer_bytes: usize, by: SortBy) -> Self {
         Staging {
-            rules: Rules { by, ..Rules::default() },
+            by,
+            sources: Vec::new(),
             buffer: Buffer::default(),
             spill: Spill::default(),
             events: 0,
             buffer_bytes,
         }
-    }
-
-    /// Sets what to do with repeated events that are added from now on.
-    pub fn set_repeats(&mut self, repeats: Repeats) {
-        self.rules.repeats = repeats;
     }
 
     /// The number of events.
@@ -76,10 +75,8 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: the event repeats or contradicts the previous one, or it fills the buffer
-    /// and two events of the buffer before do; the remaining conflicts are found by the reader.
     /// [`Error::Temporary`]: the temporary file cannot be written.
-    pub fn add(&mut self, event: &Staged) -> Result<()> {
+    pub fn add(&mut self, event: &Event) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
         let ids = [event.granule_id.as_str(), producer];
@@ -113,17 +110,14 @@ impl Staging {
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
                 (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));
-            if let Some(refusal) = self.rules.refusal(previous, next) {
-                return Err(refusal.into());
-            }
-            self.buffer.is_out_of_order |= next.compare(previous, self.rules.by).is_lt();
+            self.buffer.is_out_of_order |= next.compare(previous, self.by).is_lt();
         }
         self.buffer.starts.push(start);
         if self.buffer.bytes.len() < self.buffer_bytes {
             return Ok(());
         }
         let buffer = std::mem::take(&mut self.buffer);
-        self.buffer = self.spill.write(buffer, self.rules.clone())?;
+        self.buffer = self.spill.write(buffer, self.by)?;
         Ok(())
     }
 
@@ -131,8 +125,7 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: two events of the last full buffer conflict. [`Error::Temporary`]: the
-    /// temporary file cannot be written or read.
+    /// [`Error::Temporary`]: the temporary file cannot be written or read.
     pub fn sorted(&self) -> Result<Sorted<'_>> {
         let mut sorted = Sorted { staging: self, runs: Vec::new(), heads: BinaryHeap::new() };
         let Runs { file, runs, .. } = self.spill.runs()?;
@@ -143,11 +136,11 @@ impl Staging {
                 sorted.runs.push(Run::Spilled { file, last: Vec::new() });
             }
         }
-        sorted.runs.push(Run::Buffered(self.buffer.order(self.rules.by).into_iter()));
+        sorted.runs.push(Run::Buffered(self.buffer.order(self.by).into_iter()));
         for (number, run) in sorted.runs.iter_mut().enumerate() {
             let mut bytes = Vec::new();
             if run.read(self, &mut bytes)? {
-                sorted.heads.push(Reverse(Head { bytes, run: number, by: self.rules.by }));
+                sorted.heads.push(Reverse(Head { bytes, run: number, by: self.by }));
             }
         }
         Ok(sorted)
@@ -159,7 +152,7 @@ impl Staging {
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => {
                 // Consecutive events are mostly from the same source.
-                let sources = &mut self.rules.sources;
+                let sources = &mut self.sources;
                 let known = sources.iter().rposition(|known| known == source);
                 let index = known.unwrap_or_else(|| {
                     sources.push(Arc::clone(source));
@@ -235,12 +228,12 @@ impl Run {
 }
 
 impl Iterator for Sorted<'_> {
-    type Item = Result<Staged>;
+    type Item = Result<Event>;
 
-    fn next(&mut self) -> Option<Result<Staged>> {
+    fn next(&mut self) -> Option<Result<Event>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
-        let event = Record(&head.bytes).decode(&self.staging.rules.sources);
+        let event = Record(&head.bytes).decode(&self.staging.sources);
         // The run's next event takes its place, which costs less than to remove it and add another.
         let has_next = self.runs[head.run].read(self.staging, &mut head.bytes);
         if !matches!(has_next, Ok(true)) {
@@ -254,12 +247,11 @@ impl Iterator for Sorted<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::record::HEADER_BYTES;
     use super::*;
     use crate::model::Timestamp;
 
-    fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Staged {
-        Staged {
+    fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Event {
+        Event {
             granule_id: granule_id.parse().unwrap(),
             at: Timestamp::from_micros(second * 1_000_000).unwrap(),
             kind,
@@ -280,35 +272,29 @@ mod tests {
             is_sorted in any::<bool>(),
             is_by_time in any::<bool>(),
         ) {
-            let mut events: Vec<Staged> = (1..).zip(events).map(|(line, (id, second, ingested))| {
+            let mut events: Vec<Event> = (1..).zip(events).map(|(line, (id, second, ingested))| {
                 let kind = if ingested { EventKind::Ingested } else { EventKind::Deleted };
                 event(&id, second, kind, line)
             }).collect();
             let by = if is_by_time { SortBy::Time } else { SortBy::Granule };
-            let compare = |one: &Staged, other: &Staged| match by {
+            let compare = |one: &Event, other: &Event| match by {
                 SortBy::Granule => (&one.granule_id, one.at, one.kind)
                     .cmp(&(&other.granule_id, other.at, other.kind)),
                 SortBy::Time => (one.at, Reverse(one.kind), &one.granule_id)
                     .cmp(&(other.at, Reverse(other.kind), &other.granule_id)),
             };
-            // Two kinds of event at one time contradict each other; repetitions are kept.
-            let mut kinds = std::collections::BTreeMap::new();
-            events.retain(|event| {
-                *kinds.entry((event.granule_id.clone(), event.at)).or_insert(event.kind) == event.kind
-            });
             let mut sorted = events.clone();
             sorted.sort_by(compare);
             if is_sorted {
                 events = sorted.clone();
             }
             let mut staging = Staging::with_buffer(buffer_bytes, by);
-            staging.set_repeats(Repeats::Keep);
             for event in &events {
                 staging.add(event).unwrap();
             }
             prop_assert_eq!(staging.count(), events.len() as u64);
             for _ in 0..2 {
-                let read: Vec<Staged> = staging.sorted().unwrap().map(Result::unwrap).collect();
+                let read: Vec<Event> = staging.sorted().unwrap().map(Result::unwrap).collect();
                 prop_assert_eq!(&read, &sorted);
             }
             if is_sorted {
@@ -316,42 +302,5 @@ mod tests {
                 prop_assert!(runs <= 1, "{} runs", runs);
             }
         }
-    }
-
-    #[test]
-    fn a_repetition_is_refused_at_once_if_adjacent_and_else_once_its_buffer_is_written() {
-        let of = |staging: &mut Staging, ids: &[&str]| {
-            (1..).zip(ids).find_map(|(line, id)| {
-                let added = staging.add(&event(id, 0, EventKind::Ingested, line * 4 + 2));
-                added.err().map(|error| (line, error.kind()))
-            })
-        };
-        let mut staging = Staging::default();
-        assert_eq!(of(&mut staging, &["a", "b", "b", "c"]), Some((3, "twice")));
-        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1), SortBy::Granule);
-        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
-        let written = (5..).find_map(|line| {
-            let added = staging.add(&event(&format!("d{line}"), 0, EventKind::Ingested, line));
-            added.err().map(|error| error.kind())
-        });
-        assert_eq!(written, Some("twice"));
-        // It is not forgotten.
-        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");
-        let mut staging = Staging::with_buffer(4 * (HEADER_BYTES + 1), SortBy::Granule);
-        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
-        assert_eq!(staging.sorted().map(|_| ()).unwrap_err().kind(), "twice");
-        // A repetition in another buffer is found by the reader.
-        let mut staging = Staging::with_buffer(2 * (HEADER_BYTES + 1), SortBy::Granule);
-        assert_eq!(of(&mut staging, &["a", "b", "a", "c"]), None);
-        assert_eq!(staging.sorted().unwrap().count(), 4);
-    }
-
-    #[test]
-    fn a_granule_that_is_both_ingested_and_deleted_at_one_time_is_refused() {
-        let mut staging = Staging::default();
-        staging.add(&event("a", 0, EventKind::Ingested, 2)).unwrap();
-        let error = staging.add(&event("a", 0, EventKind::Deleted, 3)).unwrap_err();
-        assert_eq!(error.kind(), "both");
-        staging.add(&event("a", 1, EventKind::Deleted, 3)).unwrap();
     }
 }

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::{Buffer, Rules};
-use super::record::Record;
+use super::buffer::Buffer;
+use super::record::{Record, SortBy};
 use super::run::write_after;
 use crate::disk::scratch;
-use crate::registry::error::{Error, Result};
-use crate::registry::refusal::ChangeError;
+use crate::registry::error::Result;
 
 /// The runs that were written, and one that may be being written.
 #[derive(Debug, Default)]
@@ -26,8 +25,6 @@ pub(super) struct Spill {
 enum State {
     Written(Written),
     Writing(JoinHandle<Result<Written>>),
-    /// Two events conflict: the error is returned again.
-    Refused(ChangeError),
     /// The error was returned already.
     Failed,
 }
@@ -61,11 +58,11 @@ impl Spill {
     ///
     /// # Errors
     ///
-    /// Those of the buffer before: two of its events conflict, or it cannot be written.
-    pub fn write(&mut self, mut buffer: Buffer, rules: Rules) -> Result<Buffer> {
+    /// The buffer before cannot be written.
+    pub fn write(&mut self, mut buffer: Buffer, by: SortBy) -> Result<Buffer> {
         let Written { mut runs, spare } = finish(self.state())?;
         let write = move || {
-            runs.write(&buffer, &rules)?;
+            runs.write(&buffer, by)?;
             buffer.clear();
             Ok(Written { runs, spare: buffer })
         };
@@ -94,38 +91,27 @@ impl Spill {
 
 /// Waits for what is being written, and takes it out of the state.
 fn finish(state: &mut State) -> Result<Written> {
-    let written = match std::mem::replace(state, State::Failed) {
+    match std::mem::replace(state, State::Failed) {
         State::Written(written) => Ok(written),
         State::Writing(thread) => {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
-        State::Refused(refusal) => Err(refusal.into()),
         State::Failed => {
             let source = io::Error::other("an earlier attempt failed");
             Err(scratch::unusable("write", source).into())
         }
-    };
-    if let Err(Error::Change(refusal)) = &written {
-        *state = State::Refused(refusal.clone());
     }
-    written
 }
 
 impl Runs {
-    fn write(&mut self, buffer: &Buffer, rules: &Rules) -> Result<()> {
-        let order = buffer.order(rules.by);
+    fn write(&mut self, buffer: &Buffer, by: SortBy) -> Result<()> {
+        let order = buffer.order(by);
         let (Some(&first), Some(&last)) = (order.first(), order.last()) else { return Ok(()) };
-        for pair in order.windows(2) {
-            let [one, next] = [pair[0], pair[1]].map(|start| buffer.record(start));
-            if let Some(refusal) = rules.refusal(one, next) {
-                return Err(refusal.into());
-            }
-        }
         let file = match &self.file {
             Some(file) => Arc::clone(file),
             None => Arc::clone(self.file.insert(Arc::new(scratch::file()?))),
         };
-        let continues = Record(&self.last).compare(buffer.record(first), rules.by).is_le();
+        let continues = Record(&self.last).compare(buffer.record(first), by).is_le();
         let before = if continues { self.last.as_slice() } else { &[] };
         let written = append(&file, before, order.iter().map(|&start| buffer.record(start)))
             .map_err(|source| scratch::unusable("write", source))?;

@@ -5,11 +5,11 @@ use super::lookup::Unknown;
 use super::remember::Remembered;
 use super::single::{Applied, Target};
 use super::stamp::Stamp;
-use crate::model::{Dataset, DatasetName, Entry, EventKind, Identifier, Timestamp};
+use crate::model::{Dataset, DatasetName, Entry, Event, EventKind, Identifier, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
-use crate::registry::staging::{Repeats, Staged, Staging};
+use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
 /// The granules that a change ingests and deletes, and its options.
@@ -36,8 +36,6 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it repeats a granule that was added shortly
-    /// before; other repetitions are found when the change is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn ingest(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Ingested)
@@ -57,15 +55,13 @@ impl Change {
         self.expected.note = note;
     }
 
-    /// Skips granules to ingest that are already held or listed twice, and counts them. Must be
-    /// called before granules are added.
+    /// Skips granules to ingest that are already held or listed twice, and counts them.
     pub fn skip_existing(&mut self) {
         self.held = Misfit::Skip;
         self.be_lenient();
     }
 
-    /// Skips granules to delete that are not held or listed twice, and counts them. Must be called
-    /// before granules are added.
+    /// Skips granules to delete that are not held or listed twice, and counts them.
     pub fn skip_missing(&mut self) {
         self.missing = Misfit::Skip;
         self.be_lenient();
@@ -93,14 +89,13 @@ impl Change {
 
     fn be_lenient(&mut self) {
         self.is_lenient = true;
-        self.staging.set_repeats(Repeats::Keep);
     }
 
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry;
         // The time is known only under the write lock; until then all events have the same one.
         let at = Timestamp::EPOCH;
-        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
     }
 }
 

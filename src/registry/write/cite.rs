@@ -2,15 +2,16 @@
 
 use super::stamp::Stamp;
 use crate::model::{
-    Criteria, DatasetName, Entry, EventKind, GranuleId, Identifier, Instance, Moment, Pattern, Set,
+    Criteria, DatasetName, Entry, Event, EventKind, GranuleId, Identifier, Instance, Moment, Pattern, Set,
     Subset, Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
+use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{
     Cited, Selected, Selection, cited, dataset_of, identify, identify_selected, select,
 };
-use crate::registry::staging::{Staged, Staging, refuse_pair};
+use crate::registry::staging::Staging;
 use crate::store::{self, DatasetKey};
 
 /// The number of granules that are looked up or stored at once.
@@ -51,12 +52,11 @@ impl Named {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`]: it repeats a granule that was added shortly before; [`Error::Temporary`]:
-    /// the temporary file cannot be written.
+    /// [`Error::Temporary`]: the temporary file cannot be written.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
     }
 }
 
@@ -104,7 +104,7 @@ impl Registry {
                     if let Wanted::Named(named) = wanted {
                         for batch in batches(named)? {
                             let ids: Vec<GranuleId> =
-                                batch?.into_iter().map(|staged| staged.granule_id).collect();
+                                batch?.into_iter().map(|event| event.granule_id).collect();
                             transaction.insert_named(key, stored, &ids)?;
                         }
                     }
@@ -242,14 +242,14 @@ pub(super) fn identify_named(
     let held = batches(named)?.flat_map(|batch| {
         let check = || {
             let batch = batch?;
-            let ids: Vec<&str> = batch.iter().map(|staged| staged.granule_id.as_str()).collect();
+            let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
             let held = read.held_among(key, at, &ids)?;
             let mut held = held.into_iter().peekable();
-            for staged in &batch {
-                if held.next_if(|held| held.granule_id == staged.granule_id).is_none() {
+            for event in &batch {
+                if held.next_if(|held| held.granule_id == event.granule_id).is_none() {
                     return Err(Error::NotHeldThen {
-                        granule_id: staged.granule_id.clone(),
-                        location: staged.location.clone(),
+                        granule_id: event.granule_id.clone(),
+                        location: event.location.clone(),
                         dataset: dataset.clone(),
                         at,
                     });
@@ -258,7 +258,7 @@ pub(super) fn identify_named(
             Ok(batch)
         };
         match check() {
-            Ok(batch) => batch.into_iter().map(|staged| Ok(staged.granule_id)).collect(),
+            Ok(batch) => batch.into_iter().map(|event| Ok(event.granule_id)).collect(),
             Err(error) => vec![Err(error)],
         }
     });
@@ -266,21 +266,21 @@ pub(super) fn identify_named(
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.
-pub(super) fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Staged>>>> {
+pub(super) fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
     let mut sorted = named.staging.sorted()?;
-    let mut last: Option<Staged> = None;
+    let mut last: Option<Event> = None;
     Ok(std::iter::from_fn(move || {
-        let mut batch: Vec<Staged> = Vec::with_capacity(BATCH_GRANULES);
-        for staged in sorted.by_ref().take(BATCH_GRANULES) {
-            let staged = match staged {
-                Ok(staged) => staged,
+        let mut batch: Vec<Event> = Vec::with_capacity(BATCH_GRANULES);
+        for event in sorted.by_ref().take(BATCH_GRANULES) {
+            let event = match event {
+                Ok(event) => event,
                 Err(error) => return Some(Err(error)),
             };
-            if let Some(last) = last.as_ref().filter(|last| last.granule_id == staged.granule_id) {
-                return Some(Err(refuse_pair(last, &staged).into()));
+            if let Some(last) = last.as_ref().filter(|last| last.granule_id == event.granule_id) {
+                return Some(Err(ChangeError::of_repetition(last, &event).into()));
             }
-            last = Some(staged.clone());
-            batch.push(staged);
+            last = Some(event.clone());
+            batch.push(event);
         }
         (!batch.is_empty()).then_some(Ok(batch))
     }))

@@ -76,7 +76,7 @@ impl CitedSubset {
         if let Wanted::Named(named) = &self.wanted {
             for batch in batches(named)? {
                 let ids: Vec<GranuleId> =
-                    batch?.into_iter().map(|staged| staged.granule_id).collect();
+                    batch?.into_iter().map(|event| event.granule_id).collect();
                 transaction.insert_named(key, stored, &ids)?;
             }
         }
@@ -127,7 +127,7 @@ impl CitedSubsets {
             Wanted::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
             Wanted::Named(named) => {
                 for batch in batches(named)? {
-                    self.add_part(batch?.iter().map(|staged| staged.granule_id.as_str()))?;
+                    self.add_part(batch?.iter().map(|event| event.granule_id.as_str()))?;
                 }
             }
         }
@@ -248,8 +248,8 @@ mod tests {
                             assert!(!is_named && found == patterns(number));
                         }
                         Wanted::Named(named) => {
-                            let staged = batches(&named).unwrap().flat_map(Result::unwrap);
-                            let found: Vec<GranuleId> = staged.map(|it| it.granule_id).collect();
+                            let events = batches(&named).unwrap().flat_map(Result::unwrap);
+                            let found: Vec<GranuleId> = events.map(|event| event.granule_id).collect();
                             assert!(is_named && found == ids(number));
                         }
                     }

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{Day, EventKind};
+use crate::model::{Day, Event, EventKind};
 use crate::registry::error::Result;
-use crate::registry::staging::Staged;
 
 /// Combines events by day, and counts those that are left out or cancel out.
 #[derive(Debug)]
@@ -34,8 +33,8 @@ impl Daily {
     /// passed in order of granule and then of time.
     pub(super) fn events<'a>(
         &'a mut self,
-        events: impl Iterator<Item = Result<Staged>> + 'a,
-    ) -> impl Iterator<Item = Result<Staged>> + 'a {
+        events: impl Iterator<Item = Result<Event>> + 'a,
+    ) -> impl Iterator<Item = Result<Event>> + 'a {
         let mut events = events.peekable();
         let mut ready = VecDeque::new();
         std::iter::from_fn(move || {
@@ -63,7 +62,7 @@ impl Daily {
                 let (kept, pairs) = net(of_day);
                 self.cancelled += pairs;
                 let at = day.end();
-                ready.extend(kept.into_iter().map(|event| Ok(Staged { at, ..event })));
+                ready.extend(kept.into_iter().map(|event| Ok(Event { at, ..event })));
             }
             ready.pop_front()
         })
@@ -72,8 +71,8 @@ impl Daily {
 
 /// The net events of one granule on one day, and the number of pairs that cancel out. Events that
 /// contradict each other are all returned, so that the engine refuses them.
-fn net(mut of_day: Vec<Staged>) -> (Vec<Staged>, u64) {
-    let is_opposite = |pair: &[Staged]| pair[0].kind != pair[1].kind && pair[0].at != pair[1].at;
+fn net(mut of_day: Vec<Event>) -> (Vec<Event>, u64) {
+    let is_opposite = |pair: &[Event]| pair[0].kind != pair[1].kind && pair[0].at != pair[1].at;
     if !of_day.windows(2).all(is_opposite) {
         return (of_day, 0);
     }
@@ -93,9 +92,9 @@ fn net(mut of_day: Vec<Staged>) -> (Vec<Staged>, u64) {
 mod tests {
     use super::*;
 
-    fn event(granule_id: &str, at: &str, kind: EventKind) -> Staged {
+    fn event(granule_id: &str, at: &str, kind: EventKind) -> Event {
         let (granule_id, at) = (granule_id.parse().unwrap(), at.parse().unwrap());
-        Staged { granule_id, at, kind, producer_granule: None, location: None }
+        Event { at, kind, granule_id, producer_granule: None, location: None }
     }
 
     #[test]
@@ -112,7 +111,7 @@ mod tests {
             event("C", "2024-01-03T00:00:00Z", Ingested),
         ];
         let mut daily = Daily::new("2024-01-03".parse().unwrap());
-        let events: Vec<Staged> =
+        let events: Vec<Event> =
             daily.events(events.into_iter().map(Ok)).map(Result::unwrap).collect();
         let first = "2024-01-01T23:59:59.999999Z";
         let expected = [

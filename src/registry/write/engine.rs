@@ -9,11 +9,11 @@
 use super::addition::{Addition, Conduct, Misfit, check_expected};
 use super::first_ids::FirstIds;
 use super::resume::{Pass, Work, resume_before};
-use crate::model::{EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::identify_selected;
-use crate::registry::staging::{Staged, each_batch, refuse_pair};
+use crate::registry::staging::each_batch;
 use crate::registry::timeline::Timeline;
 use crate::store::NewPeriod;
 
@@ -57,7 +57,7 @@ struct Tally {
 /// read are not those that the history states.
 pub(super) fn add(
     addition: &Addition<'_>,
-    events: impl Iterator<Item = Result<Staged>> + Send,
+    events: impl Iterator<Item = Result<Event>> + Send,
 ) -> Result<Added> {
     let mut entry = Entry::new(addition);
     let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
@@ -101,7 +101,7 @@ enum Held<'event, 'stored> {
     /// Before the events.
     Stored(&'stored Granule),
     /// With one of the events.
-    New(&'event Staged),
+    New(&'event Event),
 }
 
 impl<'a> Entry<'a> {
@@ -123,9 +123,9 @@ impl<'a> Entry<'a> {
     }
 
     /// Stores the events of some granules.
-    fn enter(&mut self, events: &[Staged]) -> Result<()> {
+    fn enter(&mut self, events: &[Event]) -> Result<()> {
         let Addition { transaction, dataset, .. } = *self.addition;
-        let by_granule: Vec<&[Staged]> =
+        let by_granule: Vec<&[Event]> =
             events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
         let stored = match self.is_after_all(events)? {
             true => Vec::new(),
@@ -155,7 +155,7 @@ impl<'a> Entry<'a> {
 
     /// Whether no stored period can matter to events: the dataset has no history, or all of them are
     /// later than it and it holds neither the granule of the first event of all nor any after it.
-    fn is_after_all(&mut self, events: &[Staged]) -> Result<bool> {
+    fn is_after_all(&mut self, events: &[Event]) -> Result<bool> {
         let (Some(last), Some(first)) = (self.last(), events.first()) else { return Ok(true) };
         let Addition { transaction, dataset, .. } = *self.addition;
         let holds = match self.holds_from_first {
@@ -169,7 +169,7 @@ impl<'a> Entry<'a> {
     /// Replays the events of one granule, which is alternately ingested and deleted.
     fn enter_granule<'event>(
         &mut self,
-        events: &'event [Staged],
+        events: &'event [Event],
         stored: &[Granule],
         rows: &mut Rows<'event>,
     ) -> Result<()> {
@@ -177,7 +177,7 @@ impl<'a> Entry<'a> {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
             _ => Held::No,
         };
-        let mut previous: Option<&Staged> = None;
+        let mut previous: Option<&Event> = None;
         for event in events {
             if let Some(previous) = previous.filter(|previous| previous.at == event.at) {
                 self.skip_repetition(previous, event)?;
@@ -226,7 +226,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Refuses an id that may not be ingested, unless it comes back with an earlier set.
-    fn check_new(&self, event: &Staged) -> Result<()> {
+    fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.addition.conduct != Conduct::Revert => {
                 let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
@@ -238,7 +238,7 @@ impl<'a> Entry<'a> {
 
     /// The tally of an event that changes something. The first such event decides where to resume,
     /// before any row is changed.
-    fn tally(&mut self, event: &Staged) -> Result<&mut Tally> {
+    fn tally(&mut self, event: &Event) -> Result<&mut Tally> {
         if let Some(refusal) = &self.addition.refusal {
             return Err(refusal.clone().into());
         }
@@ -253,7 +253,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Counts an event that repeats the previous one, if repetitions are to be skipped.
-    fn skip_repetition(&mut self, previous: &Staged, event: &Staged) -> Result<()> {
+    fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
         let skips = match (self.addition.conduct, event.kind) {
             (Conduct::Change { held, .. }, EventKind::Ingested) => held == Misfit::Skip,
             (Conduct::Change { missing, .. }, EventKind::Deleted) => missing == Misfit::Skip,
@@ -263,11 +263,11 @@ impl<'a> Entry<'a> {
             self.skipped.repeated += 1;
             return Ok(());
         }
-        Err(refuse_pair(previous, event).into())
+        Err(ChangeError::of_repetition(previous, event).into())
     }
 
     /// Counts an event that is already stored, and refuses any other, which would rewrite history.
-    fn skip_stored(&mut self, event: &Staged, stored: &[Granule]) -> Result<()> {
+    fn skip_stored(&mut self, event: &Event, stored: &[Granule]) -> Result<()> {
         let is_stored = stored.iter().any(|period| match event.kind {
             EventKind::Ingested => period.ingested == event.at,
             EventKind::Deleted => period.deleted == Some(event.at),
@@ -295,7 +295,7 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    fn refuse_held(&mut self, event: &Staged, held: &Held<'_, '_>) -> Result<()> {
+    fn refuse_held(&mut self, event: &Event, held: &Held<'_, '_>) -> Result<()> {
         let (since, producer) = match held {
             Held::No => return Ok(()),
             Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
@@ -317,7 +317,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn refuse_missing(&mut self, event: &Staged) -> Result<()> {
+    fn refuse_missing(&mut self, event: &Event) -> Result<()> {
         let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
         match self.addition.conduct {
             Conduct::History | Conduct::Revert => {
@@ -425,7 +425,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-fn period(ingested: &Staged, deleted: Option<Timestamp>) -> NewPeriod<'_> {
+fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
     NewPeriod {
         granule_id: &ingested.granule_id,
         ingested: ingested.at,

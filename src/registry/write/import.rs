@@ -16,7 +16,7 @@ use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp}
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
-use crate::registry::staging::{Staged, Staging};
+use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
 /// A history to be added to a dataset, as events in any order.
@@ -110,18 +110,17 @@ impl Import {
     /// # Errors
     ///
     /// [`Error::Change`](super::super::Error::Change): it is later than the time passed to
-    /// [`Import::refuse_after`], or it repeats or contradicts an event that was added shortly
-    /// before; other conflicts are found when the import is applied.
+    /// [`Import::refuse_after`]. Conflicts between events are found when the import is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
-        let Event { at, kind, granule_id, producer_granule, location } = event;
+        let at = event.at;
         if let Some(now) = self.now.filter(|now| at > *now && self.every == Every::Time) {
-            return Err(ChangeError::Future { location, at, now }.into());
+            return Err(ChangeError::Future { location: event.location, at, now }.into());
         }
         if self.last.replace(at) != Some(at) {
             self.times.insert(at);
         }
-        self.staging.add(&Staged { granule_id, at, kind, producer_granule, location })
+        self.staging.add(&event)
     }
 
     /// Refuses the import unless the change at this time has the expected result.

@@ -5,12 +5,12 @@ use std::num::ParseIntError;
 use std::str::FromStr;
 
 use super::single::Target;
-use crate::model::{DatasetName, EventKind, Granule, Set, Timestamp};
+use crate::model::{DatasetName, Event, EventKind, Granule, Set, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::proof::Claim;
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Only, Walk};
-use crate::registry::staging::{Staged, Staging};
+use crate::registry::staging::Staging;
 
 /// The greatest number of granules that a change may delete if it replaces a dataset's set by a
 /// listing, since an incomplete listing would delete every granule that it lacks.
@@ -89,9 +89,9 @@ impl MaxDelete {
 ///
 /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not those
 /// that the dataset holds, or not those that are claimed.
-pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
+pub(super) fn difference(
     target: &Target<'_>,
-    wanted: impl Iterator<Item = Result<W>>,
+    wanted: impl Iterator<Item = Result<Event>>,
     claim: Option<Claim>,
 ) -> Result<(Staging, u64)> {
     type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
@@ -109,25 +109,22 @@ pub(super) fn difference<W: HasGranuleId + Into<Staged>>(
     for only in walk.by_ref() {
         match only? {
             Only::Left(granule) => {
-                let event = Staged::from(granule);
-                events.add(&Staged { kind: EventKind::Deleted, ..event })?;
+                events.add(&Event { kind: EventKind::Deleted, ..ingest(granule) })?;
             }
-            Only::Right(granule) => events.add(&granule.into())?,
+            Only::Right(event) => events.add(&event)?,
         }
     }
     Ok((events, walk.counts().only_left))
 }
 
-impl From<Granule> for Staged {
-    /// The ingest of a granule, at a time that is set later.
-    fn from(granule: Granule) -> Self {
-        let Granule { granule_id, producer_granule, .. } = granule;
-        let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        Staged { granule_id, at, kind, producer_granule, location: None }
-    }
+/// The ingest of a granule, at a time that is set later.
+pub(super) fn ingest(granule: Granule) -> Event {
+    let Granule { granule_id, producer_granule, .. } = granule;
+    let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
+    Event { at, kind, granule_id, producer_granule, location: None }
 }
 
-impl HasGranuleId for Staged {
+impl HasGranuleId for Event {
     fn granule_id(&self) -> &str {
         self.granule_id.as_str()
     }

@@ -2,7 +2,7 @@
 
 use super::addition::{Conduct, Expected};
 use super::lookup::Unknown;
-use super::replace::difference;
+use super::replace::{difference, ingest};
 use super::single::{Applied, Target};
 use super::stamp::Stamp;
 use crate::model::{DatasetName, Identifier, Moment};
@@ -10,7 +10,6 @@ use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
-use crate::registry::staging::Staged;
 
 /// The set that a dataset is to hold again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +76,7 @@ impl Registry {
             };
             let set = select(transaction, &selection)?.set;
             let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
-            let wanted = wanted.map(|granule| granule.map(Staged::from));
+            let wanted = wanted.map(|granule| granule.map(ingest));
             let (events, _) = difference(&target, wanted, Some(Claim::of(self, &set)))?;
             let expected = Expected {
                 identifier: (!events.is_empty()).then(|| set.identifier()),

@@ -8,10 +8,10 @@ use super::first_ids::FirstIds;
 use super::lookup::{Found, Unknown, find_or_insert};
 use super::resume::Work;
 use super::stamp::Stamp;
-use crate::model::{DatasetName, Instance, Timestamp};
+use crate::model::{DatasetName, Event, Instance, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::Registry;
-use crate::registry::staging::{Staged, Staging};
+use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
 /// The result of a change.
@@ -99,7 +99,7 @@ impl<'a> Target<'a> {
             stamp,
             events: events.count(),
         };
-        let events = events.sorted()?.map(|event| Ok(Staged { at, ..event? }));
+        let events = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
         let added = engine::add(&addition, events)?;
         let instance = added.instances.into_iter().next();
         Ok(Applied {
