@@ -65,7 +65,7 @@ fn now() -> Timestamp {
 
 fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     Registry::create(path).unwrap().change(&dataset(), &change, &Stamp::now(now())).unwrap();
 }

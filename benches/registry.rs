@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use accession::chain::Chain;
 use accession::{
-    Access, Change, DatasetName, GranuleId, Listing, Moment, Registry, Selection, Stamp, Sync,
-    Timestamp,
+    Access, Change, ChangeOptions, DatasetName, GranuleId, Listing, MaxDelete, Moment, Registry,
+    Selection, Stamp, Timestamp,
 };
 
 const ROUNDS: usize = 7;
@@ -63,7 +63,7 @@ fn now() -> Timestamp {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
@@ -91,7 +91,7 @@ fn registry(directory: &Path, granules: usize) -> Registry {
 fn apply(registry: &Registry, change: Change) -> (f64, u64) {
     let begin = Instant::now();
     let applied = registry.change(&dataset(), &change, &Stamp::now(now())).unwrap();
-    (begin.elapsed().as_secs_f64(), applied.work.steps)
+    (begin.elapsed().as_secs_f64(), applied.effort.steps)
 }
 
 fn median(mut seconds: Vec<f64>) -> f64 {
@@ -314,8 +314,16 @@ fn peak_memory_child(path: &Path) {
         listing.add(granule.unwrap().granule_id).unwrap();
     }
     listing.add("granule.~".parse::<GranuleId>().unwrap()).unwrap();
-    let synced = registry.sync(&dataset(), &listing, &Sync::new(), &Stamp::now(now())).unwrap();
-    assert_eq!(synced.work.steps, 1);
+    let synced = registry
+        .sync(
+            &dataset(),
+            &listing,
+            MaxDelete::Default,
+            &ChangeOptions::default(),
+            &Stamp::now(now()),
+        )
+        .unwrap();
+    assert_eq!(synced.effort.steps, 1);
     drop(listing);
     let snapshot = registry.snapshot().unwrap();
     let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();

@@ -100,14 +100,14 @@ fn all() -> Selection {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
 
 fn import(registry: &Registry, granules: usize) -> f64 {
     let mut import = Import::new();
-    import.create_dataset();
+    import.options.create_dataset = true;
     let at = "2001-01-02T00:00:00Z".parse().unwrap();
     for granule_id in (0..granules).map(granule_id) {
         let event = Event {

@@ -133,7 +133,7 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
 fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {
     let mut import = Import::new();
     events.for_each(|event| import.add(event).unwrap());
-    import.create_dataset();
+    import.options.create_dataset = true;
     registry.import(&dataset(name), &import, &Stamp::now(now())).unwrap();
 }
 
@@ -152,7 +152,7 @@ fn campaign_day(n: usize) -> (Vec<String>, Vec<String>) {
 fn change(ingest: &[String], delete: &[String]) -> Change {
     let granule_id = |text: &String| GranuleId::new(text.as_str()).unwrap();
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     ingest.iter().for_each(|text| change.ingest(granule_id(text)).unwrap());
     delete.iter().for_each(|text| change.delete(granule_id(text)).unwrap());
     change

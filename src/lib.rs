@@ -35,7 +35,7 @@
 //!
 //! let mut change = Change::new();
 //! change.ingest("FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse::<GranuleId>()?)?;
-//! change.create_dataset();
+//! change.options.create_dataset = true;
 //! // It took effect on 2001-01-02, and is recorded years later.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 //! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
@@ -118,12 +118,12 @@ pub use model::{
     WebAddressError, Withdrawal, Year, YearError, quoted,
 };
 pub use registry::{
-    Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, Cited, CitedSubset, Code,
-    Copied, Counts, DatasetEdit, DatasetPage, Difference, Differences, Edit, Error, Every,
-    Expected, Exported, Finding, FirstIds, FoundPeriod, Granules, History, IdPages, Identified,
-    Import, Imported, Kept, Lacks, Lease, Listed, Listing, ListingDifferences, MaxDelete,
-    MirrorSource, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds, RecordVersion,
-    Registry, Resolution, Resolved, Restored, Result, Revert, Selected, Selection, Skipped,
-    Snapshot, Stamp, Sync, Verification, Verified, VerifyWork, Wanted, Withdrawn, Work,
-    limit_memory, rehearse_restore, restore,
+    Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, ChangeOptions, Cited,
+    CitedSubset, Code, Copied, Counts, DatasetEdit, DatasetPage, Difference, Differences,
+    EarlierSet, Edit, Effort, Error, Exported, Finding, FoundPeriod, Granules, History, IdPages,
+    Identified, Import, Imported, Kept, Lacks, Lease, Listed, Listing, ListingDifferences,
+    MaxDelete, MirrorSource, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds,
+    RecordVersion, Registry, Resolution, Resolved, Restored, Result, Selected, Selection, Skipped,
+    Snapshot, Stamp, Verification, Verified, VerifyWork, Wanted, Withdrawn, limit_memory,
+    rehearse_restore, restore,
 };

@@ -128,7 +128,7 @@ fn import(file: &[u8], options: &Options, lines: u64) {
         ("dataset".parse().unwrap(), "9999-12-31T00:00:00Z".parse().unwrap());
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
-    import.create_dataset();
+    import.options.create_dataset = true;
     let added = events.into_iter().try_for_each(|event| import.add(event));
     match added.and_then(|()| registry.import(&dataset, &import, &Stamp::now(now))) {
         Ok(imported) if imported.instances.is_empty() => {}
@@ -161,7 +161,7 @@ fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
     let dataset = reader.read_into(&mut import, |_| {}).ok()?;
-    import.create_dataset();
+    import.options.create_dataset = true;
     let stamp = Stamp::now(now);
     registry.import(&dataset.name, &import, &stamp).ok()?;
     registry.snapshot().ok()?.dataset(&dataset.name).ok()?;

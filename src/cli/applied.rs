@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::{
-    Applied, DatasetName, FirstIds, Identifier, Instance, Registry, Skipped, Stamp, quoted,
+    Applied, DatasetName, GranuleId, Identifier, Instance, Registry, Skipped, Stamp, quoted,
 };
 use anyhow::Result;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub fn apply(
     session: &mut Session,
     dataset: &DatasetName,
     application: Application,
-    mut change: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<Applied>,
+    mut change: impl FnMut(&Registry, &Stamp) -> accession::Result<Applied>,
 ) -> Result<Exit> {
     let Application { at, create, dry_run, unchanged } = application;
     let create = Create::when(create, dry_run);
@@ -47,7 +47,7 @@ pub fn apply(
         Created { registry: is_new_registry && changed, dataset: applied.created_dataset };
     warn_of_skipped(session, &applied);
     warn_of_time(session, dataset, at, &applied)?;
-    session.report_work(&applied.work);
+    session.report_work(&applied.effort);
     if session.is_json() {
         let in_force = applied.in_force.as_ref();
         let skipped = applied.skipped;
@@ -65,7 +65,11 @@ pub fn apply(
             None => write_applied(session.out(), &applied)?,
         }
         if dry_run {
-            write_dry_run(session.out(), &applied.first, applied.instance.as_ref())?;
+            write_dry_run(
+                session.out(),
+                [&applied.first_ingested, &applied.first_deleted],
+                applied.instance.as_ref(),
+            )?;
         }
     }
     Ok(Exit::Done)
@@ -259,12 +263,12 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
 pub fn write_dry_run(
     out: &mut impl Write,
-    first: &FirstIds,
+    [first_ingested, first_deleted]: [&[GranuleId]; 2],
     total: Option<&Instance>,
 ) -> io::Result<()> {
     let (ingested, deleted) = total.map_or((0, 0), |total| (total.ingested, total.deleted));
     for (verb, ids, count) in
-        [("ingest", &first.ingested, ingested), ("delete", &first.deleted, deleted)]
+        [("ingest", first_ingested, ingested), ("delete", first_deleted, deleted)]
     {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;

@@ -212,7 +212,7 @@ pub fn import_events(
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         let manifest = manifest::Reader::open(file.unzipped()?, &name, session.now()?)?;
-        if import.is_daily() {
+        if import.is_daily {
             return Err(UsageError::new(
                 "a manifest has its own times: they cannot be combined by day",
             )

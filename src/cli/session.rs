@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::{
-    Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp, TimestampError, Work,
+    Access, Effort, Error, ErrorKind, Moment, Registry, Stamp, Timestamp, TimestampError,
 };
 use anyhow::Result;
 use serde::Serialize;
@@ -69,24 +69,24 @@ impl Session {
     }
 
     /// Prints on stderr the work that was done, if `--verbose` is given.
-    pub fn report_work(&self, work: &Work) {
+    pub fn report_work(&self, effort: &Effort) {
         if !self.options.verbose {
             return;
         }
         let seconds = self.began.elapsed().as_secs_f64();
         if self.is_json() {
             let work = serde_json::json!({ "work": {
-                "steps": work.steps,
-                "rows": work.rows,
-                "checkpoints": work.checkpoints,
+                "steps": effort.steps,
+                "rows": effort.rows,
+                "checkpoints": effort.checkpoints,
                 "seconds": seconds,
             } });
             // If stderr cannot be written, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "{}", json::to_string(&work));
         } else {
-            let steps = count(work.steps, "step");
+            let steps = count(effort.steps, "step");
             let (rows, checkpoints) =
-                (count(work.rows, "row"), count(work.checkpoints, "checkpoint"));
+                (count(effort.rows, "row"), count(effort.checkpoints, "checkpoint"));
             let _ = writeln!(
                 io::stderr(),
                 "hashed {steps}, read {rows}, set {checkpoints} in {seconds:.3} s"
@@ -108,12 +108,11 @@ impl Session {
     }
 
     /// The stamp of a change at a time (`None` means now), with this session's clock and user.
-    pub fn stamp(&self, at: Option<ChangeTime>) -> Result<Stamp<'_>> {
+    pub fn stamp(&self, at: Option<ChangeTime>) -> Result<Stamp> {
         // The clock is checked once here, so that later readings can be trusted to succeed.
         let now = self.now()?;
-        let clock = move || self.now().unwrap_or(now);
-        let stamp = Stamp::new(at.and_then(ChangeTime::instant), clock).recorded_by(self.by());
-        Ok(if at.is_some() { stamp.confirm_clock() } else { stamp })
+        let stamp = Stamp::new(at.and_then(ChangeTime::instant), move || clock().unwrap_or(now));
+        Ok(Stamp { recorded_by: self.by(), is_clock_confirmed: at.is_some(), ..stamp })
     }
 
     /// Waits until `instant`.

@@ -229,7 +229,7 @@ impl Comparison {
         &self,
         registry: &Registry,
         dataset: &DatasetName,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
         outcome: Outcome,
     ) -> Result<()> {
         if let Some(remembered) = self.remembered(outcome) {

@@ -15,7 +15,7 @@ use crate::model::{
     Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, SourceLocation,
     Timestamp,
 };
-use crate::registry::{CitedSubset, Expected, Import, Registry, Snapshot};
+use crate::registry::{CitedSubset, Import, Registry, Snapshot};
 
 pub use super::log::BEGINNING;
 
@@ -145,12 +145,12 @@ impl<R: BufRead> Reader<R> {
                         import.add(event)?;
                     }
                     if let Some(LogChange { timestamp, identifier, note, .. }) = change {
-                        let (identifier, location) = (Some(identifier), Some(location));
-                        import.expect(timestamp, Expected { identifier, note, location })?;
+                        import.expect(timestamp, identifier, Some(location));
+                        import.note(timestamp, note.as_deref())?;
                     }
                 }
                 Item::Subset(subset) => import.keep_subset(&subset)?,
-                Item::Head(head) => import.describe(head.record),
+                Item::Head(head) => import.options.record = Some(head.record),
             }
         }
         match self.head {

@@ -7,7 +7,7 @@ use super::plan::Asking;
 use super::primary::Primary;
 use super::status::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
-use crate::registry::{self, Applied, Change, MaxDelete, Registry, Stamp};
+use crate::registry::{self, Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +104,7 @@ pub fn pull(
     dataset: &DatasetName,
     primary: &Primary,
     options: PullOptions,
-    stamp: &Stamp<'_>,
+    stamp: &Stamp,
 ) -> Result<Pulled> {
     if options.unknown == UnknownMirror::Refuse && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
@@ -144,15 +144,15 @@ pub fn pull(
     }
     if let PullPolicy::Reset(max_delete) = options.policy {
         let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
-        max_delete.check_count(dataset, deleted, held)?;
+        max_delete.check(dataset, deleted, held)?;
     }
-    change.expect(before.primary.identifier);
-    if options.unknown == UnknownMirror::Create {
-        change.create_dataset_with(comparison.record().clone());
-    }
-    if options.run == Run::Rehearse {
-        change.dry_run();
-    }
+    change.options = ChangeOptions {
+        expected: Some(before.primary.identifier),
+        create_dataset: options.unknown == UnknownMirror::Create,
+        record: Some(comparison.record().clone()),
+        dry_run: options.run == Run::Rehearse,
+        ..ChangeOptions::default()
+    };
     let remembered = comparison.remembered(Outcome::Pulled);
     let applied = mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref())?;
     Ok(Pulled { before, applied: Some(applied), agrees: true })

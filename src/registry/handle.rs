@@ -27,12 +27,12 @@ use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
-/// change.create_dataset();
+/// change.options.create_dataset = true;
 /// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
 /// let instance = applied.instance.expect("something changed");
 /// assert_eq!(instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
-/// assert_eq!(applied.work.steps, 1);
+/// assert_eq!(applied.effort.steps, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -62,9 +62,16 @@ pub struct NewRegistry {
 const ATTEMPTS: u32 = 8;
 
 /// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Commit,
     RollBack,
+}
+
+impl End {
+    pub fn commit_if(is_kept: bool) -> Self {
+        if is_kept { End::Commit } else { End::RollBack }
+    }
 }
 
 impl OpenOptions {

@@ -55,8 +55,8 @@ pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 pub(crate) use write::CitedSubsets;
 pub(crate) use write::Remembered;
 pub use write::{
-    Applied, Change, CitedSubset, DatasetEdit, Edit, Every, Expected, FirstIds, Import, Imported,
-    Kept, Lease, MaxDelete, Named, Revert, Skipped, Stamp, Sync, Wanted, Work,
+    Applied, Change, ChangeOptions, CitedSubset, DatasetEdit, EarlierSet, Edit, Effort, Import,
+    Imported, Kept, Lease, MAX_EXAMPLES, MaxDelete, Named, Skipped, Stamp, Wanted,
 };
 
 pub use crate::store::{Access, BUSY_WAIT, Withdrawn};

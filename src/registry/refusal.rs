@@ -1,7 +1,8 @@
 //! The reasons for which a change is refused.
 
 use crate::model::{
-    DatasetName, Event, EventKind, GranuleId, GranuleIdError, Identifier, SourceLocation, Timestamp, quoted,
+    DatasetName, Event, EventKind, GranuleId, GranuleIdError, Identifier, SourceLocation,
+    Timestamp, quoted,
 };
 
 /// The reason for which a change is refused. The registry is not changed.

@@ -38,7 +38,7 @@ impl World {
             .enumerate()
         {
             let mut step = step;
-            step.note((at == 1).then(|| "replaced".to_owned()));
+            step.options.note = (at == 1).then(|| "replaced".to_owned());
             let stamp = Stamp::at(second(at as i64), now());
             world.us.change(&name("us"), &step, &stamp).unwrap();
         }
@@ -91,7 +91,7 @@ impl World {
     /// Copies the history of the primary.
     pub fn import(&self) -> Imported {
         let mut import = Import::new();
-        import.create_dataset();
+        import.options.create_dataset = true;
         let remote = self.remote(quick());
         let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
         replica.import(&self.mirror, &name("us"), &import, &Stamp::now(now())).unwrap()

@@ -50,7 +50,7 @@ impl Plan {
     /// The change, which adds the dataset if there is none.
     pub fn change(&self) -> Change {
         let mut change = Change::new();
-        change.create_dataset();
+        change.options.create_dataset = true;
         self.ingest.iter().for_each(|text| change.ingest(id(text)).unwrap());
         self.delete.iter().for_each(|text| change.delete(id(text)).unwrap());
         change

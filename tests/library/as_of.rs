@@ -5,7 +5,7 @@ use accession::{Instance, Registry, Selection, Stamp};
 use crate::harness::history::{change, name, now};
 use crate::harness::store::new_registry;
 
-fn stamp(at: &str) -> Stamp<'static> {
+fn stamp(at: &str) -> Stamp {
     Stamp::at(at.parse().unwrap(), now())
 }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use accession::citation::check::check;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::{
-    Agreement, DatasetEdit, Edit, Error, Event, EventKind, Identifier, Import, Moment, Registry,
-    Revert, Selection, Stamp, Timestamp, Wanted,
+    Agreement, ChangeOptions, DatasetEdit, EarlierSet, Edit, Error, Event, EventKind, Identifier,
+    Import, Moment, Registry, Selection, Stamp, Timestamp, Wanted,
 };
 use proptest::prelude::*;
 
@@ -151,8 +151,8 @@ impl World {
                 let at = tenths.map(|tenths| self.between(tenths));
                 let now = self.now;
                 let stamp = Stamp::new(at, move || now);
-                let revert = Revert::to(Moment::Instant(to));
-                let applied = self.registry.revert(&dataset, &revert, &stamp).unwrap();
+                let (to, options) = (EarlierSet::At(Moment::Instant(to)), ChangeOptions::default());
+                let applied = self.registry.revert(&dataset, to, &options, &stamp).unwrap();
                 if held != self.held() {
                     self.note(applied.instance.unwrap().timestamp, held);
                 }

@@ -4,8 +4,8 @@
 //! after it, and mirrors refused its log.
 
 use accession::{
-    Change, Dataset, DatasetEdit, Edit, Error, Event, EventKind, Import, Listing, MaxDelete,
-    Moment, Registry, Revert, Stamp, Sync, Timestamp, Wanted,
+    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Edit, Error, Event, EventKind, Import,
+    Listing, MaxDelete, Moment, Registry, Stamp, Timestamp, Wanted,
 };
 
 use crate::harness::history::{change, id, instances, name, now, second};
@@ -32,7 +32,7 @@ fn title(text: &str) -> DatasetEdit {
     DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() }
 }
 
-type Write = (&'static str, fn(&Registry, &Stamp<'_>) -> accession::Result<()>);
+type Write = (&'static str, fn(&Registry, &Stamp) -> accession::Result<()>);
 
 /// Every operation that stores a time of the clock.
 const WRITES: [Write; 10] = [
@@ -45,12 +45,12 @@ const WRITES: [Write; 10] = [
     ("sync", |registry, stamp| {
         let mut listing = Listing::new();
         listing.add(id("new"))?;
-        let mut sync = Sync::new();
-        sync.max_delete(MaxDelete::Percent(100));
-        registry.sync(&name("D"), &listing, &sync, stamp).map(drop)
+        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
+        registry.sync(&name("D"), &listing, most, &options, stamp).map(drop)
     }),
     ("revert", |registry, stamp| {
-        registry.revert(&name("D"), &Revert::to(Moment::Instant(second(0))), stamp).map(drop)
+        let to = EarlierSet::At(Moment::Instant(second(0)));
+        registry.revert(&name("D"), to, &ChangeOptions::default(), stamp).map(drop)
     }),
     ("import", |registry, stamp| {
         let mut import = Import::new();
@@ -95,7 +95,7 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
         write(&registry, &Stamp::now(days_later(30))).unwrap_or_else(|e| panic!("{what}: {e}"));
         // If the clock is right although nothing was recorded for so long, it can be confirmed.
         let registry = self::registry();
-        let confirmed = Stamp::now(days_later(5_000)).confirm_clock();
+        let confirmed = Stamp { is_clock_confirmed: true, ..Stamp::now(days_later(5_000)) };
         write(&registry, &confirmed).unwrap_or_else(|e| panic!("{what}: {e}"));
         // From then on it is plausible.
         registry
@@ -144,16 +144,18 @@ fn what_stores_nothing_is_not_refused() {
     let stamp = || Stamp::now(days_later(5_000));
     let mut listing = Listing::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
-    let applied = registry.sync(&name("D"), &listing, &Sync::new(), &stamp()).unwrap();
+    let options = ChangeOptions::default();
+    let applied =
+        registry.sync(&name("D"), &listing, MaxDelete::Default, &options, &stamp()).unwrap();
     assert_eq!(applied.instance, None);
     let mut change = Change::new();
-    change.skip_existing();
+    change.options.skip_existing = true;
     change.ingest(id("A")).unwrap();
     assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance, None);
     // A rehearsal says what the command would.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
-    change.dry_run();
+    change.options.dry_run = true;
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
     assert_eq!(refused.kind(), "clock-ahead");
 }

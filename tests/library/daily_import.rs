@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::{
-    Day, Event, EventKind, Every, Import, Imported, Registry, Result, Stamp, Timestamp,
-};
+use accession::{Day, Event, EventKind, Import, Imported, Registry, Result, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, id, name};
@@ -78,8 +76,8 @@ fn replayed(events: &[Event], now: Timestamp) -> (History, u64, u64) {
 
 fn import(registry: &Registry, events: &[Event], now: Timestamp) -> Result<Imported> {
     let mut import = Import::new();
-    import.every(Every::Day);
-    import.create_dataset();
+    import.is_daily = true;
+    import.options.create_dataset = true;
     for event in events {
         import.add(event.clone())?;
     }

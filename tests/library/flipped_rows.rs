@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::{
-    Every, Import, Listing, MaxDelete, Moment, Named, PaymentIds, Registry, Revert, Selection, Set,
-    Stamp, Sync, Wanted,
+    ChangeOptions, EarlierSet, Import, Listing, MaxDelete, Moment, Named, PaymentIds, Registry,
+    Selection, Set, Stamp, Wanted,
 };
 
 use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
@@ -139,7 +139,7 @@ impl World {
         self.registry.snapshot().unwrap().select(selection).unwrap().set
     }
 
-    fn stamp(&self) -> Stamp<'static> {
+    fn stamp(&self) -> Stamp {
         Stamp::at(second(9), now())
     }
 
@@ -174,10 +174,9 @@ impl World {
     }
 
     fn sync(&self, without: &[usize]) -> Done {
-        let mut sync = Sync::new();
-        sync.max_delete(MaxDelete::Percent(100));
+        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
         let listing = self.listing(without);
-        self.registry.sync(&name("dataset"), &listing, &sync, &self.stamp())?;
+        self.registry.sync(&name("dataset"), &listing, most, &options, &self.stamp())?;
         Ok(())
     }
 
@@ -220,7 +219,6 @@ impl World {
 
     fn import(&self) -> Done {
         let mut import = Import::new();
-        import.every(Every::Time);
         let manifest = Cursor::new(&self.later);
         manifest::Reader::open(manifest, "later.jsonl", now())?.read_into(&mut import, |_| {})?;
         self.registry.import(&name("dataset"), &import, &self.stamp())?;
@@ -316,7 +314,8 @@ const TRIALS: &[Trial] = &[
     ("sync with what it should hold", [true, false], |world| world.sync(&[])),
     ("sync", [true, false], |world| world.sync(&[7_000])),
     ("revert", [true, true], |world| {
-        world.registry.revert(&name("dataset"), &Revert::to(first()), &world.stamp())?;
+        let (to, options) = (EarlierSet::At(first()), ChangeOptions::default());
+        world.registry.revert(&name("dataset"), to, &options, &world.stamp())?;
         Ok(())
     }),
     ("pull", [true, false], World::pull),

@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::check;
 use accession::citation::recognise::find;
 use accession::{
-    Change, DatasetName, Identifier, Listing, MaxDelete, Moment, Named, Registry, Revert,
-    Selection, Stamp, Sync, Timestamp, Wanted,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Listing, MaxDelete, Moment, Named,
+    Registry, Selection, Stamp, Timestamp, Wanted,
 };
 use proptest::prelude::*;
 
@@ -206,19 +206,17 @@ fn add_changes(
 ) {
     let stamp = Stamp::at(second(1_000), now());
     let mut change = Change::new();
-    change.dry_run();
+    change.options.dry_run = true;
     change.ingest(id("new")).unwrap();
     add("change", outcome(registry.change(dataset, &change, &stamp)));
     let mut listing = Listing::new();
     listing.add(id("new")).unwrap();
-    let mut sync = Sync::new();
-    sync.dry_run();
-    sync.max_delete(MaxDelete::Percent(100));
-    add("sync", outcome(registry.sync(dataset, &listing, &sync, &stamp)));
+    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let most = MaxDelete::Percent(100);
+    add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
     for at in history.sets.keys() {
-        let mut revert = Revert::to(Moment::Instant(*at));
-        revert.dry_run();
-        add("revert", outcome(registry.revert(dataset, &revert, &stamp)));
+        let to = EarlierSet::At(Moment::Instant(*at));
+        add("revert", outcome(registry.revert(dataset, to, &options, &stamp)));
     }
     let wanted = Wanted::Patterns(vec!["A*".parse().unwrap()]);
     add("describe", outcome(registry.describe_subset(dataset, None, &wanted, now())));

@@ -251,7 +251,7 @@ fn a_string_longer_than_a_mebibyte_is_neither_read_nor_written() {
         // A mirror refuses a longer note, so none is recorded.
         let with_note = |bytes| {
             let mut change = change(["B"], []);
-            change.note(Some("x".repeat(bytes)));
+            change.options.note = Some("x".repeat(bytes));
             change
         };
         let too_long = registry.change(&name("dataset"), &with_note(65_537), &stamp).unwrap_err();

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
-use accession::{
-    Event, EventKind, Expected, Import, Imported, Registry, Result, Stamp, Timestamp, Work,
-};
+use accession::{Effort, Event, EventKind, Import, Imported, Registry, Result, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
@@ -46,7 +44,7 @@ fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Import
     for event in events {
         import.add(event.clone())?;
     }
-    import.create_dataset();
+    import.options.create_dataset = true;
     registry.import(&name(dataset), &import, &Stamp::now(now()))
 }
 
@@ -122,14 +120,14 @@ fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
     ];
     let imported = import(&registry, "large", &events).unwrap();
     // The first granule is held in both new instances, which are one run until the second change.
-    assert_eq!(imported.work, Work { steps: 2, rows: 0, checkpoints: 0 });
+    assert_eq!(imported.effort, Effort { steps: 2, rows: 0, checkpoints: 0 });
 
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
     let imported = import(&registry, "large", &events).unwrap();
     let behind =
         granule_ids.iter().rev().skip(10).position(|id| accession::chain::is_checkpoint(id));
     // One step up to the deleted granule, and from there one for each of the two instances.
-    assert_eq!(imported.work.steps as usize, behind.unwrap() + 1 + 2 * (9 + 2));
+    assert_eq!(imported.effort.steps as usize, behind.unwrap() + 1 + 2 * (9 + 2));
     assert!(registry.verify(&name("large")).unwrap().ok);
 }
 
@@ -159,13 +157,13 @@ fn a_refused_import_does_not_change_the_registry() {
 #[test]
 fn an_event_in_the_future_is_refused_when_it_is_added() {
     let mut import = Import::new();
-    import.refuse_after(now());
+    import.not_after = Some(now());
     import.add(event(now(), EventKind::Ingested, "A")).unwrap();
     let future = now().next().unwrap();
     let error = import.add(event(future, EventKind::Ingested, "B")).unwrap_err();
     assert_eq!(error.kind(), "future", "{error}");
     // Days that are not complete are left out instead.
-    import.every(accession::Every::Day);
+    import.is_daily = true;
     import.add(event(future, EventKind::Ingested, "B")).unwrap();
 }
 
@@ -190,8 +188,8 @@ fn a_dry_run_of_an_import_returns_the_instances_and_keeps_none() {
     let registry = new_registry();
     let mut rehearsed = Import::new();
     rehearsed.add(event(second(1), EventKind::Ingested, "A")).unwrap();
-    rehearsed.create_dataset();
-    rehearsed.dry_run();
+    rehearsed.options.create_dataset = true;
+    rehearsed.options.dry_run = true;
     let stamp = Stamp::now(now());
     let imported = registry.import(&name("dataset"), &rehearsed, &stamp).unwrap();
     assert_eq!(imported.instances[0].identifier, naive(["A"]));
@@ -207,8 +205,7 @@ fn an_import_checks_what_is_expected_at_a_time_without_events() {
     let expecting = |identifier| {
         let mut import = Import::new();
         import.add(event(second(3), EventKind::Ingested, "B")).unwrap();
-        let expected = Expected { identifier: Some(identifier), ..Expected::default() };
-        import.expect(second(2), expected).unwrap();
+        import.expect(second(2), identifier, None);
         registry.import(&name("dataset"), &import, &Stamp::now(now()))
     };
     let refused = expecting(naive(["B"])).unwrap_err();

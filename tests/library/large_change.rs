@@ -21,7 +21,7 @@ fn shuffled() -> impl Iterator<Item = usize> {
 
 fn ingest_all() -> Change {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     shuffled().for_each(|number| change.ingest(id(&granule_id(number))).unwrap());
     change
 }
@@ -34,7 +34,7 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
     let instance = applied.instance.unwrap();
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
-    assert_eq!((instance.granules, applied.work.steps), (GRANULES as u64, GRANULES as u64));
+    assert_eq!((instance.granules, applied.effort.steps), (GRANULES as u64, GRANULES as u64));
 
     // The same change can be applied again, to another dataset.
     let again = registry.change(&name("again"), &change, &Stamp::at(second(1), now())).unwrap();

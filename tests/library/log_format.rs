@@ -30,7 +30,7 @@ fn registry() -> Registry {
         second_change.ingest(Entry { granule_id, producer_granule, location: None }).unwrap();
     }
     second_change.delete(id("granule.00007")).unwrap();
-    second_change.note(Some("tab \t, line \n, quote \", bell \u{7}, ü".to_owned()));
+    second_change.options.note = Some("tab \t, line \n, quote \", bell \u{7}, ü".to_owned());
     let half = "2001-01-01T00:00:01.500Z".parse().unwrap();
     registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();
@@ -83,7 +83,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     let reader = manifest::Reader::open(Cursor::new(text.clone()), "us.jsonl", now()).unwrap();
     let mut import = Import::new();
     let record = reader.read_into(&mut import, |_| {}).unwrap();
-    import.create_dataset();
+    import.options.create_dataset = true;
     let copy = new_registry();
     let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (3, 2));

@@ -117,11 +117,11 @@ fn what_no_mirror_could_read_is_not_recorded() {
     let registry = Registry::in_memory().unwrap();
     let mut noted = Change::new();
     noted.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
-    noted.note(Some("n".repeat(64 * 1_024 + 1)));
-    noted.create_dataset();
+    noted.options.note = Some("n".repeat(64 * 1_024 + 1));
+    noted.options.create_dataset = true;
     let error = registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap_err();
     assert_eq!(error.kind(), "too-long", "{error}");
-    noted.note(Some("n".repeat(64 * 1_024)));
+    noted.options.note = Some("n".repeat(64 * 1_024));
     registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
     let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
     let wanted = Wanted::Patterns(patterns);

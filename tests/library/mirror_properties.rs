@@ -56,7 +56,7 @@ fn read(bytes: Vec<u8>) -> mirror::Result<()> {
         .and_then(|reader| {
             let mut import = Import::new();
             let record = reader.read_into(&mut import, |_| {})?;
-            import.create_dataset();
+            import.options.create_dataset = true;
             Ok(mirror.import(&record.name, &import, &Stamp::now(now()))?)
         });
     assert_eq!(compared.is_ok(), imported.is_ok(), "{compared:?} {imported:?}");
@@ -161,7 +161,7 @@ proptest! {
         let reader = manifest::Reader::open(Cursor::new(bytes.clone()), "us.jsonl", now()).unwrap();
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
-        import.create_dataset();
+        import.options.create_dataset = true;
         copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
         there.assert_matches(&copy, &name("us"));
         prop_assert_eq!(written(&copy, "us"), bytes);
@@ -181,7 +181,7 @@ fn large() -> (Registry, Vec<u8>) {
     .enumerate()
     {
         let mut change = change;
-        change.note(Some(format!("change {seconds}")));
+        change.options.note = Some(format!("change {seconds}"));
         let stamp = Stamp::at(second(seconds as i64), now());
         us.change(&name("us"), &change, &stamp).unwrap();
     }

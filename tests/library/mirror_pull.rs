@@ -98,7 +98,7 @@ fn the_manifest_of_another_dataset_replaces_nothing() {
 fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     let mirror = new_registry();
     let mut extra = Change::new();
-    extra.create_dataset();
+    extra.options.create_dataset = true;
     (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
     mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
     let before = identifiers(&mirror);

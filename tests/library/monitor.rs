@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Run, UnknownMirror, manifest, pull};
 use accession::{
-    Event, EventKind, Every, Import, Listing, MaxDelete, Moment, Monitor, Registry, Result, Revert,
-    Selection, Stamp, Sync, Wanted,
+    ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Moment, Monitor,
+    Registry, Result, Selection, Stamp, Wanted,
 };
 
 use crate::harness::history::{History, change, id, name, now, plan, second};
@@ -158,7 +158,7 @@ fn listing(granule_ids: &[String]) -> Listing {
 
 fn import_days(registry: &Registry) -> Result<()> {
     let mut import = Import::new();
-    import.every(Every::Day);
+    import.is_daily = true;
     let (at, kind) = (second(90_000), EventKind::Ingested);
     let granule_id = id("imported");
     import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
@@ -210,32 +210,24 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     Ok(())
 }
 
+fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
+    let to = EarlierSet::At(Moment::Instant(second(0)));
+    let (options, stamp) = (ChangeOptions::default(), Stamp::at(second(seconds), now()));
+    registry.revert(&name("dataset"), to, &options, &stamp).map(drop)
+}
+
 #[test]
 fn every_phase_of_long_work_is_reported_one_after_the_other() {
     let (registry, _) = registry();
     let sync_all: Job = |registry| {
-        let (mut sync, listing) = (Sync::new(), listing(&odd_numbers()));
-        sync.max_delete(MaxDelete::Percent(100));
-        registry.sync(&name("dataset"), &listing, &sync, &Stamp::at(second(20), now())).map(drop)
+        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
+        let (listing, stamp) = (listing(&odd_numbers()), Stamp::at(second(20), now()));
+        registry.sync(&name("dataset"), &listing, most, &options, &stamp).map(drop)
     };
-    let revert: Job = |registry| {
-        let revert = Revert::to(Moment::Instant(second(0)));
-        registry.revert(&name("dataset"), &revert, &Stamp::at(second(30), now())).map(drop)
-    };
+    let revert: Job = |registry| revert_at(registry, 30);
     let jobs: [(Job, &[&str]); 12] = [
         (import_all, &["writing", "hashing", "committing"]),
-        (
-            |registry| {
-                registry
-                    .revert(
-                        &name("dataset"),
-                        &Revert::to(Moment::Instant(second(0))),
-                        &Stamp::at(second(8), now()),
-                    )
-                    .map(drop)
-            },
-            &["comparing", "writing", "hashing", "committing"],
-        ),
+        (|registry| revert_at(registry, 8), &["comparing", "writing", "hashing", "committing"]),
         (change_all, &["writing", "hashing", "committing"]),
         (sync_all, &["comparing", "writing", "hashing", "committing"]),
         (compare_two_sets, &["comparing"]),

@@ -2,8 +2,8 @@
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
 use accession::{
-    Access, Change, Entry, Error, Event, EventKind, GranuleId, Import, Listing, MaxDelete, Moment,
-    Registry, Revert, Selection, SourceLocation, Stamp, Sync, Timestamp,
+    Access, Change, ChangeOptions, EarlierSet, Entry, Error, Event, EventKind, GranuleId, Import,
+    Listing, MaxDelete, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -18,7 +18,11 @@ fn entry(text: &str) -> Entry {
     Entry { granule_id: id(text), producer_granule: None, location: Some(location) }
 }
 
-fn at(seconds: i64) -> Stamp<'static> {
+fn options() -> ChangeOptions {
+    ChangeOptions::default()
+}
+
+fn at(seconds: i64) -> Stamp {
     Stamp::at(second(seconds), now())
 }
 
@@ -38,7 +42,7 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
         import.add(Event { at: second(5), kind, granule_id, producer_granule, location }).unwrap();
         let refusals = [
             registry.change(&name("D"), &ingest, &at(5)).map(drop),
-            registry.sync(&name("D"), &listing, &Sync::new(), &at(5)).map(drop),
+            registry.sync(&name("D"), &listing, MaxDelete::Default, &options(), &at(5)).map(drop),
             registry.import(&name("D"), &import, &at(9)).map(drop),
         ];
         for refused in refusals {
@@ -101,18 +105,18 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let mut listing = Listing::new();
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();
-    registry.sync(&name("D"), &listing, &Sync::new(), &at(1)).unwrap();
+    registry.sync(&name("D"), &listing, MaxDelete::Default, &options(), &at(1)).unwrap();
     registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
     assert!(matches!(refused, Error::Change(_)) && refused.kind() == "input", "{refused}");
-    registry.revert(&name("D"), &Revert::to(Moment::Instant(second(0))), &at(3)).unwrap();
+    let to = EarlierSet::At(Moment::Instant(second(0)));
+    registry.revert(&name("D"), to, &options(), &at(3)).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
-    let mut sync = Sync::new();
-    sync.max_delete(MaxDelete::Percent(100));
+    let most = MaxDelete::Percent(100);
     let mut listing = Listing::new();
     ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
-    registry.sync(&name("D"), &listing, &sync, &at(4)).unwrap();
+    registry.sync(&name("D"), &listing, most, &options(), &at(4)).unwrap();
     assert_eq!(ids(&registry, second(4)), ["c", "x"]);
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
 }

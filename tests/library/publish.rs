@@ -231,7 +231,7 @@ fn an_end_that_the_registry_has_otherwise_is_refused() {
         let registry = Registry::in_memory().unwrap();
         for (at, id) in ids.iter().enumerate() {
             let mut step = change([*id], []);
-            step.note(Some(note.to_owned()));
+            step.options.note = Some(note.to_owned());
             registry.change(&name("us"), &step, &Stamp::at(second(at as i64), now())).unwrap();
         }
         registry

@@ -20,7 +20,8 @@ fn settings(public_url: Option<&str>) -> SiteSettings {
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
     for dataset in ["A", "B", "OLD"] {
-        let stamp = Stamp::at(second(0), now()).recorded_by(Some("mallory".to_owned()));
+        let recorded_by = Some("mallory".to_owned());
+        let stamp = Stamp { recorded_by, ..Stamp::at(second(0), now()) };
         registry.change(&name(dataset), &change(["<x>"], []), &stamp).unwrap();
     }
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use accession::{
-    Access, Change, DatasetName, Difference, Listing, MaxDelete, Moment, Registry, Revert,
-    Selection, Stamp, Sync, Timestamp,
+    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Listing, MaxDelete, Moment,
+    Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ fn take(
         Step::DryRun(ids) => {
             let plan = history.toggle(&texts(ids));
             let mut change = plan.change();
-            change.dry_run();
+            change.options.dry_run = true;
             let shown = registry.change(dataset, &change, &stamp).unwrap();
             let mut would_be = history.clone();
             would_be.apply(at, &plan);
@@ -136,8 +136,8 @@ fn take(
         Step::SkipExisting(ids) => {
             let texts = texts(ids);
             let mut all = Change::new();
-            all.create_dataset();
-            all.skip_existing();
+            all.options.create_dataset = true;
+            all.options.skip_existing = true;
             texts.iter().chain(&texts).for_each(|text| all.ingest(id(text)).unwrap());
             let new: Vec<&str> = texts.iter().copied().filter(|id| !held.contains(*id)).collect();
             let applied = registry.change(dataset, &all, &stamp).unwrap();
@@ -151,8 +151,8 @@ fn take(
         Step::SkipMissing(ids) => {
             let texts = texts(ids);
             let mut all = Change::new();
-            all.create_dataset();
-            all.skip_missing();
+            all.options.create_dataset = true;
+            all.options.skip_missing = true;
             texts.iter().chain(&texts).for_each(|text| all.delete(id(text)).unwrap());
             let old: Vec<&str> = texts.iter().copied().filter(|id| held.contains(*id)).collect();
             let applied = registry.change(dataset, &all, &stamp).unwrap();
@@ -165,8 +165,8 @@ fn take(
         }
         Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),
         Step::Revert(_) if history.sets.is_empty() => {
-            let revert = Revert::to(Moment::Instant(at));
-            assert!(registry.revert(dataset, &revert, &stamp).is_err());
+            let to = EarlierSet::At(Moment::Instant(at));
+            assert!(registry.revert(dataset, to, &ChangeOptions::default(), &stamp).is_err());
         }
         Step::Revert(index) => revert(registry, dataset, history, at, *index),
         Step::Reopen => {}
@@ -194,13 +194,11 @@ fn sync(
     let identified = listing.identify().unwrap();
     assert_eq!((identified.identifier, identified.granules), (expected, ids.len() as u64));
 
-    let mut sync = Sync::new();
-    sync.create_dataset();
-    sync.max_delete(most);
+    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
     let held = history.held();
     let wanted: BTreeSet<String> = ids.iter().map(|text| (*text).to_owned()).collect();
     let plan = plan_to_become(&held, &wanted);
-    let synced = registry.sync(dataset, &listing, &sync, &Stamp::at(at, now()));
+    let synced = registry.sync(dataset, &listing, most, &options, &Stamp::at(at, now()));
     if ids.is_empty() {
         assert_eq!(synced.unwrap_err().kind(), "empty-listing");
     } else if plan.delete.len() as u64 > most.of(held.len() as u64) {
@@ -256,11 +254,12 @@ fn revert(
     let (then, wanted) = (*then, wanted.clone());
     let held = history.held();
     let expected = naive(wanted.iter().map(String::as_str));
-    let revert = match index % 2 {
-        0 => Revert::to(Moment::Instant(then)),
-        _ => Revert::to_identifier(expected),
+    let to = match index % 2 {
+        0 => EarlierSet::At(Moment::Instant(then)),
+        _ => EarlierSet::Identifier(expected),
     };
-    let applied = registry.revert(dataset, &revert, &Stamp::at(at, now())).unwrap();
+    let (options, stamp) = (ChangeOptions::default(), Stamp::at(at, now()));
+    let applied = registry.revert(dataset, to, &options, &stamp).unwrap();
     assert_eq!(applied.in_force.unwrap().identifier, expected);
     assert_eq!(applied.instance.is_some(), held != wanted);
     if held != wanted {

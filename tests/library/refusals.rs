@@ -131,7 +131,7 @@ fn skipping_everything_changes_nothing_whatever_the_time() {
     let registry = registry();
     let stamp = Stamp::at("2001-01-02T00:00:00Z".parse().unwrap(), now());
     let mut again = Change::new();
-    again.skip_existing();
+    again.options.skip_existing = true;
     again.ingest(id("A")).unwrap();
     again.ingest(id("B")).unwrap();
     let applied = registry.change(&name("dataset"), &again, &stamp).unwrap();
@@ -144,7 +144,7 @@ fn skipping_everything_changes_nothing_whatever_the_time() {
 fn skipping_what_is_missing_deletes_the_rest_and_counts_both() {
     let registry = registry();
     let mut change = Change::new();
-    change.skip_missing();
+    change.options.skip_missing = true;
     for granule_id in ["C", "A", "A", "D"] {
         change.delete(id(granule_id)).unwrap();
     }
@@ -171,7 +171,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
     let expecting = |expected: [&str; 3]| {
         let mut change = change(["C"], []);
-        change.expect(naive(expected));
+        change.options.expected = Some(naive(expected));
         registry.change(&name("dataset"), &change, &stamp)
     };
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind(), "not-as-expected");

@@ -34,7 +34,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
     let registry = new_registry();
     let apply = |entries: &[Entry], seconds| {
         let mut change = Change::new();
-        change.create_dataset();
+        change.options.create_dataset = true;
         entries.iter().try_for_each(|entry| change.ingest(entry.clone()))?;
         registry.change(&name("dataset"), &change, &Stamp::at(second(seconds), now()))
     };
@@ -61,7 +61,7 @@ fn every_holding_period_is_found_by_the_producers_id() {
             location: None,
         };
         let mut ingest = Change::new();
-        ingest.create_dataset();
+        ingest.options.create_dataset = true;
         ingest.ingest(entry).unwrap();
         let mut delete = Change::new();
         delete.delete(made).unwrap();

@@ -1,7 +1,7 @@
 //! Tests count the work, not the time: the steps, rows and checkpoints of a change.
 
 use accession::chain::is_checkpoint;
-use accession::{Registry, Stamp, Work};
+use accession::{Effort, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;
@@ -18,10 +18,10 @@ fn even_numbers() -> Registry {
     let granule_ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let all = change(granule_ids.iter().map(String::as_str), []);
     let stamp = Stamp::at(second(0), now());
-    let work = registry.change(&name("even"), &all, &stamp).unwrap().work;
+    let effort = registry.change(&name("even"), &all, &stamp).unwrap().effort;
     let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
     // They are hashed as they are stored.
-    assert_eq!(work, Work { steps: GRANULES as u64, rows: 0, checkpoints });
+    assert_eq!(effort, Effort { steps: GRANULES as u64, rows: 0, checkpoints });
     assert!((70..130).contains(&checkpoints), "one in 1,024: {checkpoints}");
     registry
 }
@@ -29,14 +29,14 @@ fn even_numbers() -> Registry {
 /// The work of a change that ingests or deletes a granule of a dataset that holds the even numbers
 /// otherwise: each row after the last checkpoint before it is read, and hashed for the instance in force
 /// and, from the granule on, once more for the new one.
-fn rewound(n: usize, is_held_then: bool) -> Work {
+fn rewound(n: usize, is_held_then: bool) -> Effort {
     let checkpoint = (0..n).rev().find(|&m| is_even(m) && is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
     let read: Vec<usize> = (rest..4 * GRANULES).filter(|&m| is_even(m) || m == n).collect();
     let twice = read.iter().filter(|&&m| m > n).count();
     let checkpoints = read.iter().filter(|&&m| m != n || is_held_then);
     let checkpoints = checkpoints.filter(|&&m| is_checkpoint(&granule_id(m))).count() as u64;
-    Work { steps: (read.len() + twice) as u64, rows: read.len() as u64, checkpoints }
+    Effort { steps: (read.len() + twice) as u64, rows: read.len() as u64, checkpoints }
 }
 
 fn is_even(n: usize) -> bool {
@@ -52,8 +52,8 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
         let checkpoints = ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
         let stamp = Stamp::at(second(1 + day as i64), now());
         let append = change(ids.iter().map(String::as_str), []);
-        let work = registry.change(&name("even"), &append, &stamp).unwrap().work;
-        assert_eq!(work, Work { steps: n as u64, rows: 0, checkpoints });
+        let effort = registry.change(&name("even"), &append, &stamp).unwrap().effort;
+        assert_eq!(effort, Effort { steps: n as u64, rows: 0, checkpoints });
     }
 }
 
@@ -63,16 +63,16 @@ fn an_id_in_the_middle_hashes_only_the_granules_after_the_checkpoint_before_it()
     for (day, n) in [199_999, 150_001, 77_777, 3].into_iter().enumerate() {
         let stamp = Stamp::at(second(1 + 2 * day as i64), now());
         let insert = change([granule_id(n).as_str()], []);
-        let work = registry.change(&name("even"), &insert, &stamp).unwrap().work;
+        let effort = registry.change(&name("even"), &insert, &stamp).unwrap().effort;
         let is_appended = n > 2 * (GRANULES - 1);
         if !is_appended {
-            assert_eq!(work, rewound(n, true), "granule {n} is ingested");
+            assert_eq!(effort, rewound(n, true), "granule {n} is ingested");
         }
 
         let stamp = Stamp::at(second(2 + 2 * day as i64), now());
         let delete = change([], [granule_id(n).as_str()]);
-        let work = registry.change(&name("even"), &delete, &stamp).unwrap().work;
-        assert_eq!(work, rewound(n, false), "granule {n} is deleted");
+        let effort = registry.change(&name("even"), &delete, &stamp).unwrap().effort;
+        assert_eq!(effort, rewound(n, false), "granule {n} is deleted");
     }
     assert!(registry.verify(&name("even")).unwrap().ok);
 }
@@ -86,6 +86,6 @@ fn deleting_everything_reads_and_hashes_what_was_held_once() {
         .change(&name("even"), &change([], ids.iter().map(String::as_str)), &stamp)
         .unwrap();
     let all = GRANULES as u64;
-    assert_eq!(applied.work, Work { steps: all, rows: all, checkpoints: 0 });
+    assert_eq!(applied.effort, Effort { steps: all, rows: all, checkpoints: 0 });
     assert_eq!(applied.instance.unwrap().identifier, accession::Identifier::EMPTY);
 }

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::harness::server::client;
-use crate::scene::{Scene, command, name, second, stamp};
+use crate::scene::{Scene, command, confirmed_stamp, name, second};
 
 /// A registry in a file, in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {
@@ -24,7 +24,7 @@ fn filled(directory: &Path) -> PathBuf {
     for dataset in ["ONE", "TWO"] {
         for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
             let mut change = Change::new();
-            change.create_dataset();
+            change.options.create_dataset = true;
             for number in numbers {
                 let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
                 change.ingest(Entry { producer_granule, ..id(number).into() }).unwrap();
@@ -32,9 +32,9 @@ fn filled(directory: &Path) -> PathBuf {
             if step == 1 {
                 change.delete(id(5)).unwrap();
             }
-            change.note(Some(format!("step {step}")));
-            let stamp = Stamp::at(second(step as i64), second(9));
-            let stamp = stamp.recorded_by(Some("Somebody".to_owned()));
+            change.options.note = Some(format!("step {step}"));
+            let recorded_by = Some("Somebody".to_owned());
+            let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64), second(9)) };
             registry.change(&name(dataset), &change, &stamp).unwrap();
         }
     }
@@ -50,7 +50,7 @@ fn filled(directory: &Path) -> PathBuf {
         archive: Edit::Set("Archive".to_owned()),
         licence: Edit::Set("CC-BY-4.0".to_owned()),
     };
-    let by = || stamp().confirm_clock().recorded_by(Some("Somebody".to_owned()));
+    let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
     let mut named = Named::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());

@@ -7,13 +7,13 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
     let mut change = ingest("A");
-    change.dry_run();
+    change.options.dry_run = true;
     assert_eq!(
         registry.change(&name("D"), &change, &stamp()).unwrap().instance.unwrap().granules,
         1
     );
     // The note is in the last row that a change writes, and a server does not store this character.
-    change.note(Some("a\0b".to_owned()));
+    change.options.note = Some("a\0b".to_owned());
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
     assert_eq!(refused.kind(), "unstorable", "{refused:?}");
     assert_eq!(periods_of(&registry, "A"), 0);

@@ -11,7 +11,7 @@ const KILOBYTES: u32 = 2_052;
 
 fn many(count: usize) -> Change {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     for number in 0..count {
         let granule_id = format!("granule.{number:0>60}");
         change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();

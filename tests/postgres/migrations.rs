@@ -3,7 +3,7 @@
 use accession::{Access, Registry};
 
 use crate::harness::server::{Server, client};
-use crate::scene::{command, ingest, name, second, stamp};
+use crate::scene::{command, confirmed_stamp, ingest, name, second};
 
 pub const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/postgres/V1__registry.sql"),
@@ -57,7 +57,7 @@ fn a_registry_of_every_earlier_schema_is_brought_up_to_date_by_a_change() {
         assert_eq!(stated(&mut owner), version as i32, "reading changes nothing");
         let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
         assert_eq!(stated(&mut owner), MIGRATIONS.len() as i32);
-        registry.change(&name("D"), &ingest("B"), &stamp().confirm_clock()).unwrap();
+        registry.change(&name("D"), &ingest("B"), &confirmed_stamp()).unwrap();
         let resolved = registry.snapshot().unwrap().resolve(identifier, None, None).unwrap();
         assert_eq!(resolved.rows.len(), 1, "{version}");
         let verified = registry.verify_all(&[], |_| Ok::<(), accession::Error>(()));

@@ -30,7 +30,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                 let dataset = name(&format!("D{}", writer % 5));
                 for number in 0..CHANGES {
                     let mut change = Change::new();
-                    change.create_dataset();
+                    change.options.create_dataset = true;
                     for granule in 0..granules(number) {
                         let text = granule_id(writer, number, granule);
                         change.ingest(text.parse::<GranuleId>().unwrap()).unwrap();

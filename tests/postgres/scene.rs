@@ -83,15 +83,20 @@ pub fn second(number: i64) -> Timestamp {
     Timestamp::from_micros(1_000_000_000_000_000 + number * 1_000_000).unwrap()
 }
 
-pub fn stamp() -> Stamp<'static> {
+pub fn stamp() -> Stamp {
     Stamp::now("2026-01-01T00:00:00Z".parse().unwrap())
+}
+
+/// The same, with a clock that is right however long ago the last time was recorded.
+pub fn confirmed_stamp() -> Stamp {
+    Stamp { is_clock_confirmed: true, ..stamp() }
 }
 
 /// A change that ingests a granule, and creates the dataset.
 pub fn ingest(granule_id: &str) -> Change {
     let mut change = Change::new();
     change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
-    change.create_dataset();
+    change.options.create_dataset = true;
     change
 }
 

@@ -3,7 +3,7 @@
 use accession::{Access, Registry};
 
 use crate::harness::standby::Standby;
-use crate::scene::{Scene, command, ingest, name, periods_of, second, stamp};
+use crate::scene::{Scene, command, confirmed_stamp, ingest, name, periods_of, second};
 
 #[test]
 fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
@@ -56,7 +56,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     scene.server.kill();
     standby.promote();
     let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
-    registry.change(&name("D"), &ingest("after the promotion"), &stamp().confirm_clock()).unwrap();
+    registry.change(&name("D"), &ingest("after the promotion"), &confirmed_stamp()).unwrap();
     for number in 0..60 {
         assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
     }

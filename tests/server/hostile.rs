@@ -27,7 +27,7 @@ fn served() -> Served {
     };
     served.registry.edit_dataset(&name("D"), &edit, &stamp(now())).unwrap();
     let mut change = crate::values::change(["Z"], [ids[0]]);
-    change.note(Some(HOSTILE.to_owned()));
+    change.options.note = Some(HOSTILE.to_owned());
     let at = "2001-02-01T00:00:00Z".parse().unwrap();
     served.registry.change(&name("D"), &change, &accession::Stamp::at(at, now())).unwrap();
     served.registry.withdraw_dataset(&name("D"), HOSTILE, &stamp(now())).unwrap();

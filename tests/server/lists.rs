@@ -224,7 +224,7 @@ fn a_page_ends_by_bytes_too() {
     let served = Served::new();
     let noted = |at: usize, granule: &str| {
         let mut noted = change([granule], []);
-        noted.note(Some(format!("{at}: {}", "a very long note ".repeat(3_800))));
+        noted.options.note = Some(format!("{at}: {}", "a very long note ".repeat(3_800)));
         let stamp = stamp(second(at as i64));
         served.registry.change(&name("D"), &noted, &stamp).unwrap();
     };

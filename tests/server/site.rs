@@ -91,7 +91,8 @@ impl Served {
     /// Makes a change, and the dataset if there is none.
     pub fn change(&self, dataset: &str, at: &str, ingest: &[&str], delete: &[&str]) {
         let change = change(ingest.iter().copied(), delete.iter().copied());
-        let stamp = Stamp::at(at.parse().unwrap(), now()).recorded_by(Some("mallory".to_owned()));
+        let recorded_by = Some("mallory".to_owned());
+        let stamp = Stamp { recorded_by, ..Stamp::at(at.parse().unwrap(), now()) };
         self.registry.change(&name(dataset), &change, &stamp).unwrap();
     }
 
@@ -179,8 +180,8 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
     }
 }
 
-pub fn stamp(at: Timestamp) -> Stamp<'static> {
-    Stamp::at(at, at).recorded_by(Some("mallory".to_owned()))
+pub fn stamp(at: Timestamp) -> Stamp {
+    Stamp { recorded_by: Some("mallory".to_owned()), ..Stamp::at(at, at) }
 }
 
 impl Answer {

@@ -104,7 +104,7 @@ impl World {
         bytes.extend(std::fs::read(dataset.join("subsets.jsonl")).unwrap());
         bytes.extend(head);
         let mut import = Import::new();
-        import.create_dataset();
+        import.options.create_dataset = true;
         let reader = manifest::Reader::open(Cursor::new(bytes), "published", now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::in_memory().unwrap();

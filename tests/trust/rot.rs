@@ -87,10 +87,10 @@ impl Original {
                     change.ingest(entry).unwrap();
                 }
                 if step % 2 == 1 {
-                    change.note(Some(format!("what happened in step {step}")));
+                    change.options.note = Some(format!("what happened in step {step}"));
                 }
                 let recorded_by = (step == 2).then(|| "Somebody on duty".to_owned());
-                let stamp = Stamp::at(second(step as i64 * 1_000), now()).recorded_by(recorded_by);
+                let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64 * 1_000), now()) };
                 registry.change(&name(dataset), &change, &stamp).unwrap();
             }
             let edit = DatasetEdit {

@@ -257,7 +257,7 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
         let sandbox = Sandbox::empty();
         let registry = Registry::create(&sandbox.path).unwrap();
         let mut change = Change::new();
-        change.create_dataset();
+        change.options.create_dataset = true;
         change
             .ingest(accession::Entry {
                 granule_id: "the.pattern.1".parse().unwrap(),
@@ -266,7 +266,7 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
             })
             .unwrap();
         change.ingest(granule(1)).unwrap();
-        change.note(Some("the-note".to_owned()));
+        change.options.note = Some("the-note".to_owned());
         registry.change(&name("D"), &change, &Stamp::at(second(0), now())).unwrap();
         let edit = DatasetEdit {
             title: Edit::Set("the-title".to_owned()),

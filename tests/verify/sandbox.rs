@@ -40,7 +40,7 @@ pub fn ingest_and_delete(
     delete: impl IntoIterator<Item = usize>,
 ) {
     let mut change = Change::new();
-    change.create_dataset();
+    change.options.create_dataset = true;
     ingest.into_iter().for_each(|n| change.ingest(granule(n)).unwrap());
     delete.into_iter().for_each(|n| change.delete(granule(n)).unwrap());
     registry.change(&name(dataset), &change, &Stamp::at(second(seconds), now())).unwrap();

@@ -1,6 +1,6 @@
 //! What commands that change something take: the dataset, the time, the note.
 
-use accession::{Change, DatasetName, DatasetNameError};
+use accession::{ChangeOptions, DatasetName, DatasetNameError};
 use anyhow::Result;
 use clap::ValueEnum;
 
@@ -26,17 +26,13 @@ pub struct ChangeArgs {
 }
 
 impl ChangeArgs {
-    /// An empty change, with its note.
-    pub fn change(&self) -> Change {
-        let mut change = Change::new();
-        change.note(self.note.clone());
-        if self.dry_run {
-            change.dry_run();
-        }
-        change
+    /// The options of the change in the library.
+    pub fn options(&self) -> ChangeOptions {
+        let (note, dry_run) = (self.note.clone(), self.dry_run);
+        ChangeOptions { note, dry_run, ..ChangeOptions::default() }
     }
 
-    /// The options of the change.
+    /// What is done around the change.
     pub fn application(&self, create: bool) -> Application {
         Application { at: self.at, create, dry_run: self.dry_run, unchanged: None }
     }

@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::{DatasetName, Listing, MaxDelete, Moment, TimestampError};
+use accession::{
+    ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment, TimestampError,
+};
 use anyhow::Result;
 
 use super::granule_id::Uniquify;
@@ -70,14 +72,15 @@ impl Ingest {
             let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
             Uniquify { collection, hash_length, hashes_time }
         });
-        let mut change = self.change.change();
-        if self.skip_existing {
-            change.skip_existing();
-        }
         if self.create {
             refuse_older_name(&self.dataset)?;
-            change.create_dataset();
         }
+        let mut change = accession::Change::new();
+        change.options = ChangeOptions {
+            skip_existing: self.skip_existing,
+            create_dataset: self.create,
+            ..self.change.options()
+        };
         let now = session.now()?;
         let entries = self.granules.entries(session, MissingPages::when(self.partial))?;
         for (index, entry) in (0..).zip(entries) {
@@ -120,10 +123,8 @@ pub struct Delete {
 
 impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut change = self.change.change();
-        if self.skip_missing {
-            change.skip_missing();
-        }
+        let mut change = accession::Change::new();
+        change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
         for entry in self.granules.entries(session, MissingPages::Warn)? {
             change.delete(entry?)?;
         }
@@ -178,13 +179,12 @@ impl Change {
                 .into());
         }
         let options = self.format.options();
-        let mut change = self.change.change();
-        if self.skip_existing {
-            change.skip_existing();
-        }
-        if self.skip_missing {
-            change.skip_missing();
-        }
+        let mut change = accession::Change::new();
+        change.options = ChangeOptions {
+            skip_existing: self.skip_existing,
+            skip_missing: self.skip_missing,
+            ..self.change.options()
+        };
         for entry in Entries::new(session, &[], &self.ingest, options.clone(), MissingPages::Refuse)
         {
             change.ingest(entry?)?;
@@ -233,16 +233,11 @@ pub struct Sync {
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut sync = accession::Sync::new();
-        sync.note(self.change.note.clone());
-        sync.max_delete(self.max_delete.unwrap_or_default());
         if self.create {
             refuse_older_name(&self.dataset)?;
-            sync.create_dataset();
         }
-        if self.change.dry_run {
-            sync.dry_run();
-        }
+        let options = ChangeOptions { create_dataset: self.create, ..self.change.options() };
+        let max_delete = self.max_delete.unwrap_or_default();
         let mut listing = Listing::new();
         for entry in self.granules.entries(session, MissingPages::Refuse)? {
             listing.add(entry?)?;
@@ -252,7 +247,7 @@ impl Sync {
             ..self.change.application(self.create)
         };
         apply(session, &self.dataset, application, |registry, stamp| {
-            registry.sync(&self.dataset, &listing, &sync, stamp)
+            registry.sync(&self.dataset, &listing, max_delete, &options, stamp)
         })
     }
 }
@@ -300,25 +295,20 @@ impl FromStr for To {
 
 impl Revert {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut revert = match self.to {
+        let to = match self.to {
             To::At(at) => {
                 refuse_future(at, session.now()?)?;
-                accession::Revert::to(at)
+                EarlierSet::At(at)
             }
-            To::Identifier(TypedIdentifier(identifier)) => {
-                accession::Revert::to_identifier(identifier)
-            }
+            To::Identifier(TypedIdentifier(identifier)) => EarlierSet::Identifier(identifier),
         };
-        revert.note(self.change.note.clone());
-        if self.change.dry_run {
-            revert.dry_run();
-        }
+        let options = self.change.options();
         let application = Application {
             unchanged: Some("the dataset holds the same granules as then"),
             ..self.change.application(false)
         };
         apply(session, &self.dataset, application, |registry, stamp| {
-            registry.revert(&self.dataset, &revert, stamp)
+            registry.revert(&self.dataset, to, &options, stamp)
         })
     }
 }

@@ -2,7 +2,7 @@ use std::io::{self, Write};
 
 use accession::input::Options;
 use accession::mirror::{Replica, read_replica};
-use accession::{DatasetName, Every, Import, Imported, Instance, Timestamp};
+use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
 use crate::cli::applied::{AppliedJson, Created, Outcome, write_created, write_dry_run};
@@ -93,20 +93,19 @@ const MANY_TIMES: u64 = 3_000;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut import = Import::new();
         if self.create {
             refuse_older_name(&self.dataset)?;
-            import.create_dataset();
         }
-        if self.dry_run {
-            import.dry_run();
-        }
-        if self.every.is_some() {
-            import.every(Every::Day);
-        }
+        let mut import = Import::new();
+        import.options = ChangeOptions {
+            create_dataset: self.create,
+            dry_run: self.dry_run,
+            ..ChangeOptions::default()
+        };
+        import.is_daily = self.every.is_some();
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
-        import.refuse_after(now);
+        import.not_after = Some(now);
         let options = self.options(now);
         let replica = self.replica(session, &mut import)?;
         let undated = match &replica {
@@ -136,7 +135,7 @@ impl Args {
         let changed = !imported.instances.is_empty();
         let created =
             Created { registry: is_new_registry && changed, dataset: imported.created_dataset };
-        session.report_work(&imported.work);
+        session.report_work(&imported.effort);
         self.warn_of(session, undated, &imported)?;
         if session.is_json() {
             let (dataset, in_force) = (&self.dataset, imported.in_force.as_ref());
@@ -151,7 +150,11 @@ impl Args {
             write_created(session, &self.dataset, created, self.dry_run)?;
             write_imported(session.out(), &imported)?;
             if self.dry_run {
-                write_dry_run(session.out(), &imported.first, total(&imported).as_ref())?;
+                write_dry_run(
+                    session.out(),
+                    [&imported.first_ingested, &imported.first_deleted],
+                    total(&imported).as_ref(),
+                )?;
             }
         }
         Ok(Exit::Done)

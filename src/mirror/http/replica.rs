@@ -7,7 +7,7 @@ use crate::mirror::log::Position;
 use crate::mirror::manifest::events;
 use crate::mirror::plan::{Memory, Plan, plan};
 use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
-use crate::registry::{Expected, Import, Imported, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
 pub struct Replica {
@@ -56,9 +56,8 @@ pub fn read_replica(
             }
             if let Some(change) = change {
                 changes.add(&change)?;
-                let (identifier, location) = (Some(change.identifier), Some(location));
-                let note = change.note.clone();
-                import.expect(change.timestamp, Expected { identifier, note, location })?;
+                import.expect(change.timestamp, change.identifier, Some(location));
+                import.note(change.timestamp, change.note.as_deref())?;
                 last = Some(change);
             }
             Ok(())
@@ -75,7 +74,7 @@ pub fn read_replica(
     check_end(&of, last.as_ref())?;
     let (of, subsets) = remote.subsets(of, last.as_ref().map(|last| last.timestamp))?;
     import.keep_subsets(subsets);
-    import.describe(of.head.record.clone());
+    import.options.record = Some(of.head.record.clone());
     let last = last.map(|last| (last.timestamp, last.identifier));
     Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
 }
@@ -115,7 +114,7 @@ impl Replica {
         registry: &Registry,
         dataset: &DatasetName,
         import: &Import,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<Imported> {
         let remembered = |imported: &Imported| {
             let held = imported.in_force.as_ref().map(|in_force| in_force.identifier);

@@ -123,7 +123,7 @@ impl Granules {
     /// # let registry = Registry::in_memory()?;
     /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
     /// # let mut change = Change::new();
-    /// # change.create_dataset();
+    /// # change.options.create_dataset = true;
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let snapshot = registry.snapshot()?;

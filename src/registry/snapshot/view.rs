@@ -19,7 +19,7 @@ use crate::store::{self, DatasetKey};
 /// let dataset: accession::DatasetName = "US.FOOL2.002".parse()?;
 /// let mut change = Change::new();
 /// change.ingest("A".parse::<GranuleId>()?)?;
-/// change.create_dataset();
+/// change.options.create_dataset = true;
 /// let now = "2026-01-01T00:00:00Z".parse()?;
 /// registry.change(&dataset, &change, &Stamp::at("2001-01-02T00:00:00Z".parse()?, now))?;
 ///

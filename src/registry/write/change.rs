@@ -1,29 +1,22 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
-use super::addition::{Conduct, Expected, Misfit};
-use super::lookup::Unknown;
 use super::remember::Remembered;
-use super::single::{Applied, Target};
 use super::stamp::Stamp;
-use crate::model::{Dataset, DatasetName, Entry, Event, EventKind, Identifier, Timestamp};
+use super::target::{Applied, ChangeOptions, Conduct, Target};
+use crate::model::{DatasetName, Entry, Event, EventKind, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
 use crate::registry::staging::Staging;
-use crate::store::{DatasetKey, Transaction};
 
 /// The granules that a change ingests and deletes, and its options.
 ///
 /// More than about 8 MiB of granules are kept in a temporary file.
 #[derive(Debug, Default)]
 pub struct Change {
+    /// The options.
+    pub options: ChangeOptions,
     staging: Staging,
-    is_lenient: bool,
-    expected: Expected,
-    held: Misfit,
-    missing: Misfit,
-    unknown: Unknown,
-    is_dry_run: bool,
 }
 
 impl Change {
@@ -32,7 +25,7 @@ impl Change {
         Change::default()
     }
 
-    /// Adds a granule to ingest.
+    /// Adds a granule to ingest. Repeated granules are found when the change is made.
     ///
     /// # Errors
     ///
@@ -50,47 +43,6 @@ impl Change {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
-    /// Sets the note that is stored with the change.
-    pub fn note(&mut self, note: Option<String>) {
-        self.expected.note = note;
-    }
-
-    /// Skips granules to ingest that are already held or listed twice, and counts them.
-    pub fn skip_existing(&mut self) {
-        self.held = Misfit::Skip;
-        self.be_lenient();
-    }
-
-    /// Skips granules to delete that are not held or listed twice, and counts them.
-    pub fn skip_missing(&mut self) {
-        self.missing = Misfit::Skip;
-        self.be_lenient();
-    }
-
-    /// Adds the dataset if it does not exist, with a record that has only its name.
-    pub fn create_dataset(&mut self) {
-        self.unknown = Unknown::Create(None);
-    }
-
-    /// Adds the dataset with this record, if no dataset has the name of the change.
-    pub fn create_dataset_with(&mut self, record: Dataset) {
-        self.unknown = Unknown::Create(Some(Box::new(record)));
-    }
-
-    /// Refuses the change unless it results in this identifier.
-    pub fn expect(&mut self, identifier: Identifier) {
-        self.expected.identifier = Some(identifier);
-    }
-
-    /// Rolls the change back after everything was checked and computed.
-    pub fn dry_run(&mut self) {
-        self.is_dry_run = true;
-    }
-
-    fn be_lenient(&mut self) {
-        self.is_lenient = true;
-    }
-
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry;
         // The time is known only under the write lock; until then all events have the same one.
@@ -104,7 +56,7 @@ impl Registry {
     ///
     /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
     /// granule held after the last checkpoint before the first of them
-    /// ([`Work::steps`](super::super::Work::steps)). Granules at the end of the
+    /// ([`Effort::steps`](super::super::Effort::steps)). Granules at the end of the
     /// canonical order cost exactly one step each. The memory does not depend on the number of
     /// granules.
     ///
@@ -114,12 +66,7 @@ impl Registry {
     /// [`Error::NoDataset`](super::super::Error::NoDataset);
     /// [`Error::Store`](super::super::Error::Store), of kind `damaged` if the granules that were read
     /// are not those of the identifier in force.
-    pub fn change(
-        &self,
-        dataset: &DatasetName,
-        change: &Change,
-        stamp: &Stamp<'_>,
-    ) -> Result<Applied> {
+    pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
         self.change_and_remember(dataset, change, stamp, None)
     }
 
@@ -132,41 +79,29 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         change: &Change,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
         remembered: Option<&Remembered<'_>>,
     ) -> Result<Applied> {
-        if change.staging.is_empty() && !change.is_lenient {
+        let options = &change.options;
+        if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             return Err(ChangeError::Empty.into());
         }
         self.write(|transaction| {
-            let (key, applied) = apply(self, transaction, dataset, change, stamp)?;
-            let is_kept = applied.instance.is_some() && !change.is_dry_run;
-            if let Some(remembered) = remembered.filter(|_| is_kept) {
+            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            let key = target.dataset;
+            let (applied, end) = target.apply(&change.staging, Conduct::Change)?.ended(options);
+            if let (Some(remembered), End::Commit) = (remembered, end) {
                 remembered.save(transaction, key, stamp)?;
             }
-            Ok((applied, if is_kept { End::Commit } else { End::RollBack }))
+            Ok((applied, end))
         })
     }
-}
-
-/// Applies the change within a transaction.
-fn apply(
-    registry: &Registry,
-    transaction: &Transaction,
-    name: &DatasetName,
-    change: &Change,
-    stamp: &Stamp<'_>,
-) -> Result<(DatasetKey, Applied)> {
-    let target = Target::find(registry, transaction, name, &change.unknown, stamp)?;
-    let conduct = Conduct::Change { held: change.held, missing: change.missing };
-    let key = target.dataset;
-    Ok((key, target.apply(&change.staging, conduct, &change.expected, stamp)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{GranuleId, LogChange};
+    use crate::model::{GranuleId, Identifier, LogChange};
     use crate::registry::LogChanges;
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
@@ -194,7 +129,7 @@ mod tests {
         let dataset: DatasetName = "mirror".parse().unwrap();
         let mut change = Change::new();
         change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
-        change.create_dataset();
+        change.options.create_dataset = true;
         let stamp = Stamp::now("2001-01-01T00:00:00Z".parse().unwrap());
         let pull = |notes: &[Option<String>]| {
             let changes = changes(notes);

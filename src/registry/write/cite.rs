@@ -2,8 +2,8 @@
 
 use super::stamp::Stamp;
 use crate::model::{
-    Criteria, DatasetName, Entry, Event, EventKind, GranuleId, Identifier, Instance, Moment, Pattern, Set,
-    Subset, Timestamp,
+    Criteria, DatasetName, Entry, Event, EventKind, GranuleId, Identifier, Instance, Moment,
+    Pattern, Set, Subset, Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};

@@ -249,7 +249,8 @@ mod tests {
                         }
                         Wanted::Named(named) => {
                             let events = batches(&named).unwrap().flat_map(Result::unwrap);
-                            let found: Vec<GranuleId> = events.map(|event| event.granule_id).collect();
+                            let found: Vec<GranuleId> =
+                                events.map(|event| event.granule_id).collect();
                             assert!(is_named && found == ids(number));
                         }
                     }

@@ -6,9 +6,8 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
 //! being read again.
 
-use super::addition::{Addition, Conduct, Misfit, check_expected};
-use super::first_ids::FirstIds;
-use super::resume::{Pass, Work, resume_before};
+use super::resume::{Effort, Pass, resume_before};
+use super::target::{Conduct, Target};
 use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
@@ -34,10 +33,15 @@ pub(super) struct Added {
     /// The new rows of the history, in order of time, without notes that are in a file. Empty if nothing
     /// changed.
     pub instances: Vec<Instance>,
-    pub first: FirstIds,
+    pub first_ingested: Vec<GranuleId>,
+    pub first_deleted: Vec<GranuleId>,
     pub skipped: Skipped,
-    pub work: Work,
+    pub effort: Effort,
 }
+
+/// The greatest number of granules that are returned as examples of those ingested, and of those
+/// deleted.
+pub const MAX_EXAMPLES: usize = 3;
 
 /// The bytes of notes that are read from a file before they are stored.
 const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
@@ -49,20 +53,23 @@ struct Tally {
     deleted: u64,
 }
 
-/// Adds events, which must be in order of granule and then of time, to a history.
+/// Adds events, which must be in order of granule and then of time, to a history. `count` is about
+/// how many there are.
 ///
 /// # Errors
 ///
 /// [`Error::Change`]: an event is refused; [`Error::Store`] of kind `damaged`: the granules that were
 /// read are not those that the history states.
 pub(super) fn add(
-    addition: &Addition<'_>,
+    target: &Target<'_>,
+    conduct: Conduct,
     events: impl Iterator<Item = Result<Event>> + Send,
+    count: u64,
 ) -> Result<Added> {
-    let mut entry = Entry::new(addition);
-    let mut progress = addition.registry.begin("writing", "granules", Some(addition.events));
+    let mut entry = Entry::new(target, conduct);
+    let mut progress = target.registry.begin("writing", "granules", Some(count));
     std::thread::scope(|scope| {
-        each_batch(scope, addition.events, events, |batch| -> Result<()> {
+        each_batch(scope, count, events, |batch| -> Result<()> {
             progress.advance_by(batch.len() as u64)?;
             entry.enter(batch)
         })
@@ -73,11 +80,12 @@ pub(super) fn add(
 
 /// The state of the first step, which stores granule rows.
 struct Entry<'a> {
-    addition: &'a Addition<'a>,
+    target: &'a Target<'a>,
+    conduct: Conduct,
     timeline: Timeline,
     tallies: Vec<Tally>,
-    first: FirstIds,
-    skipped: Skipped,
+    /// What was added so far, without the instances and the effort.
+    added: Added,
     /// Whether the dataset holds the granule of the first event or one after it. `None` until this
     /// is known.
     holds_from_first: Option<bool>,
@@ -105,26 +113,22 @@ enum Held<'event, 'stored> {
 }
 
 impl<'a> Entry<'a> {
-    fn new(addition: &'a Addition<'a>) -> Self {
+    fn new(target: &'a Target<'a>, conduct: Conduct) -> Self {
         Entry {
-            addition,
-            timeline: Timeline::of(addition.times.iter().copied()),
-            tallies: vec![Tally::default(); addition.times.len()],
-            first: FirstIds::default(),
-            skipped: Skipped::default(),
+            target,
+            conduct,
+            timeline: Timeline::of(target.times.iter().copied()),
+            tallies: vec![Tally::default(); target.times.len()],
+            added: Added::default(),
             holds_from_first: None,
             pass: None,
             refused: None,
         }
     }
 
-    fn last(&self) -> Option<Timestamp> {
-        self.addition.latest.as_ref().map(|latest| latest.timestamp)
-    }
-
     /// Stores the events of some granules.
     fn enter(&mut self, events: &[Event]) -> Result<()> {
-        let Addition { transaction, dataset, .. } = *self.addition;
+        let Target { transaction, dataset, .. } = *self.target;
         let by_granule: Vec<&[Event]> =
             events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
         let stored = match self.is_after_all(events)? {
@@ -156,8 +160,10 @@ impl<'a> Entry<'a> {
     /// Whether no stored period can matter to events: the dataset has no history, or all of them are
     /// later than it and it holds neither the granule of the first event of all nor any after it.
     fn is_after_all(&mut self, events: &[Event]) -> Result<bool> {
-        let (Some(last), Some(first)) = (self.last(), events.first()) else { return Ok(true) };
-        let Addition { transaction, dataset, .. } = *self.addition;
+        let (Some(last), Some(first)) = (self.target.last(), events.first()) else {
+            return Ok(true);
+        };
+        let Target { transaction, dataset, .. } = *self.target;
         let holds = match self.holds_from_first {
             Some(holds) => holds,
             None => transaction.holds_from(dataset, &first.granule_id)?,
@@ -184,11 +190,11 @@ impl<'a> Entry<'a> {
                 continue;
             }
             previous = Some(event);
-            if self.last().is_some_and(|last| event.at <= last) {
+            if self.target.last().is_some_and(|last| event.at <= last) {
                 self.skip_stored(event, stored)?;
                 continue;
             }
-            let Addition { now, .. } = *self.addition;
+            let Target { now, .. } = *self.target;
             if event.at > now {
                 let location = event.location.clone();
                 Err(ChangeError::Future { location, at: event.at, now })?;
@@ -228,7 +234,7 @@ impl<'a> Entry<'a> {
     /// Refuses an id that may not be ingested, unless it comes back with an earlier set.
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
-            Err(cause) if self.addition.conduct != Conduct::Revert => {
+            Err(cause) if self.conduct != Conduct::Revert => {
                 let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
                 Err(ChangeError::GranuleId { granule_id, location, cause }.into())
             }
@@ -239,28 +245,40 @@ impl<'a> Entry<'a> {
     /// The tally of an event that changes something. The first such event decides where to resume,
     /// before any row is changed.
     fn tally(&mut self, event: &Event) -> Result<&mut Tally> {
-        if let Some(refusal) = &self.addition.refusal {
+        if let Some(refusal) = &self.target.refusal {
             return Err(refusal.clone().into());
         }
         if self.pass.is_none() {
             let is_after_all = self.holds_from_first == Some(false);
-            let resume = resume_before(self.addition, &event.granule_id, is_after_all)?;
-            self.pass = Some(Pass::new(self.addition, resume));
+            let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
+            self.pass = Some(Pass::new(self.target, resume));
         }
-        self.first.add(event.kind, &event.granule_id);
+        let examples = match event.kind {
+            EventKind::Ingested => &mut self.added.first_ingested,
+            EventKind::Deleted => &mut self.added.first_deleted,
+        };
+        if examples.len() < MAX_EXAMPLES && examples.last() != Some(&event.granule_id) {
+            examples.push(event.granule_id.clone());
+        }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
         Ok(&mut self.tallies[index])
     }
 
+    /// Whether the options say that granules to ingest that are held, or granules to delete that are
+    /// not, are skipped.
+    fn skips(&self, kind: EventKind) -> bool {
+        let options = self.target.options;
+        self.conduct == Conduct::Change
+            && match kind {
+                EventKind::Ingested => options.skip_existing,
+                EventKind::Deleted => options.skip_missing,
+            }
+    }
+
     /// Counts an event that repeats the previous one, if repetitions are to be skipped.
     fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
-        let skips = match (self.addition.conduct, event.kind) {
-            (Conduct::Change { held, .. }, EventKind::Ingested) => held == Misfit::Skip,
-            (Conduct::Change { missing, .. }, EventKind::Deleted) => missing == Misfit::Skip,
-            (Conduct::History | Conduct::Revert, _) => false,
-        };
-        if skips && previous.kind == event.kind {
-            self.skipped.repeated += 1;
+        if self.skips(event.kind) && previous.kind == event.kind {
+            self.added.skipped.repeated += 1;
             return Ok(());
         }
         Err(ChangeError::of_repetition(previous, event).into())
@@ -273,19 +291,19 @@ impl<'a> Entry<'a> {
             EventKind::Deleted => period.deleted == Some(event.at),
         });
         if is_stored {
-            self.skipped.held += 1;
+            self.added.skipped.held += 1;
             return Ok(());
         }
         // The log may be right and the row damaged.
         self.prove_until(event.at)?;
         let (location, at) = (event.location.clone(), event.at);
-        let last = self.last().unwrap_or(at);
+        let last = self.target.last().unwrap_or(at);
         Err(ChangeError::NotAfterLast { location, at, last }.into())
     }
 
     /// Proves the instance in force at a time, and the one before it.
     fn prove_until(&self, at: Timestamp) -> Result<()> {
-        let Addition { transaction, dataset, .. } = *self.addition;
+        let Target { transaction, dataset, .. } = *self.target;
         let before = Timestamp::from_micros(at.as_micros() - 1);
         for at in before.into_iter().chain([at]) {
             if let Some(instance) = transaction.instance_at(dataset, at)? {
@@ -302,15 +320,15 @@ impl<'a> Entry<'a> {
             Held::New(event) => (event.at, event.producer_granule.clone()),
         };
         let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
-        match self.addition.conduct {
+        match self.conduct {
             Conduct::History | Conduct::Revert => {
                 Err(ChangeError::HeldThen { granule_id, location, at: event.at, since }.into())
             }
-            Conduct::Change { held: Misfit::Skip, .. } => {
-                self.skipped.held += 1;
+            Conduct::Change if self.skips(event.kind) => {
+                self.added.skipped.held += 1;
                 Ok(())
             }
-            Conduct::Change { held: Misfit::Refuse, .. } => {
+            Conduct::Change => {
                 let producers = Box::new([event.producer_granule.clone(), producer]);
                 self.refuse(ChangeError::Held { granule_id, location, since, producers, more: 0 })
             }
@@ -319,17 +337,15 @@ impl<'a> Entry<'a> {
 
     fn refuse_missing(&mut self, event: &Event) -> Result<()> {
         let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
-        match self.addition.conduct {
+        match self.conduct {
             Conduct::History | Conduct::Revert => {
                 Err(ChangeError::NotHeldThen { granule_id, location, at: event.at }.into())
             }
-            Conduct::Change { missing: Misfit::Skip, .. } => {
-                self.skipped.missing += 1;
+            Conduct::Change if self.skips(event.kind) => {
+                self.added.skipped.missing += 1;
                 Ok(())
             }
-            Conduct::Change { missing: Misfit::Refuse, .. } => {
-                self.refuse(ChangeError::NotHeld { granule_id, location, more: 0 })
-            }
+            Conduct::Change => self.refuse(ChangeError::NotHeld { granule_id, location, more: 0 }),
         }
     }
 
@@ -348,33 +364,30 @@ impl<'a> Entry<'a> {
         if let Some((refusal, more)) = self.refused.take() {
             return Err(refusal.and_more(more).into());
         }
-        let Some(pass) = self.pass.take() else {
-            return Ok(Added { skipped: self.skipped, ..Added::default() });
-        };
-        let (identifiers, work) = pass.finish()?;
+        let Some(pass) = self.pass.take() else { return Ok(self.added) };
+        let (identifiers, effort) = pass.finish()?;
         let instances = self.record(&identifiers)?;
-        Ok(Added { instances, first: self.first, skipped: self.skipped, work })
+        Ok(Added { instances, effort, ..self.added })
     }
 
     /// Adds the rows of the history.
     fn record(&self, identifiers: &[Identifier]) -> Result<Vec<Instance>> {
-        let Addition { times, expected, notes, name, stamp, .. } = self.addition;
-        let (transaction, dataset) = (self.addition.transaction, self.addition.dataset);
-        let last = times.last().copied().unwrap_or(self.addition.now);
+        let target = self.target;
+        let Target { times, name, transaction, .. } = target;
+        let last = times.last().copied().unwrap_or(target.now);
         // Not before the change took effect, nor before an earlier change was recorded, even if the
         // clock was set back.
-        let latest = self.addition.latest.as_ref();
+        let latest = target.latest.as_ref();
         let recorded = latest.map(|latest| latest.recorded);
         let earliest = recorded.map_or(last, |recorded| recorded.max(last));
-        let (recorded, recorded_by) =
-            stamp.record(self.addition.transaction, recorded, earliest)?;
-        let mut granules = latest.map_or(0, |latest| latest.granules);
+        let (recorded, recorded_by) = target.stamp.record(transaction, recorded, earliest)?;
+        let mut granules = target.held();
         let mut in_force = latest.map_or(Identifier::EMPTY, |latest| latest.identifier);
         let mut instances: Vec<Instance> = Vec::with_capacity(times.len());
         let (mut stored, mut note_bytes) = (0, 0);
         let store = |instances: &mut [Instance]| -> Result<()> {
-            transaction.insert_instances(dataset, instances)?;
-            if notes.is_some() {
+            transaction.insert_instances(target.dataset, instances)?;
+            if target.results.is_some() {
                 instances.iter_mut().for_each(|instance| instance.note = None);
             }
             Ok(())
@@ -391,15 +404,12 @@ impl<'a> Entry<'a> {
                     "the change of {name} at {timestamp} ingests {ingested} and deletes {deleted} granules, but leaves the identifier {identifier}"
                 )));
             }
-            let expected = expected.get(&timestamp);
-            if let Some(expected) = expected {
-                check_expected(expected, timestamp, identifier)?;
-            }
+            target.check_expected(timestamp, identifier)?;
             if let Some(before) = instances.last_mut() {
                 before.until = Some(timestamp);
             }
             instances.push(Instance {
-                dataset: (*name).clone(),
+                dataset: name.clone(),
                 timestamp,
                 until: None,
                 identifier,
@@ -408,14 +418,11 @@ impl<'a> Entry<'a> {
                 deleted: tally.deleted,
                 recorded,
                 recorded_by: recorded_by.clone(),
-                note: match notes {
-                    Some(notes) => notes.at(timestamp)?,
-                    None => expected.and_then(|expected| expected.note.clone()),
-                },
+                note: target.note_at(timestamp)?,
             });
             // Notes that are in a file are in memory only until they are stored.
             note_bytes += instances.last().and_then(|it| it.note.as_ref()).map_or(0, String::len);
-            if notes.is_some() && note_bytes > MAX_NOTE_BYTES {
+            if target.results.is_some() && note_bytes > MAX_NOTE_BYTES {
                 store(&mut instances[stored..])?;
                 (stored, note_bytes) = (instances.len(), 0);
             }

@@ -1,18 +1,18 @@
 //! Imports a whole history: every change that a file records, in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::addition::{Addition, Conduct, Expected, check_expected, check_note};
 use super::cited_subset::{CitedSubset, CitedSubsets};
 use super::daily::Daily;
 use super::engine::{self, Skipped};
-use super::first_ids::FirstIds;
-use super::lookup::{Found, Unknown, find_or_insert};
-use super::notes::Notes;
 use super::remember::Remembered;
-use super::resume::Work;
+use super::results::Results;
+use super::resume::Effort;
 use super::stamp::Stamp;
-use crate::model::{Dataset, DatasetName, Event, Identifier, Instance, Timestamp};
+use super::target::{ChangeOptions, Conduct, Target};
+use crate::model::{
+    DatasetName, Event, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
+};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::refusal::ChangeError;
@@ -38,7 +38,7 @@ use crate::store::{DatasetKey, Transaction};
 ///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
 ///     import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
 /// }
-/// import.create_dataset();
+/// import.options.create_dataset = true;
 /// let registry = Registry::in_memory()?;
 /// let stamp = Stamp::now("2026-01-01T00:00:00Z".parse()?);
 /// let imported = registry.import(&"US".parse()?, &import, &stamp)?;
@@ -48,28 +48,20 @@ use crate::store::{DatasetKey, Transaction};
 /// ```
 #[derive(Debug, Default)]
 pub struct Import {
+    /// The options. The record of a log becomes that of the dataset, if the import creates it.
+    pub options: ChangeOptions,
+    /// Whether the events of a UTC day are combined into one change at its last microsecond. A day
+    /// that is not complete is left out.
+    pub is_daily: bool,
+    /// The time after which events are refused as soon as they are added, instead of when the
+    /// import is applied, which may be minutes later. `None` means that they are refused only then.
+    pub not_after: Option<Timestamp>,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
     last: Option<Timestamp>,
-    expected: BTreeMap<Timestamp, Expected>,
-    notes: Notes,
-    unknown: Unknown,
-    record: Option<Dataset>,
+    results: Results,
     subsets: CitedSubsets,
-    every: Every,
-    now: Option<Timestamp>,
-    is_dry_run: bool,
-}
-
-/// The events that are combined into one change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Every {
-    /// Events with the same time.
-    #[default]
-    Time,
-    /// Events on the same UTC day, at its last microsecond. A day that is not complete is left out.
-    Day,
 }
 
 /// The result of an import.
@@ -82,8 +74,10 @@ pub struct Imported {
     pub in_force: Option<Instance>,
     /// The time of the last change before the import. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules that were ingested and deleted, as examples.
-    pub first: FirstIds,
+    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES).
+    pub first_ingested: Vec<GranuleId>,
+    /// The first granules that were deleted, as many at most.
+    pub first_deleted: Vec<GranuleId>,
     /// The number of events that were left out, since their day is not complete.
     pub left_out: u64,
     /// The number of pairs that cancel out: a granule was ingested and deleted, or the reverse,
@@ -96,7 +90,7 @@ pub struct Imported {
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// The work that it took.
-    pub work: Work,
+    pub effort: Effort,
 }
 
 impl Import {
@@ -109,12 +103,12 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it is later than the time passed to
-    /// [`Import::refuse_after`]. Conflicts between events are found when the import is applied.
+    /// [`Error::Change`](super::super::Error::Change): it is after [`Import::not_after`]. Conflicts
+    /// between events are found when the import is applied.
     /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let at = event.at;
-        if let Some(now) = self.now.filter(|now| at > *now && self.every == Every::Time) {
+        if let Some(now) = self.not_after.filter(|now| at > *now && !self.is_daily) {
             return Err(ChangeError::Future { location: event.location, at, now }.into());
         }
         if self.last.replace(at) != Some(at) {
@@ -123,17 +117,25 @@ impl Import {
         self.staging.add(&event)
     }
 
-    /// Refuses the import unless the change at this time has the expected result.
+    /// Refuses the import unless this identifier is in force at this time. `location` is where it was
+    /// read, for messages.
+    pub fn expect(
+        &mut self,
+        at: Timestamp,
+        identifier: Identifier,
+        location: Option<SourceLocation>,
+    ) {
+        self.results.expect(at, identifier, location);
+    }
+
+    /// Sets the note of the change at this time.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLong`](super::super::Error::TooLong): its note;
+    /// [`Error::TooLong`](super::super::Error::TooLong);
     /// [`Error::Temporary`](super::super::Error::Temporary).
-    pub fn expect(&mut self, at: Timestamp, expected: Expected) -> Result<()> {
-        check_note(&expected)?;
-        self.notes.set(at, expected.note.as_deref())?;
-        self.expected.insert(at, Expected { note: None, ..expected });
-        Ok(())
+    pub fn note(&mut self, at: Timestamp, note: Option<&str>) -> Result<()> {
+        self.results.note(at, note)
     }
 
     /// The note that is stored with the change at this time. `None` means none.
@@ -142,7 +144,7 @@ impl Import {
     ///
     /// [`Error::Temporary`](super::super::Error::Temporary).
     pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
-        self.notes.at(at)
+        self.results.note_at(at)
     }
 
     /// Keeps a subset that was cited elsewhere, once the history has the change that it was selected
@@ -160,39 +162,6 @@ impl Import {
     #[cfg(feature = "http")]
     pub(crate) fn keep_subsets(&mut self, subsets: CitedSubsets) {
         self.subsets = subsets;
-    }
-
-    /// Sets the record of the dataset, for the case that the import adds it.
-    pub fn describe(&mut self, record: Dataset) {
-        self.record = Some(record);
-    }
-
-    /// Adds the dataset if it does not exist, with the record that was passed to
-    /// [`Import::describe`] or else one that has only its name.
-    pub fn create_dataset(&mut self) {
-        self.unknown = Unknown::Create(None);
-    }
-
-    /// Whether the events of a day are combined into one change.
-    pub fn is_daily(&self) -> bool {
-        self.every == Every::Day
-    }
-
-    /// Sets which events are combined into one change.
-    pub fn every(&mut self, every: Every) {
-        self.every = every;
-    }
-
-    /// Refuses events after this time as soon as they are added, instead of when the import is
-    /// applied, which may be minutes later. If the events of a day are combined, those of a day
-    /// that is not complete are left out, not refused.
-    pub fn refuse_after(&mut self, now: Timestamp) {
-        self.now = Some(now);
-    }
-
-    /// Rolls the import back after everything was checked and computed.
-    pub fn dry_run(&mut self) {
-        self.is_dry_run = true;
     }
 
     /// The number of events, and the number of distinct times.
@@ -219,7 +188,7 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         import: &Import,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<Imported> {
         self.import_and_remember(dataset, import, stamp, None)
     }
@@ -233,97 +202,86 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         import: &Import,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
         remembered: Option<&dyn Fn(&Imported) -> Remembered<'a>>,
     ) -> Result<Imported> {
         self.write(|transaction| {
-            let (key, imported) = apply(self, transaction, dataset, import, stamp)?;
+            let (key, imported) = import.apply(self, transaction, dataset, stamp)?;
             let has_changed = !imported.instances.is_empty() || imported.subsets > 0;
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| imported.in_force.is_some());
-            let is_kept = !import.is_dry_run && (has_changed || remembered.is_some());
+            let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
                 remembered(&imported).save(transaction, key, stamp)?;
             }
-            Ok((imported, if is_kept { End::Commit } else { End::RollBack }))
+            Ok((imported, End::commit_if(is_kept)))
         })
     }
 }
 
-fn apply(
-    registry: &Registry,
-    transaction: &Transaction,
-    name: &DatasetName,
-    import: &Import,
-    stamp: &Stamp<'_>,
-) -> Result<(DatasetKey, Imported)> {
-    let unknown = match &import.unknown {
-        Unknown::Create(_) => Unknown::Create(import.record.clone().map(Box::new)),
-        Unknown::Refuse => Unknown::Refuse,
-    };
-    let Found { key: dataset, name, latest, created } =
-        find_or_insert(transaction, name, &unknown, stamp)?;
-    let now = stamp.read_clock();
-    let mut daily = Daily::new(now.day());
-    let mut times = import.times.clone();
-    if import.every == Every::Day {
-        times.clear();
-        let mut progress = registry.begin("sorting", "granules", Some(import.staging.count()));
-        for event in daily.events(import.staging.sorted()?) {
-            progress.advance()?;
-            times.insert(event?.at);
+impl Import {
+    /// Applies the import within a transaction.
+    fn apply(
+        &self,
+        registry: &Registry,
+        transaction: &Transaction,
+        name: &DatasetName,
+        stamp: &Stamp,
+    ) -> Result<(DatasetKey, Imported)> {
+        let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
+        let (key, last) = (target.dataset, target.last());
+        let now = stamp.read_clock();
+        let mut daily = Daily::new(now.day());
+        let mut times = self.times.clone();
+        if self.is_daily {
+            times.clear();
+            let mut progress = registry.begin("sorting", "granules", Some(self.staging.count()));
+            for event in daily.events(self.staging.sorted()?) {
+                progress.advance()?;
+                times.insert(event?.at);
+            }
         }
-    }
-    let (left_out, cancelled) = (daily.left_out(), daily.cancelled());
-    let last = latest.as_ref().map(|latest| latest.timestamp);
-    let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
-    for (&at, expected) in &import.expected {
-        // A change that is skipped must have had the same result. At a time without events, the
-        // instance in force must be the expected one.
-        if !is_new(at) || !times.contains(&at) {
-            let in_force = transaction.instance_at(dataset, at)?;
-            let identifier = in_force.map_or(Identifier::EMPTY, |in_force| in_force.identifier);
-            check_expected(expected, at, identifier)?;
+        let (left_out, cancelled) = (daily.left_out(), daily.cancelled());
+        let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
+        for at in self.results.expected() {
+            // A change that is skipped must have had the same result. At a time without events, the
+            // instance in force must be the expected one.
+            if !is_new(at) || !times.contains(&at) {
+                let in_force = transaction.instance_at(key, at)?;
+                let identifier = in_force.map_or(Identifier::EMPTY, |in_force| in_force.identifier);
+                self.results.check(at, identifier)?;
+            }
         }
+        let times = times.iter().copied().filter(|&at| is_new(at)).collect();
+        let results = Some(&self.results);
+        let target = Target { times, results, now, refusal: None, ..target };
+        let (events, count) = (self.staging.sorted()?, self.staging.count());
+        let added = match self.is_daily {
+            false => engine::add(&target, Conduct::History, events, count)?,
+            true => engine::add(&target, Conduct::History, daily.events(events), count)?,
+        };
+        let mut subsets = 0;
+        for subset in self.subsets.iter() {
+            subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
+        }
+        let imported = Imported {
+            subsets,
+            in_force: match added.instances.last() {
+                Some(last) => {
+                    Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })
+                }
+                None => target.latest,
+            },
+            created_dataset: target.is_created && !added.instances.is_empty(),
+            instances: added.instances,
+            last,
+            first_ingested: added.first_ingested,
+            first_deleted: added.first_deleted,
+            left_out,
+            cancelled,
+            skipped: added.skipped,
+            effort: added.effort,
+        };
+        Ok((key, imported))
     }
-    let addition = Addition {
-        registry,
-        transaction,
-        name: &name,
-        dataset,
-        times: times.iter().copied().filter(|&at| is_new(at)).collect(),
-        latest,
-        expected: &import.expected,
-        notes: Some(&import.notes),
-        conduct: Conduct::History,
-        refusal: None,
-        now,
-        stamp,
-        events: import.staging.count(),
-    };
-    let events = import.staging.sorted()?;
-    let added = match import.every {
-        Every::Time => engine::add(&addition, events)?,
-        Every::Day => engine::add(&addition, daily.events(events))?,
-    };
-    let mut subsets = 0;
-    for subset in import.subsets.iter() {
-        subsets += u64::from(subset?.keep(transaction, dataset, &name)?);
-    }
-    let imported = Imported {
-        subsets,
-        in_force: match added.instances.last() {
-            Some(last) => Some(Instance { note: import.note_at(last.timestamp)?, ..last.clone() }),
-            None => addition.latest,
-        },
-        created_dataset: created && !added.instances.is_empty(),
-        instances: added.instances,
-        last,
-        first: added.first,
-        left_out,
-        cancelled,
-        skipped: added.skipped,
-        work: added.work,
-    };
-    Ok((dataset, imported))
 }

@@ -49,7 +49,7 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::DatasetExists`]: a dataset has the name, or once had it.
-    pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp<'_>) -> Result<()> {
+    pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
         self.write(|transaction| {
             refuse_name_in_use(transaction, &dataset.name)?;
             insert(transaction, dataset, stamp)?;
@@ -66,7 +66,7 @@ impl Registry {
         &self,
         name: &DatasetName,
         edit: &DatasetEdit,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
             let (key, before) = dataset_of(transaction, name)?;
@@ -92,7 +92,7 @@ impl Registry {
         &self,
         name: &DatasetName,
         new: &DatasetName,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
             let (key, before) = dataset_of(transaction, name)?;
@@ -122,7 +122,7 @@ impl Registry {
         &self,
         name: &DatasetName,
         note: &str,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<Withdrawal> {
         self.write(|transaction| {
             let (key, dataset) = dataset_of(transaction, name)?;
@@ -141,7 +141,7 @@ impl Registry {
     /// # Errors
     ///
     /// [`Error::NoDataset`].
-    pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp<'_>) -> Result<Dataset> {
+    pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
         self.write(|transaction| {
             let (key, dataset) = dataset_of(transaction, name)?;
             if transaction.withdrawal(key)?.is_none() {
@@ -158,7 +158,7 @@ impl Registry {
 pub(super) fn insert(
     transaction: &Transaction,
     dataset: &Dataset,
-    stamp: &Stamp<'_>,
+    stamp: &Stamp,
 ) -> Result<DatasetKey> {
     let key = transaction.insert_dataset(dataset)?;
     keep_version(transaction, key, dataset, Action::Added, stamp)?;
@@ -188,7 +188,7 @@ fn keep_existing(
     transaction: &Transaction,
     key: DatasetKey,
     dataset: &Dataset,
-    stamp: &Stamp<'_>,
+    stamp: &Stamp,
 ) -> Result<()> {
     match transaction.last_record_version(key)? {
         0 => keep_version(transaction, key, dataset, Action::Existing, stamp),
@@ -201,7 +201,7 @@ fn keep_version(
     key: DatasetKey,
     dataset: &Dataset,
     action: Action,
-    stamp: &Stamp<'_>,
+    stamp: &Stamp,
 ) -> Result<()> {
     let withdrawn = transaction.withdrawal(key)?;
     let whole = Whole { dataset, withdrawn: withdrawn.as_ref() };

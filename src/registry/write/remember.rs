@@ -34,7 +34,7 @@ impl Remembered<'_> {
         &self,
         transaction: &Transaction,
         dataset: DatasetKey,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<()> {
         let (read, _) = stamp.record(transaction, None, Timestamp::MIN)?;
         let Remembered { source, etag, is_identical, forget_from, changes } = *self;
@@ -81,7 +81,7 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         remembered: &Remembered<'_>,
-        stamp: &Stamp<'_>,
+        stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.

@@ -1,16 +1,17 @@
-//! Derives the events of a change from the set that a dataset holds and the set that it should
-//! hold.
+//! Makes a dataset hold exactly another set: that of a full listing, or an earlier one of its own.
 
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-use super::single::Target;
-use crate::model::{DatasetName, Event, EventKind, Granule, Set, Timestamp};
+use super::stamp::Stamp;
+use super::target::{Applied, ChangeOptions, Conduct, Target, ingest};
+use crate::model::{DatasetName, Identifier, Moment};
 use crate::registry::error::Result;
+use crate::registry::handle::Registry;
+use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
 use crate::registry::refusal::ChangeError;
-use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Only, Walk};
-use crate::registry::staging::Staging;
+use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
 
 /// The greatest number of granules that a change may delete if it replaces a dataset's set by a
 /// listing, since an incomplete listing would delete every granule that it lacks.
@@ -63,14 +64,8 @@ impl MaxDelete {
         }
     }
 
-    /// Refuses a change that deletes more granules than the limit.
-    pub(super) fn check(self, target: &Target<'_>, deleted: u64) -> Result<()> {
-        let held = target.latest.as_ref().map_or(0, |latest| latest.granules);
-        self.check_count(&target.name, deleted, held)
-    }
-
     /// Refuses to delete this number of the granules that a dataset holds, if it exceeds the limit.
-    pub(crate) fn check_count(self, dataset: &DatasetName, deleted: u64, held: u64) -> Result<()> {
+    pub(crate) fn check(self, dataset: &DatasetName, deleted: u64, held: u64) -> Result<()> {
         let most = self.of(held);
         if deleted <= most {
             return Ok(());
@@ -80,53 +75,89 @@ impl MaxDelete {
     }
 }
 
-/// The events that make a dataset hold the wanted set, and the number of deletions among them.
-/// `claim` is what the wanted granules are said to be; `None` means that it is not known.
-///
-/// Costs one pass over both sets, which are hashed on the way.
-///
-/// # Errors
-///
-/// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not those
-/// that the dataset holds, or not those that are claimed.
-pub(super) fn difference(
-    target: &Target<'_>,
-    wanted: impl Iterator<Item = Result<Event>>,
-    claim: Option<Claim>,
-) -> Result<(Staging, u64)> {
-    type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
-    let held: (Held<'_>, _) = match &target.latest {
-        None => (Box::new(std::iter::empty()), None),
-        Some(latest) => {
-            let set = Set::Instance(latest.clone());
-            let pages = GranulePages::of(target.transaction, &set)?;
-            let held = GranulesWithin::of(target.transaction, pages);
-            (Box::new(held), Some(Claim::of(target.registry, &set)))
-        }
-    };
-    let mut events = Staging::default();
-    let mut walk = Walk::of(target.registry, held, (wanted, claim));
-    for only in walk.by_ref() {
-        match only? {
-            Only::Left(granule) => {
-                events.add(&Event { kind: EventKind::Deleted, ..ingest(granule) })?;
+/// An earlier set of a dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlierSet {
+    /// The set that it held at a time. A day means its last instant.
+    At(Moment),
+    /// The set that it held when this identifier was in force.
+    Identifier(Identifier),
+}
+
+impl Registry {
+    /// Makes a dataset hold exactly the listed set, in one change.
+    ///
+    /// Costs one pass over the listing and the dataset in parallel, and the cost of
+    /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
+    /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
+    /// which is not an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Change`](crate::Error::Change): the listing is empty (`empty-listing`), or more
+    /// would be deleted than is allowed (`too-many-deletions`); [`Error::NoDataset`](crate::Error::NoDataset);
+    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules held are not those of the
+    /// identifier in force.
+    pub fn sync(
+        &self,
+        dataset: &DatasetName,
+        listing: &Listing,
+        max_delete: MaxDelete,
+        options: &ChangeOptions,
+        stamp: &Stamp,
+    ) -> Result<Applied> {
+        self.write(|transaction| {
+            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            if listing.is_empty() {
+                let (dataset, held) = (dataset.clone(), target.held());
+                return Err(ChangeError::EmptyListing { dataset, held }.into());
             }
-            Only::Right(event) => events.add(&event)?,
-        }
+            let mut distinct = 0;
+            let listed = listing.distinct()?.inspect(|_| distinct += 1);
+            let (events, deleted) = target.difference(listed, None)?;
+            max_delete.check(&target.name, deleted, target.held())?;
+            let mut applied = target.apply(&events, Conduct::Change)?;
+            applied.skipped.repeated = listing.count() - distinct;
+            Ok(applied.ended(options))
+        })
     }
-    Ok((events, walk.counts().only_left))
-}
 
-/// The ingest of a granule, at a time that is set later.
-pub(super) fn ingest(granule: Granule) -> Event {
-    let Granule { granule_id, producer_granule, .. } = granule;
-    let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-    Event { at, kind, granule_id, producer_granule, location: None }
-}
-
-impl HasGranuleId for Event {
-    fn granule_id(&self) -> &str {
-        self.granule_id.as_str()
+    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both.
+    /// The identifier is that of the earlier set. If the dataset already holds the set, nothing
+    /// changes, which is not an error.
+    ///
+    /// Costs one pass over both sets, and the cost of [`Registry::change`] for the difference.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
+    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules of either set are not
+    /// those of its identifier.
+    pub fn revert(
+        &self,
+        dataset: &DatasetName,
+        to: EarlierSet,
+        options: &ChangeOptions,
+        stamp: &Stamp,
+    ) -> Result<Applied> {
+        self.write(|transaction| {
+            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            let name = dataset.clone();
+            let selection = match to {
+                EarlierSet::At(at) => Selection::Dataset { name, at: Some(at) },
+                EarlierSet::Identifier(identifier) => {
+                    Selection::Identifier { identifier, dataset: Some(name) }
+                }
+            };
+            let set = select(transaction, &selection)?.set;
+            let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
+            let wanted = wanted.map(|granule| granule.map(ingest));
+            let (events, _) = target.difference(wanted, Some(Claim::of(self, &set)))?;
+            let expected = options.expected.or(Some(set.identifier()));
+            let options = &ChangeOptions { expected, ..options.clone() };
+            let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
+            Ok(applied.ended(options))
+        })
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::addition::Addition;
+use super::target::Target;
 use crate::chain::{Hashing, Reached, Sweep};
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
 use crate::registry::error::Result;
@@ -20,7 +20,7 @@ const BATCH_CHECKPOINTS: usize = 256;
 
 /// The work that a change took, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Work {
+pub struct Effort {
     /// The number of chain steps that were hashed: a granule that is held before and after the change
     /// takes one up to the first granule that differs, and two from there.
     pub steps: u64,
@@ -49,12 +49,12 @@ pub(super) enum Resume {
 /// from the identifier that was stored before the ingest of the preceding granule) is correct only
 /// if granules are ingested in canonical order (docs/about/errata.md, Resuming a computation).
 pub(super) fn resume_before(
-    addition: &Addition<'_>,
+    target: &Target<'_>,
     divergence: &GranuleId,
     is_after_all: bool,
 ) -> Result<Resume> {
-    let Addition { transaction, dataset, .. } = *addition;
-    if let Some(latest) = &addition.latest
+    let Target { transaction, dataset, .. } = *target;
+    if let Some(latest) = &target.latest
         && (is_after_all || !transaction.holds_from(dataset, divergence)?)
     {
         return Ok(Resume::End(latest.identifier, divergence.clone()));
@@ -90,7 +90,7 @@ impl Resume {
 /// The pass over the granules of the instance in force and of the new ones, from where the chain is
 /// resumed: it hashes them, and sets checkpoints.
 pub(super) struct Pass<'a> {
-    addition: &'a Addition<'a>,
+    target: &'a Target<'a>,
     checkpoints: Checkpoints<'a>,
     hashing: Hashing,
     /// The times of these instances. The first is that of the instance in force, if there is one.
@@ -104,19 +104,19 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     /// Begins a pass.
-    pub fn new(addition: &'a Addition<'a>, resume: Resume) -> Self {
+    pub fn new(target: &'a Target<'a>, resume: Resume) -> Self {
         let (chain, _) = resume.point();
-        let before = resume.granules_before(held_before(addition));
-        let checkpoints = Checkpoints { addition, before, batch: Vec::new(), stored: 0 };
-        let in_force = addition.latest.as_ref().map(|latest| latest.timestamp);
-        let timeline = Timeline::of(in_force.into_iter().chain(addition.times.iter().copied()));
+        let before = resume.granules_before(target.held());
+        let checkpoints = Checkpoints { target, before, batch: Vec::new(), stored: 0 };
+        let in_force = target.latest.as_ref().map(|latest| latest.timestamp);
+        let timeline = Timeline::of(in_force.into_iter().chain(target.times.iter().copied()));
         let hashing = Hashing::with_checkpoints(Sweep::resume(timeline.changes(), chain));
-        Pass { addition, checkpoints, hashing, timeline, resume, rows: 0, in_force: 0 }
+        Pass { target, checkpoints, hashing, timeline, resume, rows: 0, in_force: 0 }
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
     pub fn appends(&self) -> bool {
-        self.addition.latest.is_none() || matches!(self.resume, Resume::End(..))
+        self.target.latest.is_none() || matches!(self.resume, Resume::End(..))
     }
 
     /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
@@ -129,7 +129,7 @@ impl<'a> Pass<'a> {
 
     /// Reads and hashes the rows after the resume point.
     fn read(&mut self) -> Result<()> {
-        let Addition { registry, transaction, dataset, latest, name, .. } = self.addition;
+        let Target { registry, transaction, dataset, latest, name, .. } = self.target;
         let mut progress = registry.begin("hashing", "granules", None);
         let (_, begin) = self.resume.point();
         let last = latest.as_ref().map(|latest| latest.timestamp);
@@ -148,7 +148,7 @@ impl<'a> Pass<'a> {
     ///
     /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not
     /// those of the identifier in force.
-    pub fn finish(mut self) -> Result<(Vec<Identifier>, Work)> {
+    pub fn finish(mut self) -> Result<(Vec<Identifier>, Effort)> {
         let reads = !self.appends();
         if reads {
             self.read()?;
@@ -156,7 +156,7 @@ impl<'a> Pass<'a> {
         let (sweep, reached) = self.hashing.finish();
         self.checkpoints.add(reached)?;
         let mut identifiers = sweep.identifiers();
-        if let Some(latest) = &self.addition.latest {
+        if let Some(latest) = &self.target.latest {
             let in_force = identifiers.next().unwrap_or(Identifier::EMPTY);
             let granules =
                 self.checkpoints.before.filter(|_| reads).map(|before| before + self.in_force);
@@ -164,19 +164,14 @@ impl<'a> Pass<'a> {
         }
         let identifiers = identifiers.collect();
         let checkpoints = self.checkpoints.store()?;
-        let work = Work { steps: sweep.steps(), rows: self.rows, checkpoints };
-        Ok((identifiers, work))
+        let effort = Effort { steps: sweep.steps(), rows: self.rows, checkpoints };
+        Ok((identifiers, effort))
     }
-}
-
-/// The number of granules held before the addition.
-fn held_before(addition: &Addition<'_>) -> u64 {
-    addition.latest.as_ref().map_or(0, |latest| latest.granules)
 }
 
 /// Collects checkpoints, and stores them in batches.
 struct Checkpoints<'a> {
-    addition: &'a Addition<'a>,
+    target: &'a Target<'a>,
     /// The number of granules held before the resume point. `None` means that it is not known.
     before: Option<u64>,
     batch: Vec<Checkpoint>,
@@ -187,7 +182,7 @@ impl Checkpoints<'_> {
     fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
         for Reached { granule_id, identifier, held } in reached {
             let granule_id =
-                GranuleId::new(granule_id).map_err(|_| row::not_an_id(self.addition.name))?;
+                GranuleId::new(granule_id).map_err(|_| row::not_an_id(&self.target.name))?;
             let granules = self.before.map(|before| before + held);
             self.batch.push(Checkpoint { granule_id, chain: identifier, granules });
         }
@@ -196,7 +191,7 @@ impl Checkpoints<'_> {
 
     /// Stores the rest, and returns how many were stored in all.
     fn store(&mut self) -> Result<u64> {
-        let Addition { transaction, dataset, .. } = *self.addition;
+        let Target { transaction, dataset, .. } = *self.target;
         transaction.insert_checkpoints(dataset, &self.batch)?;
         self.stored += self.batch.len() as u64;
         self.batch.clear();

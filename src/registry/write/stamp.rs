@@ -1,16 +1,23 @@
 //! The time at which a change takes effect, and the person who records it.
 
+use std::sync::Arc;
+
 use crate::model::Timestamp;
 use crate::registry::error::{Error, Result};
 use crate::registry::refusal::ChangeError;
 use crate::store;
 
 /// When a change takes effect, the present time, and who records the change.
-pub struct Stamp<'clock> {
-    at: Option<Timestamp>,
-    clock: Box<dyn Fn() -> Timestamp + Send + Sync + 'clock>,
-    recorded_by: Option<String>,
-    is_clock_confirmed: bool,
+#[derive(Clone)]
+pub struct Stamp {
+    /// When the change takes effect. `None` means now.
+    pub at: Option<Timestamp>,
+    /// Returns the present time.
+    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Who records the change. The name is stored in this registry only.
+    pub recorded_by: Option<String>,
+    /// Whether the clock is right, however long ago the last time was recorded.
+    pub is_clock_confirmed: bool,
 }
 
 /// A clock that is behind by less than a second causes no warning.
@@ -20,7 +27,7 @@ const NOTICEABLE_MICROS: i64 = 1_000_000;
 /// can be before an earlier one, a single change in the year 9999 would end a history.
 const MAX_AHEAD_MICROS: i64 = (365 + 366) * 86_400 * 1_000_000;
 
-impl<'clock> Stamp<'clock> {
+impl Stamp {
     /// A change at `at` (`None` means now), recorded at the time that `clock` returns.
     ///
     /// The clock is read while the write lock is held, and again when the change is complete. So a
@@ -29,12 +36,12 @@ impl<'clock> Stamp<'clock> {
     ///
     /// If nothing was recorded in the last two years, the clock is more likely wrong than right, and
     /// no time of it is stored ([`Error::ClockAhead`]), unless the change has a time of its own or
-    /// the clock is confirmed by [`Stamp::confirm_clock`].
+    /// the clock is confirmed ([`Stamp::is_clock_confirmed`]).
     pub fn new(
         at: Option<Timestamp>,
-        clock: impl Fn() -> Timestamp + Send + Sync + 'clock,
+        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
     ) -> Self {
-        let (clock, is_clock_confirmed) = (Box::new(clock), at.is_some());
+        let (clock, is_clock_confirmed) = (Arc::new(clock), at.is_some());
         Stamp { at, clock, recorded_by: None, is_clock_confirmed }
     }
 
@@ -46,18 +53,6 @@ impl<'clock> Stamp<'clock> {
     /// A change that takes effect now.
     pub fn now(now: Timestamp) -> Self {
         Stamp::new(None, move || now)
-    }
-
-    /// Sets who records the change. The name is stored in this registry only.
-    #[must_use]
-    pub fn recorded_by(self, recorded_by: Option<String>) -> Self {
-        Stamp { recorded_by, ..self }
-    }
-
-    /// States that the clock is right, however long ago the last time was recorded.
-    #[must_use]
-    pub fn confirm_clock(self) -> Self {
-        Stamp { is_clock_confirmed: true, ..self }
     }
 
     /// The time at which something is recorded, which is not before `earliest`, and by whom. Every

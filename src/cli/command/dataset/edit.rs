@@ -197,7 +197,7 @@ fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
     clock: &ClockArgs,
-    mut make: impl FnMut(&Registry, &Stamp<'_>) -> accession::Result<()>,
+    mut make: impl FnMut(&Registry, &Stamp) -> accession::Result<()>,
 ) -> Result<()> {
     let listed = session.write(Create::Never, |registry, session| {
         make(registry, &session.stamp(clock.time())?)?;

@@ -300,7 +300,7 @@ impl Pull {
             dataset: applied.is_some_and(|applied| applied.created_dataset),
         };
         if let Some(applied) = applied {
-            session.report_work(&applied.work);
+            session.report_work(&applied.effort);
         }
         if session.is_json() {
             let in_force = match applied {

@@ -1,0 +1,108 @@
+//! What the changes of an import must result in, and their notes.
+
+use std::collections::BTreeMap;
+
+use crate::disk::{Spool, scratch};
+use crate::model::{Identifier, LogChange, SourceLocation, Timestamp};
+use crate::registry::error::{Error, Result};
+use crate::registry::refusal::ChangeError;
+
+/// Expected identifiers and notes by the time of their change. The notes are kept in a temporary file:
+/// a log can have any number of notes, each as long as a page.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// With where each was read, for messages.
+    identifiers: BTreeMap<Timestamp, (Identifier, Option<SourceLocation>)>,
+    spool: Spool,
+    places: BTreeMap<Timestamp, u64>,
+}
+
+impl Results {
+    /// Sets the identifier that must be in force at a time.
+    pub fn expect(
+        &mut self,
+        at: Timestamp,
+        identifier: Identifier,
+        location: Option<SourceLocation>,
+    ) {
+        self.identifiers.insert(at, (identifier, location));
+    }
+
+    /// The times at which an identifier is expected, ascending.
+    pub fn expected(&self) -> impl Iterator<Item = Timestamp> {
+        self.identifiers.keys().copied()
+    }
+
+    /// Refuses an identifier that is not the one expected at a time.
+    pub fn check(&self, at: Timestamp, identifier: Identifier) -> Result<()> {
+        match self.identifiers.get(&at) {
+            Some((expected, location)) => {
+                check_expected(Some(*expected), location.as_ref(), at, identifier)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the note of the change at a time.
+    pub fn note(&mut self, at: Timestamp, note: Option<&str>) -> Result<()> {
+        check_note(note)?;
+        match note {
+            Some(note) => drop(self.places.insert(at, self.spool.add(note.as_bytes())?)),
+            None => drop(self.places.remove(&at)),
+        }
+        Ok(())
+    }
+
+    /// The note of the change at a time. `None` means that it has none.
+    pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
+        let Some(place) = self.places.get(&at) else { return Ok(None) };
+        let unreadable = |_| scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
+        Ok(Some(String::from_utf8(self.spool.record_at(*place)?).map_err(unreadable)?))
+    }
+}
+
+/// Refuses a note that is longer than a log may have it: mirrors could not read the log.
+pub(super) fn check_note(note: Option<&str>) -> Result<()> {
+    let (bytes, most) = (note.map_or(0, str::len), LogChange::MAX_NOTE_BYTES);
+    match bytes > most {
+        true => Err(Error::TooLong { what: "the note", bytes, most }),
+        false => Ok(()),
+    }
+}
+
+/// Refuses an identifier that is not the expected one.
+pub(super) fn check_expected(
+    expected: Option<Identifier>,
+    location: Option<&SourceLocation>,
+    at: Timestamp,
+    identifier: Identifier,
+) -> Result<()> {
+    match expected.filter(|expected| *expected != identifier) {
+        None => Ok(()),
+        Some(expected) => {
+            let location = location.cloned();
+            Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_that_which_was_set_last() {
+        let at = |micros| Timestamp::from_micros(micros).unwrap();
+        let long = "ä".repeat(30_000);
+        let mut notes = Results::default();
+        for n in (0..50).rev() {
+            notes.note(at(n), Some(if n % 2 == 0 { &long } else { "" })).unwrap();
+        }
+        notes.note(at(3), Some("other")).unwrap();
+        notes.note(at(4), None).unwrap();
+        assert_eq!(notes.note_at(at(2)).unwrap().as_deref(), Some(&*long));
+        assert_eq!(notes.note_at(at(1)).unwrap().as_deref(), Some(""));
+        assert_eq!(notes.note_at(at(3)).unwrap().as_deref(), Some("other"));
+        assert_eq!((notes.note_at(at(4)).unwrap(), notes.note_at(at(99)).unwrap()), (None, None));
+    }
+}

@@ -1,0 +1,271 @@
+//! The dataset that is changed, and the single change that a change, a sync, a revert and a pull
+//! make of it.
+
+use super::engine::{self, Skipped};
+use super::record::{insert, refuse_withdrawn};
+use super::results::{Results, check_expected, check_note};
+use super::resume::Effort;
+use super::stamp::Stamp;
+use crate::model::{
+    Dataset, DatasetName, Event, EventKind, Granule, GranuleId, Identifier, Instance, Set,
+    Timestamp,
+};
+use crate::registry::error::{Error, Result};
+use crate::registry::handle::{End, Registry};
+use crate::registry::proof::Claim;
+use crate::registry::refusal::ChangeError;
+use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Only, Walk};
+use crate::registry::staging::Staging;
+use crate::store::{DatasetKey, ToChange, Transaction};
+
+/// The options of a change, a sync, a revert or an import.
+///
+/// ```
+/// use accession::ChangeOptions;
+///
+/// let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+/// assert!(!options.create_dataset);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeOptions {
+    /// The note that is stored with the change. The changes of an import have notes of their own.
+    pub note: Option<String>,
+    /// The identifier that must result, or else the change is refused. `None` means any. Those of
+    /// an import are set for each of its changes.
+    pub expected: Option<Identifier>,
+    /// Whether the dataset is created if it does not exist.
+    pub create_dataset: bool,
+    /// The record of a dataset that is created, under the name of the change. `None` means one that
+    /// has only the name.
+    pub record: Option<Dataset>,
+    /// Whether granules to ingest that are already held or listed twice are skipped and counted.
+    pub skip_existing: bool,
+    /// Whether granules to delete that are not held or listed twice are skipped and counted.
+    pub skip_missing: bool,
+    /// Whether the change is rolled back after everything was checked and computed.
+    pub dry_run: bool,
+}
+
+/// The result of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The new row of the history. `None` means that nothing changed.
+    pub instance: Option<Instance>,
+    /// The instance in force afterwards. `None` means that the dataset has no history.
+    pub in_force: Option<Instance>,
+    /// The time of the last change before this one. `None` means that there was no history.
+    pub last: Option<Timestamp>,
+    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES).
+    pub first_ingested: Vec<GranuleId>,
+    /// The first granules that were deleted, as many at most.
+    pub first_deleted: Vec<GranuleId>,
+    /// The granules that were skipped.
+    pub skipped: Skipped,
+    /// Whether the dataset was added.
+    pub created_dataset: bool,
+    /// By how many microseconds the clock was behind the last change. `None` means by less than a
+    /// second, or not at all.
+    pub clock_behind_micros: Option<i64>,
+    /// The work that it took.
+    pub effort: Effort,
+}
+
+impl Applied {
+    /// Commits the change, unless it changed nothing or was only tried.
+    pub(super) fn ended(self, options: &ChangeOptions) -> (Self, End) {
+        let is_kept = self.instance.is_some() && !options.dry_run;
+        (self, End::commit_if(is_kept))
+    }
+}
+
+/// What to do with an event that does not fit the stored rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conduct {
+    /// For a change: granules that are already held, or not held, are refused and counted, or
+    /// skipped if the options say so.
+    Change,
+    /// For a revert: the events are those that lead to an earlier set, whose ids are accepted as
+    /// they were then.
+    Revert,
+    /// For an import: events that are already stored are skipped and counted; others are refused.
+    History,
+}
+
+/// The dataset that is changed, and the times of its new instances.
+pub(super) struct Target<'a> {
+    pub registry: &'a Registry,
+    pub transaction: &'a Transaction,
+    pub options: &'a ChangeOptions,
+    pub stamp: &'a Stamp,
+    pub dataset: DatasetKey,
+    /// Its present name, even if the change refers to it by a former one.
+    pub name: DatasetName,
+    /// The last instance that is stored. `None` means that the dataset has no history yet.
+    pub latest: Option<Instance>,
+    /// Whether the dataset was added for the change.
+    pub is_created: bool,
+    /// The distinct times of the new instances, ascending, all after the last stored one.
+    pub times: Vec<Timestamp>,
+    /// What each of several new instances must result in, and their notes. `None` means that there
+    /// is one, for which the options have both.
+    pub results: Option<&'a Results>,
+    /// The present time. No event may be later.
+    pub now: Timestamp,
+    /// Why no change is possible at these times. It is returned only if there is a change.
+    pub refusal: Option<ChangeError>,
+    /// By how many microseconds the clock is behind the last change, if that causes a warning.
+    pub clock_behind_micros: Option<i64>,
+}
+
+impl<'a> Target<'a> {
+    /// Finds the dataset, or adds it if the options say so, for one change at the time of the stamp.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]; [`Error::Withdrawn`]; [`Error::TooLong`]: the note.
+    pub fn lock(
+        registry: &'a Registry,
+        transaction: &'a Transaction,
+        name: &DatasetName,
+        options: &'a ChangeOptions,
+        stamp: &'a Stamp,
+    ) -> Result<Self> {
+        check_note(options.note.as_deref())?;
+        let (dataset, name, latest, is_created) = match transaction.dataset_to_change(name)? {
+            Some(ToChange { key, name, withdrawal, latest }) => {
+                refuse_withdrawn(withdrawal, &name)?;
+                (key, name, latest, false)
+            }
+            None if options.create_dataset => {
+                let name = name.clone();
+                let record = match &options.record {
+                    Some(record) => Dataset { name, ..record.clone() },
+                    None => Dataset::named(name),
+                };
+                (insert(transaction, &record, stamp)?, record.name, None, true)
+            }
+            None => return Err(Error::NoDataset { name: name.clone() }),
+        };
+        let last = latest.as_ref().map(|latest| latest.timestamp);
+        let (at, clock_behind_micros, refusal) = match stamp.after(last) {
+            Ok((at, behind)) => (at, behind, None),
+            // Any time after the last one will do, since the refusal is returned if anything
+            // changes.
+            Err(refusal) => {
+                (last.and_then(Timestamp::next).unwrap_or(Timestamp::MAX), None, Some(refusal))
+            }
+        };
+        Ok(Target {
+            registry,
+            transaction,
+            options,
+            stamp,
+            dataset,
+            name,
+            latest,
+            is_created,
+            times: vec![at],
+            results: None,
+            now: at,
+            refusal,
+            clock_behind_micros,
+        })
+    }
+
+    /// The time of the last stored instance.
+    pub fn last(&self) -> Option<Timestamp> {
+        self.latest.as_ref().map(|latest| latest.timestamp)
+    }
+
+    /// The number of granules that the dataset holds.
+    pub fn held(&self) -> u64 {
+        self.latest.as_ref().map_or(0, |latest| latest.granules)
+    }
+
+    /// The note of the new instance at a time.
+    pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
+        match self.results {
+            Some(results) => results.note_at(at),
+            None => Ok(self.options.note.clone()),
+        }
+    }
+
+    /// Refuses an identifier of the new instance at a time that is not the expected one.
+    pub fn check_expected(&self, at: Timestamp, identifier: Identifier) -> Result<()> {
+        match self.results {
+            Some(results) => results.check(at, identifier),
+            None => check_expected(self.options.expected, None, at, identifier),
+        }
+    }
+
+    /// The events that make the dataset hold the wanted granules, and the number of deletions among
+    /// them. `claim` is what the wanted granules are said to be; `None` means that it is not known.
+    ///
+    /// Costs one pass over both sets, which are hashed on the way.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `damaged`: the granules that were read are not those that the dataset
+    /// holds, or not those that are claimed.
+    pub fn difference(
+        &self,
+        wanted: impl Iterator<Item = Result<Event>>,
+        claim: Option<Claim>,
+    ) -> Result<(Staging, u64)> {
+        type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
+        let held: (Held<'_>, _) = match &self.latest {
+            None => (Box::new(std::iter::empty()), None),
+            Some(latest) => {
+                let set = Set::Instance(latest.clone());
+                let pages = GranulePages::of(self.transaction, &set)?;
+                let held = GranulesWithin::of(self.transaction, pages);
+                (Box::new(held), Some(Claim::of(self.registry, &set)))
+            }
+        };
+        let mut events = Staging::default();
+        let mut walk = Walk::of(self.registry, held, (wanted, claim));
+        for only in walk.by_ref() {
+            match only? {
+                Only::Left(granule) => {
+                    events.add(&Event { kind: EventKind::Deleted, ..ingest(granule) })?;
+                }
+                Only::Right(event) => events.add(&event)?,
+            }
+        }
+        Ok((events, walk.counts().only_left))
+    }
+
+    /// Adds the events to the history at one instant, whatever the times with which they were
+    /// staged.
+    pub fn apply(self, events: &Staging, conduct: Conduct) -> Result<Applied> {
+        let (at, last) = (self.now, self.last());
+        let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
+        let added = engine::add(&self, conduct, at_once, events.count())?;
+        let instance = added.instances.into_iter().next();
+        Ok(Applied {
+            created_dataset: self.is_created && instance.is_some(),
+            // If nothing changed, the clock does not matter.
+            clock_behind_micros: self.clock_behind_micros.filter(|_| instance.is_some()),
+            in_force: instance.clone().or(self.latest),
+            instance,
+            last,
+            first_ingested: added.first_ingested,
+            first_deleted: added.first_deleted,
+            skipped: added.skipped,
+            effort: added.effort,
+        })
+    }
+}
+
+/// The ingest of a granule, at a time that is set later.
+pub(super) fn ingest(granule: Granule) -> Event {
+    let Granule { granule_id, producer_granule, .. } = granule;
+    let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
+    Event { at, kind, granule_id, producer_granule, location: None }
+}
+
+impl HasGranuleId for Event {
+    fn granule_id(&self) -> &str {
+        self.granule_id.as_str()
+    }
+}
