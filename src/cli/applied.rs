@@ -1,9 +1,12 @@
-//! Makes one change, for `ingest`, `delete`, `change` and others, and reports what was changed.
+//! Makes one change of a history, for `ingest`, `import`, `mirror pull` and others, and reports what was
+//! changed.
 
 use std::io::{self, Write};
 
+use accession::mirror::{Pulled, Status};
 use accession::{
-    Applied, DatasetName, GranuleId, Identifier, Instance, Registry, Skipped, Stamp, quoted,
+    Applied, DatasetName, Effort, GranuleId, Identifier, Imported, Instance, Registry, Skipped,
+    Stamp, quoted,
 };
 use anyhow::Result;
 use serde::Serialize;
@@ -11,68 +14,211 @@ use serde::Serialize;
 use super::commit::Commit;
 use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_future_change};
 use super::exit::Exit;
-use super::output::{count, in_force, one_line};
+use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
 use super::warning::WarningKind;
 
-/// The options of one change.
-pub struct Application {
-    /// The time at which it takes effect. `None` means now.
+/// One change of a dataset, as it was asked for.
+pub struct Application<'a> {
+    /// The dataset, as it was typed.
+    pub dataset: &'a DatasetName,
+    /// The time at which the change takes effect. `None` means now.
     pub at: Option<ChangeTime>,
     /// Whether the registry and the dataset are created if they do not exist.
     pub create: bool,
     /// Whether the change is rolled back.
     pub dry_run: bool,
-    /// Why nothing changed, if nothing did. `None` means because granules were skipped.
-    pub unchanged: Option<&'static str>,
 }
 
-/// Makes one change, and prints it.
-pub fn apply(
-    session: &mut Session,
-    dataset: &DatasetName,
-    application: Application,
-    mut change: impl FnMut(&Registry, &Stamp) -> accession::Result<Applied>,
-) -> Result<Exit> {
-    let Application { at, create, dry_run, unchanged } = application;
-    let create = Create::when(create, dry_run);
-    let is_new_registry = session.new_registry(create)?.is_some();
-    let applied = session.write(create, |registry, session| {
-        let applied = change(registry, &session.stamp(at)?)?;
-        let changed = applied.instance.is_some() && !dry_run;
-        Ok(Written { result: applied, committed: changed.then_some(Commit::History) })
-    })?;
-    let changed = applied.instance.is_some();
-    let created =
-        Created { registry: is_new_registry && changed, dataset: applied.created_dataset };
-    warn_of_skipped(session, &applied);
-    warn_of_time(session, dataset, at, &applied)?;
-    session.report_work(&applied.effort);
-    if session.is_json() {
-        let in_force = applied.in_force.as_ref();
-        let skipped = applied.skipped;
-        let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
-        session.json(&AppliedJson::from(outcome))?;
-    } else if !session.is_quiet() {
-        write_created(session, dataset, created, dry_run)?;
-        match unchanged.filter(|_| !changed) {
-            Some(why) => {
-                writeln!(session.out(), "no changes: {why}")?;
-                if let Some(in_force) = &applied.in_force {
-                    writeln!(session.out(), "identifier {}", in_force.identifier)?;
-                }
-            }
-            None => write_applied(session.out(), &applied)?,
-        }
-        if dry_run {
-            write_dry_run(
-                session.out(),
-                [&applied.first_ingested, &applied.first_deleted],
-                applied.instance.as_ref(),
-            )?;
+/// What a change did, whichever command made it.
+pub struct Done<'a> {
+    /// Whether a change was made, or in a dry run would be.
+    changed: bool,
+    /// The instance in force afterwards. `None` means that the dataset has no history, or does not
+    /// exist.
+    in_force: Option<&'a Instance>,
+    skipped: Skipped,
+    created_dataset: bool,
+    effort: Option<&'a Effort>,
+}
+
+impl<'a> From<&'a Applied> for Done<'a> {
+    fn from(applied: &'a Applied) -> Self {
+        Done {
+            changed: applied.instance.is_some(),
+            in_force: applied.in_force.as_ref(),
+            skipped: applied.skipped,
+            created_dataset: applied.created_dataset,
+            effort: Some(&applied.effort),
         }
     }
-    Ok(Exit::Done)
+}
+
+impl<'a> From<&'a Imported> for Done<'a> {
+    fn from(imported: &'a Imported) -> Self {
+        Done {
+            changed: !imported.instances.is_empty(),
+            in_force: imported.in_force.as_ref(),
+            skipped: imported.skipped,
+            created_dataset: imported.created_dataset,
+            effort: Some(&imported.effort),
+        }
+    }
+}
+
+impl<'a> From<&'a Pulled> for Done<'a> {
+    fn from(pulled: &'a Pulled) -> Self {
+        match &pulled.applied {
+            Some(applied) => Done { changed: true, ..Done::from(applied) },
+            None => Done {
+                changed: false,
+                in_force: pulled.before.mirror.as_ref(),
+                skipped: Skipped::default(),
+                created_dataset: false,
+                effort: None,
+            },
+        }
+    }
+}
+
+/// What was created, or in a dry run would be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Created {
+    /// The registry.
+    pub registry: bool,
+    /// The dataset.
+    pub dataset: bool,
+}
+
+/// The result of a command that changes the history of a dataset, as JSON.
+#[derive(Serialize)]
+struct AppliedJson<'a> {
+    #[serde(flatten)]
+    instance: InForce<'a>,
+    changed: bool,
+    dry_run: bool,
+    skipped: Skipped,
+    created: Created,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+}
+
+/// The fields of the instance in force afterwards, which are null, zero or those of the empty set if the
+/// dataset has no history.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InForce<'a> {
+    Instance(&'a Instance),
+    Nothing {
+        dataset: &'a DatasetName,
+        timestamp: (),
+        until: (),
+        identifier: Identifier,
+        granules: u64,
+        ingested: u64,
+        deleted: u64,
+        recorded: (),
+        recorded_by: (),
+        note: (),
+    },
+}
+
+impl Application<'_> {
+    /// Makes the change, and says what was created for it. The result is not printed yet.
+    pub fn make<T>(
+        &self,
+        session: &mut Session,
+        mut change: impl FnMut(&Registry, &Stamp) -> Result<T>,
+    ) -> Result<(T, Created)>
+    where
+        for<'a> Done<'a>: From<&'a T>,
+    {
+        let create = Create::when(self.create, self.dry_run);
+        let is_new_registry = session.new_registry(create)?.is_some();
+        let made = session.write(create, |registry, session| {
+            let made = change(registry, &session.stamp(self.at)?)?;
+            let changed = Done::from(&made).changed && !self.dry_run;
+            Ok(Written { result: made, committed: changed.then_some(Commit::History) })
+        })?;
+        let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
+        Ok((made, Created { registry: is_new_registry && changed, dataset }))
+    }
+
+    /// Prints what was done. `status` is that of a mirror before it was changed.
+    pub fn report<'a>(
+        &self,
+        session: &mut Session,
+        done: impl Into<Done<'a>>,
+        created: Created,
+        status: Option<Status>,
+        text: impl FnOnce(&mut Output) -> io::Result<()>,
+    ) -> Result<Exit> {
+        let (dataset, dry_run) = (self.dataset, self.dry_run);
+        let Done { changed, in_force, skipped, effort, .. } = done.into();
+        if let Some(effort) = effort {
+            session.report_work(effort);
+        }
+        let instance = match in_force {
+            Some(instance) => InForce::Instance(instance),
+            None => InForce::Nothing {
+                dataset,
+                timestamp: (),
+                until: (),
+                identifier: Identifier::EMPTY,
+                granules: 0,
+                ingested: 0,
+                deleted: 0,
+                recorded: (),
+                recorded_by: (),
+                note: (),
+            },
+        };
+        let registry = session.registry_path();
+        let json = AppliedJson { instance, changed, dry_run, skipped, created, status };
+        session.confirm(&json, |out| {
+            let verb = if dry_run { "would create" } else { "created" };
+            if created.registry {
+                writeln!(out, "{verb} registry {}", quoted(&registry.to_string_lossy()))?;
+            }
+            if created.dataset {
+                writeln!(out, "{verb} dataset {dataset}")?;
+            }
+            text(out)
+        })
+    }
+}
+
+/// Makes one change at one time, and prints it. `unchanged` is why nothing changed, if nothing did; `None`
+/// means because granules were skipped.
+pub fn apply(
+    session: &mut Session,
+    application: &Application<'_>,
+    unchanged: Option<&str>,
+    mut change: impl FnMut(&Registry, &Stamp) -> accession::Result<Applied>,
+) -> Result<Exit> {
+    let (applied, created) =
+        application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
+    warn_of_skipped(session, &applied);
+    warn_of_time(session, application, &applied)?;
+    application.report(session, &applied, created, None, |out| {
+        match (unchanged, &applied.instance) {
+            (Some(why), None) => {
+                writeln!(out, "no changes: {why}")?;
+                if let Some(in_force) = &applied.in_force {
+                    writeln!(out, "identifier {}", in_force.identifier)?;
+                }
+            }
+            _ => write_applied(out, &applied)?,
+        }
+        match application.dry_run {
+            true => write_dry_run(
+                out,
+                [&applied.first_ingested, &applied.first_deleted],
+                applied.instance.as_ref(),
+            ),
+            false => Ok(()),
+        }
+    })
 }
 
 /// Warns about a clock that is behind, and about granules that were skipped.
@@ -100,137 +246,17 @@ fn warn_of_skipped(session: &Session, applied: &Applied) {
 }
 
 /// Warns about the name of the dataset and the times of its changes.
-fn warn_of_time(
-    session: &Session,
-    asked: &DatasetName,
-    at: Option<ChangeTime>,
-    applied: &Applied,
-) -> Result<()> {
+fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Applied) -> Result<()> {
     let Some(in_force) = &applied.in_force else { return Ok(()) };
     let now = session.now()?;
-    warn_of_former_name(session, asked, &in_force.dataset);
+    warn_of_former_name(session, application.dataset, &in_force.dataset);
     if applied.clock_behind_micros.is_none() {
         warn_of_future_change(session, in_force, now);
     }
     if let (Some(at), Some(_), Some(_)) =
-        (at.and_then(ChangeTime::instant), &applied.instance, applied.last)
+        (application.at.and_then(ChangeTime::instant), &applied.instance, applied.last)
     {
         warn_of_back_dated(session, at, now);
-    }
-    Ok(())
-}
-
-/// The result of a command that changes the history of a dataset, as JSON: the fields of the instance
-/// in force afterwards, which are null, zero or those of the empty set if the dataset has no history,
-/// and what was changed.
-#[derive(Serialize)]
-pub struct AppliedJson<'a> {
-    #[serde(flatten)]
-    instance: InForce<'a>,
-    changed: bool,
-    dry_run: bool,
-    skipped: Skipped,
-    created: Created,
-}
-
-/// What was created, or in a dry run would be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Created {
-    /// The registry.
-    pub registry: bool,
-    /// The dataset.
-    pub dataset: bool,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum InForce<'a> {
-    Instance(&'a Instance),
-    Nothing(NoHistory<'a>),
-}
-
-/// The fields of an instance for a dataset without one.
-#[derive(Serialize)]
-struct NoHistory<'a> {
-    dataset: &'a DatasetName,
-    timestamp: Option<()>,
-    until: Option<()>,
-    identifier: Identifier,
-    granules: u64,
-    ingested: u64,
-    deleted: u64,
-    recorded: Option<()>,
-    recorded_by: Option<()>,
-    note: Option<()>,
-}
-
-/// The values from which [`AppliedJson`] is made.
-pub struct Outcome<'a> {
-    pub dataset: &'a DatasetName,
-    /// The instance in force afterwards. `None` means that the dataset has no
-    /// history, or does not exist.
-    pub in_force: Option<&'a Instance>,
-    /// Whether a change was made, or in a dry run would be.
-    pub changed: bool,
-    pub dry_run: bool,
-    pub skipped: Skipped,
-    pub created: Created,
-}
-
-impl<'a> From<Outcome<'a>> for AppliedJson<'a> {
-    fn from(outcome: Outcome<'a>) -> Self {
-        let instance = match outcome.in_force {
-            Some(instance) => InForce::Instance(instance),
-            None => InForce::Nothing(NoHistory {
-                dataset: outcome.dataset,
-                timestamp: None,
-                until: None,
-                identifier: Identifier::EMPTY,
-                granules: 0,
-                ingested: 0,
-                deleted: 0,
-                recorded: None,
-                recorded_by: None,
-                note: None,
-            }),
-        };
-        let Outcome { changed, dry_run, skipped, created, .. } = outcome;
-        AppliedJson { instance, changed, dry_run, skipped, created }
-    }
-}
-
-/// Writes an instance, one field per line.
-pub fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
-    writeln!(out, "identifier  {}", instance.identifier)?;
-    writeln!(out, "dataset     {}", instance.dataset)?;
-    writeln!(out, "in force    {}", in_force(instance))?;
-    writeln!(out, "granules    {}", instance.granules)?;
-    writeln!(out, "change      +{} -{}", instance.ingested, instance.deleted)?;
-    match &instance.recorded_by {
-        Some(by) => writeln!(out, "recorded    {} by {}", instance.recorded, one_line(by))?,
-        None => writeln!(out, "recorded    {}", instance.recorded)?,
-    }
-    if let Some(note) = &instance.note {
-        writeln!(out, "note        {}", one_line(note))?;
-    }
-    Ok(())
-}
-
-/// Writes which registry and which dataset were created.
-pub fn write_created(
-    session: &mut Session,
-    dataset: &DatasetName,
-    created: Created,
-    dry_run: bool,
-) -> io::Result<()> {
-    let verb = if dry_run { "would create" } else { "created" };
-    if created.registry {
-        let path = session.registry_path();
-        let path = quoted(&path.to_string_lossy()).to_string();
-        writeln!(session.out(), "{verb} registry {path}")?;
-    }
-    if created.dataset {
-        writeln!(session.out(), "{verb} dataset {dataset}")?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -13,7 +14,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::commit::Commit;
-use super::output::{Column, Failure, Label, Output, Progress, Table, count, json, write_message};
+use super::exit::Exit;
+use super::output::{
+    Column, Failure, Label, Output, Progress, Row, Table, count, json, write_message,
+};
 use super::usage::UsageError;
 use super::warning::WarningKind;
 
@@ -236,6 +240,52 @@ impl Session {
         &mut self.out
     }
 
+    /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
+    pub fn rows<R: Row>(
+        &mut self,
+        rows: impl IntoIterator<Item = accession::Result<R>>,
+    ) -> Result<u64> {
+        let mut list = self.list();
+        let mut count = 0;
+        for row in rows {
+            list.add(self, &row?)?;
+            count += 1;
+        }
+        list.finish(self)?;
+        Ok(count)
+    }
+
+    /// A list whose rows are printed one by one.
+    pub fn list<R: Row>(&self) -> List<R> {
+        List { table: self.table(R::COLUMNS), row: PhantomData }
+    }
+
+    /// Prints what was asked for: as JSON, or as text.
+    pub fn print(
+        &mut self,
+        value: &impl Serialize,
+        text: impl FnOnce(&mut Output) -> io::Result<()>,
+    ) -> Result<Exit> {
+        if self.is_json() {
+            self.json(value)?
+        } else {
+            text(&mut self.out)?
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Prints what a command did: as JSON, as text, or with `--quiet` not at all.
+    pub fn confirm(
+        &mut self,
+        done: &impl Serialize,
+        text: impl FnOnce(&mut Output) -> io::Result<()>,
+    ) -> Result<Exit> {
+        match self.is_quiet() && !self.is_json() {
+            true => Ok(Exit::Done),
+            false => self.print(done, text),
+        }
+    }
+
     /// A table for standard output.
     pub fn table(&self, columns: impl Into<Vec<Column>>) -> Table {
         Table::new(columns, self.out.columns())
@@ -255,6 +305,27 @@ impl Session {
     /// Why the output is incomplete. `None` means that everything was written so far.
     pub fn output_failure(&self) -> Option<&Failure> {
         self.out.failure()
+    }
+}
+
+/// A list that is printed while its rows are added: lines of JSON, or a table.
+pub struct List<R> {
+    table: Table,
+    row: PhantomData<R>,
+}
+
+impl<R: Row> List<R> {
+    /// Adds a row.
+    pub fn add(&mut self, session: &mut Session, row: &R) -> io::Result<()> {
+        match session.is_json() {
+            true => session.json(row),
+            false => self.table.add_row(session.out(), row.cells()),
+        }
+    }
+
+    /// Prints the rows that were not printed yet.
+    pub fn finish(self, session: &mut Session) -> io::Result<()> {
+        self.table.finish(session.out())
     }
 }
 

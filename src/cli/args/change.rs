@@ -32,9 +32,9 @@ impl ChangeArgs {
         ChangeOptions { note, dry_run, ..ChangeOptions::default() }
     }
 
-    /// What is done around the change.
-    pub fn application(&self, create: bool) -> Application {
-        Application { at: self.at, create, dry_run: self.dry_run, unchanged: None }
+    /// The change as it was asked for.
+    pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
+        Application { dataset, at: self.at, create, dry_run: self.dry_run }
     }
 }
 

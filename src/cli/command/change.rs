@@ -9,7 +9,7 @@ use accession::{
 use anyhow::Result;
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{Application, apply};
+use crate::cli::applied::apply;
 use crate::cli::args::{
     ChangeArgs, FormatArgs, GranuleArgs, TypedIdentifier, refuse_future, refuse_older_name,
     stored_name,
@@ -89,8 +89,8 @@ impl Ingest {
                 None => entry?,
             })?;
         }
-        let application = self.change.application(self.create);
-        apply(session, &self.dataset, application, |registry, stamp| {
+        let application = self.change.application(&self.dataset, self.create);
+        apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
     }
@@ -128,8 +128,8 @@ impl Delete {
         for entry in self.granules.entries(session, MissingPages::Warn)? {
             change.delete(entry?)?;
         }
-        let application = self.change.application(false);
-        apply(session, &self.dataset, application, |registry, stamp| {
+        let application = self.change.application(&self.dataset, false);
+        apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
     }
@@ -192,8 +192,8 @@ impl Change {
         for entry in Entries::new(session, &[], &self.delete, options, MissingPages::Warn) {
             change.delete(entry?)?;
         }
-        let application = self.change.application(false);
-        apply(session, &self.dataset, application, |registry, stamp| {
+        let application = self.change.application(&self.dataset, false);
+        apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
     }
@@ -242,11 +242,9 @@ impl Sync {
         for entry in self.granules.entries(session, MissingPages::Refuse)? {
             listing.add(entry?)?;
         }
-        let application = Application {
-            unchanged: Some("the dataset holds exactly the listed granules"),
-            ..self.change.application(self.create)
-        };
-        apply(session, &self.dataset, application, |registry, stamp| {
+        let application = self.change.application(&self.dataset, self.create);
+        let unchanged = Some("the dataset holds exactly the listed granules");
+        apply(session, &application, unchanged, |registry, stamp| {
             registry.sync(&self.dataset, &listing, max_delete, &options, stamp)
         })
     }
@@ -303,11 +301,9 @@ impl Revert {
             To::Identifier(TypedIdentifier(identifier)) => EarlierSet::Identifier(identifier),
         };
         let options = self.change.options();
-        let application = Application {
-            unchanged: Some("the dataset holds the same granules as then"),
-            ..self.change.application(false)
-        };
-        apply(session, &self.dataset, application, |registry, stamp| {
+        let application = self.change.application(&self.dataset, false);
+        let unchanged = Some("the dataset holds the same granules as then");
+        apply(session, &application, unchanged, |registry, stamp| {
             registry.revert(&self.dataset, to, &options, stamp)
         })
     }

@@ -112,12 +112,8 @@ impl Args {
         warn_of_lacking(session, &dataset, &citation, self.format);
         warn_of_unnamed_mirrors(session, &citation);
         let text = citation.write(self.format);
-        if session.is_json() {
-            session.json(&Printed { format: self.format.name(), citation: &text })?;
-        } else {
-            write!(session.out(), "{text}")?;
-        }
-        Ok(Exit::Done)
+        let printed = Printed { format: self.format.name(), citation: &text };
+        session.print(&printed, |out| write!(out, "{text}"))
     }
 }
 

@@ -279,12 +279,10 @@ impl Identify {
             let skipped = count(repeated, "granule");
             session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
         }
-        if session.is_json() {
-            session.json(&IdentifiedList { identifier, granules })?;
-        } else {
-            writeln!(session.out(), "identifier  {identifier}")?;
-            writeln!(session.out(), "granules    {granules}")?;
-        }
+        session.print(&IdentifiedList { identifier, granules }, |out| {
+            writeln!(out, "identifier  {identifier}")?;
+            writeln!(out, "granules    {granules}")
+        })?;
         match self.expect {
             Some(TypedIdentifier(expected)) if expected != identifier => {
                 session.warn(

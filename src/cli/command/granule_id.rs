@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::args::GranuleArgs;
 use crate::cli::exit::Exit;
-use crate::cli::output::Column;
+use crate::cli::output::{Column, Row};
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -134,15 +134,10 @@ impl New {
         let now = session.now()?;
         for (index, entry) in (0..).zip(entries) {
             let entry = uniquify.apply(entry, index, now)?;
-            if session.is_json() {
-                session.json(&Made {
-                    granule: &entry.granule_id,
-                    producer_granule: &entry.producer_granule,
-                })?;
-            } else {
-                let id = entry.granule_id.as_str();
-                writeln!(session.out(), "{id}")?;
-            }
+            let (granule, producer_granule) = (&entry.granule_id, &entry.producer_granule);
+            session.print(&Made { granule, producer_granule }, |out| {
+                writeln!(out, "{}", granule.as_str())
+            })?;
         }
         Ok(Exit::Done)
     }
@@ -156,25 +151,23 @@ impl Explain {
             "" => None,
             suffix => explain(producer, suffix, &self.collection),
         };
-        if session.is_json() {
-            session.json(&Explained {
-                granule,
-                producer_granule: producer,
-                suffix,
-                collection: self.collection.to_string(),
-                formula: formula.map(|formula| formula.to_string()),
-            })?;
-        } else {
-            let made = match formula {
-                Some(Formula::B) => "B: a hash of the granule and the collection (July 2025)",
-                Some(Formula::C) => "C: a hash of the collection (as released)",
-                None => "neither B nor C: another collection, or a hash of the time too",
-            };
-            let out = session.out();
+        let made = match formula {
+            Some(Formula::B) => "B: a hash of the granule and the collection (July 2025)",
+            Some(Formula::C) => "C: a hash of the collection (as released)",
+            None => "neither B nor C: another collection, or a hash of the time too",
+        };
+        let explained = Explained {
+            granule,
+            producer_granule: producer,
+            suffix,
+            collection: self.collection.to_string(),
+            formula: formula.map(|formula| formula.to_string()),
+        };
+        session.print(&explained, |out| {
             writeln!(out, "producer    {producer}")?;
             writeln!(out, "suffix      {suffix}")?;
-            writeln!(out, "formula     {made}")?;
-        }
+            writeln!(out, "formula     {made}")
+        })?;
         Ok(if formula.is_some() { Exit::Done } else { Exit::Differs })
     }
 }
@@ -185,31 +178,30 @@ impl Risk {
             Some(length) => vec![length],
             None => HashLength::all().collect(),
         };
-        let mut table = session.table(RISK_COLUMNS);
-        for length in lengths {
-            let (by_63, by_64) = (risk(self.ingests, length, 63), risk(self.ingests, length, 64));
-            if session.is_json() {
-                session.json(&Weighed {
-                    ingests: self.ingests,
-                    hash_length: length.get(),
-                    risk: by_63,
-                    risk_by_64_symbols: by_64,
-                })?;
-            } else {
-                let cells = [length.get().to_string(), percent(by_63), percent(by_64)];
-                table.add_row(session.out(), cells)?;
-            }
-        }
-        table.finish(session.out())?;
+        let ingests = self.ingests;
+        session.rows(lengths.into_iter().map(|length| {
+            Ok(Weighed {
+                ingests,
+                hash_length: length.get(),
+                risk: risk(ingests, length, 63),
+                risk_by_64_symbols: risk(ingests, length, 64),
+            })
+        }))?;
         Ok(Exit::Done)
     }
 }
 
-const RISK_COLUMNS: [Column; 3] = [
-    Column::number("characters"),
-    Column::text("63 symbols"),
-    Column::text("64 symbols (documentation)"),
-];
+impl Row for Weighed {
+    const COLUMNS: &'static [Column] = &[
+        Column::number("characters"),
+        Column::text("63 symbols"),
+        Column::text("64 symbols (documentation)"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.hash_length.to_string(), percent(self.risk), percent(self.risk_by_64_symbols)]
+    }
+}
 
 /// A probability in percent, with four digits.
 fn percent(probability: f64) -> String {

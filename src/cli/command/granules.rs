@@ -1,13 +1,13 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, GranuleId, Granules, Monitor, Pattern, quoted};
+use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, quoted};
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, Progress, in_force};
+use crate::cli::output::{Column, Progress, Row, in_force, or_held};
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
@@ -116,12 +116,10 @@ impl Args {
             _ => self.filter.list_ids(session, granules, &progress)?,
         };
         progress.end();
-        match (self.filter.count, session.is_json()) {
-            (true, true) => session.json(&Counted { granules: counted })?,
-            (true, false) => writeln!(session.out(), "{counted}")?,
-            (false, _) => {}
+        match self.filter.count {
+            true => session.print(&Counted { granules: counted }, |out| writeln!(out, "{counted}")),
+            false => Ok(Exit::Done),
         }
-        Ok(Exit::Done)
     }
 }
 
@@ -197,9 +195,6 @@ impl Filter {
     }
 }
 
-const HOLDING_PERIOD: [Column; 3] =
-    [Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
-
 fn list_of_producer(
     session: &mut Session,
     dataset: &DatasetName,
@@ -208,21 +203,7 @@ fn list_of_producer(
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let granules = snapshot.granules_of_producer(dataset, producer)?;
     drop(snapshot);
-    let mut table = session.table(HOLDING_PERIOD);
-    let mut periods = 0;
-    for granule in granules {
-        let granule = granule?;
-        periods += 1;
-        if session.is_json() {
-            session.json(&granule)?;
-            continue;
-        }
-        let deleted = granule.deleted.map_or("held".to_owned(), |deleted| deleted.to_string());
-        let cells = [granule.granule_id.to_string(), granule.ingested.to_string(), deleted];
-        table.add_row(session.out(), cells)?;
-    }
-    table.finish(session.out())?;
-    if periods == 0 {
+    if session.rows(granules)? == 0 {
         let producer = quoted(producer.as_str());
         session.warn(
             WarningKind::NeverHeld,
@@ -231,4 +212,13 @@ fn list_of_producer(
         return Ok(Exit::Differs);
     }
     Ok(Exit::Done)
+}
+
+impl Row for Granule {
+    const COLUMNS: &'static [Column] =
+        &[Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.granule_id.to_string(), self.ingested.to_string(), or_held(self.deleted)]
+    }
 }

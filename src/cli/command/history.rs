@@ -1,5 +1,7 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
+use std::io::{self, Write};
+
 use accession::{
     Access, DatasetName, FoundPeriod, GranuleId, Instance, Moment, NotedPeriod, Resolved, Subset,
     quoted,
@@ -7,11 +9,10 @@ use accession::{
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::applied::write_instance;
 use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future, stored_name};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, in_force, one_line, selected_by};
+use crate::cli::output::{Column, Row, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 
@@ -54,13 +55,7 @@ impl Lookup {
         let selected = snapshot.select(&selection)?;
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
-        if session.is_json() {
-            let found = Found { instance: selected.instance(), others: &selected.others };
-            session.json(&found)?;
-            return Ok(Exit::Done);
-        }
-        write_instance(session.out(), selected.instance())?;
-        if let Some(at) = self.at {
+        if let (Some(at), false) = (self.at, session.is_json()) {
             for other in &selected.others {
                 let (identifier, in_force) = (other.identifier, in_force(other));
                 session.warn(
@@ -69,8 +64,26 @@ impl Lookup {
                 );
             }
         }
-        Ok(Exit::Done)
+        let found = Found { instance: selected.instance(), others: &selected.others };
+        session.print(&found, |out| write_instance(out, selected.instance()))
     }
+}
+
+/// Writes an instance, one field per line.
+fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
+    writeln!(out, "identifier  {}", instance.identifier)?;
+    writeln!(out, "dataset     {}", instance.dataset)?;
+    writeln!(out, "in force    {}", in_force(instance))?;
+    writeln!(out, "granules    {}", instance.granules)?;
+    writeln!(out, "change      +{} -{}", instance.ingested, instance.deleted)?;
+    match &instance.recorded_by {
+        Some(by) => writeln!(out, "recorded    {} by {}", instance.recorded, one_line(by))?,
+        None => writeln!(out, "recorded    {}", instance.recorded)?,
+    }
+    if let Some(note) = &instance.note {
+        writeln!(out, "note        {}", one_line(note))?;
+    }
+    Ok(())
 }
 
 /// List every identifier of a dataset, with the time from which it was in force
@@ -118,21 +131,6 @@ pub struct History {
     granule: Option<GranuleId>,
 }
 
-const INSTANCE_COLUMNS: [Column; 5] = [
-    Column::text("timestamp"),
-    Column::text("identifier"),
-    Column::number("granules"),
-    Column::text("change"),
-    Column::prose("note"),
-];
-
-const PERIOD_COLUMNS: [Column; 4] = [
-    Column::text("ingested"),
-    Column::text("deleted"),
-    Column::prose("ingest note"),
-    Column::prose("delete note"),
-];
-
 impl History {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(granule_id) = &self.granule {
@@ -149,28 +147,29 @@ impl History {
         if self.reverse {
             history = history.newest_first();
         }
-        let mut table = session.table(INSTANCE_COLUMNS);
-        for instance in history.take(self.limit.unwrap_or(usize::MAX)) {
-            let instance = instance?;
-            if session.is_json() {
-                session.json(&instance)?;
-            } else {
-                table.add_row(session.out(), cells_of_instance(&instance))?;
-            }
-        }
-        table.finish(session.out())?;
+        session.rows(history.take(self.limit.unwrap_or(usize::MAX)))?;
         Ok(Exit::Done)
     }
 }
 
-fn cells_of_instance(instance: &Instance) -> [String; 5] {
-    [
-        instance.timestamp.to_string(),
-        instance.identifier.to_string(),
-        instance.granules.to_string(),
-        format!("+{} -{}", instance.ingested, instance.deleted),
-        shown(instance.note.as_deref()),
-    ]
+impl Row for Instance {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("timestamp"),
+        Column::text("identifier"),
+        Column::number("granules"),
+        Column::text("change"),
+        Column::prose("note"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.timestamp.to_string(),
+            self.identifier.to_string(),
+            self.granules.to_string(),
+            format!("+{} -{}", self.ingested, self.deleted),
+            shown(self.note.as_deref()),
+        ]
+    }
 }
 
 fn list_periods(
@@ -180,16 +179,7 @@ fn list_periods(
 ) -> Result<Exit> {
     let periods =
         session.open(Access::Read)?.snapshot()?.history_of_granule(dataset, granule_id)?;
-    let mut table = session.table(PERIOD_COLUMNS);
-    for noted in &periods {
-        if session.is_json() {
-            session.json(noted)?;
-        } else {
-            table.add_row(session.out(), cells_of_period(noted))?;
-        }
-    }
-    table.finish(session.out())?;
-    if periods.is_empty() {
+    if session.rows(periods.iter().map(Ok))? == 0 {
         let granule = quoted(granule_id.as_str());
         session.warn(WarningKind::NeverHeld, &format!("{dataset} never held {granule}"));
         return Ok(Exit::Differs);
@@ -197,13 +187,22 @@ fn list_periods(
     Ok(Exit::Done)
 }
 
-fn cells_of_period(noted: &NotedPeriod) -> [String; 4] {
-    [
-        noted.period.ingested.to_string(),
-        noted.period.deleted.map_or("held".to_owned(), |deleted| deleted.to_string()),
-        shown(noted.ingest_note.as_deref()),
-        shown(noted.delete_note.as_deref()),
-    ]
+impl Row for NotedPeriod {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("ingested"),
+        Column::text("deleted"),
+        Column::prose("ingest note"),
+        Column::prose("delete note"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.period.ingested.to_string(),
+            or_held(self.period.deleted),
+            shown(self.ingest_note.as_deref()),
+            shown(self.delete_note.as_deref()),
+        ]
+    }
 }
 
 fn shown(note: Option<&str>) -> String {
@@ -227,17 +226,10 @@ pub struct Find {
 /// The number of periods that are read at once.
 const PAGE_ROWS: u32 = 1_000;
 
-const FOUND_COLUMNS: [Column; 4] = [
-    Column::text("dataset"),
-    Column::text("granule"),
-    Column::text("ingested"),
-    Column::text("deleted"),
-];
-
 impl Find {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
-        let mut table = session.table(FOUND_COLUMNS);
+        let mut list = session.list();
         let mut is_found = false;
         for granule_id in &self.granules {
             let (mut page, mut is_held): (Vec<FoundPeriod>, _) = (Vec::new(), false);
@@ -246,11 +238,7 @@ impl Find {
                 page = registry.snapshot()?.find(granule_id, after, PAGE_ROWS)?;
                 is_held |= !page.is_empty();
                 for period in &page {
-                    if session.is_json() {
-                        session.json(period)?;
-                    } else {
-                        table.add_row(session.out(), cells_of_found(period))?;
-                    }
+                    list.add(session, period)?;
                 }
                 if page.len() < PAGE_ROWS as usize {
                     break;
@@ -265,18 +253,27 @@ impl Find {
                 );
             }
         }
-        table.finish(session.out())?;
+        list.finish(session)?;
         Ok(if is_found { Exit::Done } else { Exit::Differs })
     }
 }
 
-fn cells_of_found(period: &FoundPeriod) -> [String; 4] {
-    [
-        period.dataset.to_string(),
-        one_line(period.granule.as_str()).to_string(),
-        period.ingested.to_string(),
-        period.deleted.map_or("held".to_owned(), |deleted| deleted.to_string()),
-    ]
+impl Row for FoundPeriod {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("dataset"),
+        Column::text("granule"),
+        Column::text("ingested"),
+        Column::text("deleted"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.dataset.to_string(),
+            one_line(self.granule.as_str()).to_string(),
+            self.ingested.to_string(),
+            or_held(self.deleted),
+        ]
+    }
 }
 
 /// List every dataset and interval in which an identifier was in force
@@ -303,14 +300,6 @@ pub struct Resolve {
     #[arg(long, value_name = "T")]
     at: Option<Moment>,
 }
-
-const RESOLVED_COLUMNS: [Column; 5] = [
-    Column::text("dataset"),
-    Column::text("from"),
-    Column::text("until"),
-    Column::number("granules"),
-    Column::prose("subset"),
-];
 
 impl Resolve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
@@ -344,29 +333,30 @@ impl Resolve {
         if let Some(disagreement) = &disagreement {
             session.warn(WarningKind::NotInForce, disagreement);
         }
-        let mut table = session.table(RESOLVED_COLUMNS);
-        for resolved in &resolution.rows {
-            if session.is_json() {
-                session.json(resolved)?;
-            } else {
-                table.add_row(session.out(), cells_of_resolved(resolved))?;
-            }
-        }
-        table.finish(session.out())?;
+        session.rows(resolution.rows.iter().map(Ok))?;
         Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
     }
 }
 
-fn cells_of_resolved(resolved: &Resolved) -> [String; 5] {
-    let instance = resolved.set.instance();
-    let subset = resolved.set.subset();
-    [
-        instance.dataset.to_string(),
-        instance.timestamp.to_string(),
-        instance.until.map_or("now".to_owned(), |until| until.to_string()),
-        resolved.set.granules().to_string(),
-        subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
-    ]
+impl Row for Resolved {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("dataset"),
+        Column::text("from"),
+        Column::text("until"),
+        Column::number("granules"),
+        Column::prose("subset"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let (instance, subset) = (self.set.instance(), self.set.subset());
+        vec![
+            instance.dataset.to_string(),
+            instance.timestamp.to_string(),
+            instance.until.map_or("now".to_owned(), |until| until.to_string()),
+            self.set.granules().to_string(),
+            subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
+        ]
+    }
 }
 
 /// List the subsets of a dataset that were cited
@@ -381,36 +371,30 @@ pub struct Subsets {
     dataset: DatasetName,
 }
 
-const SUBSET_COLUMNS: [Column; 5] = [
-    Column::text("identifier"),
-    Column::text("as of"),
-    Column::number("granules"),
-    Column::text("cited"),
-    Column::prose("subset"),
-];
-
 impl Subsets {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let subsets = session.open(Access::Read)?.snapshot()?.subsets(&self.dataset)?;
-        let mut table = session.table(SUBSET_COLUMNS);
-        for subset in &subsets {
-            if session.is_json() {
-                session.json(subset)?;
-            } else {
-                table.add_row(session.out(), cells_of_subset(subset))?;
-            }
-        }
-        table.finish(session.out())?;
+        session.rows(subsets.iter().map(Ok))?;
         Ok(Exit::Done)
     }
 }
 
-fn cells_of_subset(subset: &Subset) -> [String; 5] {
-    [
-        subset.identifier.to_string(),
-        subset.timestamp.to_string(),
-        subset.granules.to_string(),
-        subset.cited.to_string(),
-        selected_by(&subset.criteria),
-    ]
+impl Row for Subset {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("identifier"),
+        Column::text("as of"),
+        Column::number("granules"),
+        Column::text("cited"),
+        Column::prose("subset"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.identifier.to_string(),
+            self.timestamp.to_string(),
+            self.granules.to_string(),
+            self.cited.to_string(),
+            selected_by(&self.criteria),
+        ]
+    }
 }

@@ -5,16 +5,15 @@ use accession::mirror::{Replica, read_replica};
 use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
-use crate::cli::applied::{AppliedJson, Created, Outcome, write_created, write_dry_run};
+use crate::cli::applied::{Application, write_dry_run};
 use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs, refuse_older_name, stored_name};
-use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };
 use crate::cli::exit::Exit;
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
-use crate::cli::session::{Create, Session, Written};
+use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
@@ -121,43 +120,35 @@ impl Args {
                 ),
             );
         }
-        let create = Create::when(self.create, self.dry_run);
-        let is_new_registry = session.new_registry(create)?.is_some();
-        let imported = session.write(create, |registry, session| {
-            let stamp = session.stamp(self.clock.time())?;
-            let imported = match &replica {
-                Some(replica) => replica.import(registry, &self.dataset, &import, &stamp)?,
-                None => registry.import(&self.dataset, &import, &stamp)?,
-            };
-            let changed = !self.dry_run && !imported.instances.is_empty();
-            Ok(Written { result: imported, committed: changed.then_some(Commit::History) })
+        let application = Application {
+            dataset: &self.dataset,
+            at: self.clock.time(),
+            create: self.create,
+            dry_run: self.dry_run,
+        };
+        let (imported, created) = application.make(session, |registry, stamp| match &replica {
+            Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),
+            None => Ok(registry.import(&self.dataset, &import, stamp)?),
         })?;
-        let changed = !imported.instances.is_empty();
-        let created =
-            Created { registry: is_new_registry && changed, dataset: imported.created_dataset };
-        session.report_work(&imported.effort);
         self.warn_of(session, undated, &imported)?;
+        let exit = application.report(session, &imported, created, None, |out| {
+            write_imported(out, &imported)?;
+            match self.dry_run {
+                true => write_dry_run(
+                    out,
+                    [&imported.first_ingested, &imported.first_deleted],
+                    total(&imported).as_ref(),
+                ),
+                false => Ok(()),
+            }
+        })?;
         if session.is_json() {
-            let (dataset, in_force) = (&self.dataset, imported.in_force.as_ref());
-            let (dry_run, skipped) = (self.dry_run, imported.skipped);
-            let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
-            session.json(&AppliedJson::from(outcome))?;
             for instance in imported.instances {
                 let note = import.note_at(instance.timestamp)?;
                 session.json(&Instance { note, ..instance })?;
             }
-        } else if !session.is_quiet() {
-            write_created(session, &self.dataset, created, self.dry_run)?;
-            write_imported(session.out(), &imported)?;
-            if self.dry_run {
-                write_dry_run(
-                    session.out(),
-                    [&imported.first_ingested, &imported.first_deleted],
-                    total(&imported).as_ref(),
-                )?;
-            }
         }
-        Ok(Exit::Done)
+        Ok(exit)
     }
 
     /// Reads what is new at an address. `None`: the history is in a file.

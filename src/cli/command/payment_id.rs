@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::minting::payment::{Decoded, Layout, PaymentId, Scheme};
+use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Access, Error, Moment};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -115,11 +115,7 @@ impl New {
             session.note_commit(Commit::PaymentIds);
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
-                if session.is_json() {
-                    session.json(decoded)?;
-                } else {
-                    writeln!(session.out(), "{}", decoded.id)?;
-                }
+                session.print(decoded, |out| writeln!(out, "{}", decoded.id))?;
             }
             if let Some(more_at) = lease.more_at.filter(|_| left > 0) {
                 // The ids that were issued are printed before the wait.
@@ -135,18 +131,13 @@ impl Decode {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let id: PaymentId = self.id.parse().map_err(Error::from)?;
         let decoded = self.scheme.scheme().decode(id, session.now()?).map_err(Error::from)?;
-        if session.is_json() {
-            session.json(&decoded)?;
-            return Ok(Exit::Done);
-        }
-        let Decoded { id, time, worker, counter, layout, epoch } = decoded;
-        let out = session.out();
-        writeln!(out, "id          {id}")?;
-        writeln!(out, "time        {time}")?;
-        writeln!(out, "worker      {worker}")?;
-        writeln!(out, "counter     {counter}")?;
-        writeln!(out, "layout      {layout}")?;
-        writeln!(out, "epoch       {epoch}")?;
-        Ok(Exit::Done)
+        session.print(&decoded, |out| {
+            writeln!(out, "id          {}", decoded.id)?;
+            writeln!(out, "time        {}", decoded.time)?;
+            writeln!(out, "worker      {}", decoded.worker)?;
+            writeln!(out, "counter     {}", decoded.counter)?;
+            writeln!(out, "layout      {}", decoded.layout)?;
+            writeln!(out, "epoch       {}", decoded.epoch)
+        })
     }
 }

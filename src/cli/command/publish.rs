@@ -1,7 +1,7 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
 use std::fs::create_dir_all;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -75,23 +75,12 @@ impl Publish {
             return self.verify(&registry, session);
         }
         publish(&registry, &self.directory, &self.datasets, |published| -> Result<()> {
-            if session.is_json() {
-                return Ok(session.json(&published)?);
-            }
-            if session.is_quiet() {
-                return Ok(());
-            }
             let (dataset, changes) = (&published.dataset, count(published.changes, "change"));
-            match published.new_changes {
-                0 => writeln!(session.out(), "{dataset}: {changes}, none of them new")?,
-                new => {
-                    let bytes = published.bytes;
-                    writeln!(
-                        session.out(),
-                        "{dataset}: {changes}, {new} new, {bytes} bytes added"
-                    )?;
-                }
-            }
+            let (new, bytes) = (published.new_changes, published.bytes);
+            session.confirm(&published, |out| match new {
+                0 => writeln!(out, "{dataset}: {changes}, none of them new"),
+                new => writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added"),
+            })?;
             Ok(())
         })?;
         for name in unknown_datasets(&registry, &self.directory)? {
@@ -113,18 +102,15 @@ impl Publish {
             if !found.ok {
                 exit = Exit::Differs;
             }
-            if session.is_json() {
-                return Ok(session.json(&found)?);
-            }
-            write_found(session, &found)
+            let is_quiet = session.is_quiet();
+            session.print(&found, |out| write_found(out, &found, is_quiet))?;
+            Ok(())
         })?;
         Ok(exit)
     }
 }
 
-fn write_found(session: &mut Session, found: &VerifiedFiles) -> Result<()> {
-    let is_quiet = session.is_quiet();
-    let out = session.out();
+fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> io::Result<()> {
     for difference in &found.differences {
         let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
         writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
@@ -141,8 +127,7 @@ fn write_found(session: &mut Session, found: &VerifiedFiles) -> Result<()> {
         (true, true) => "ok",
         (true, false) => "ok, but not all that the registry has now",
     };
-    writeln!(out, "{subject}: {state}")?;
-    Ok(())
+    writeln!(out, "{subject}: {state}")
 }
 
 /// Serve landing pages and an HTTP API over the registry, read-only
@@ -225,11 +210,10 @@ impl Serve {
             cache: self.cache,
             trusted_proxies: self.trusted_proxies,
         };
-        if session.is_json() {
-            session.json(&Listening { listening, public_url: &public_url })?;
-        } else {
-            writeln!(session.out(), "listening on {listening}/")?;
-        }
+        let address = format!("listening on {listening}/");
+        session.print(&Listening { listening, public_url: &public_url }, |out| {
+            writeln!(out, "{address}")
+        })?;
         session.finish()?;
         log(match (session.is_quiet(), session.is_json()) {
             (true, _) => AccessLog::Off,

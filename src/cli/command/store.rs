@@ -35,19 +35,16 @@ impl Backup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let backup = session.open(Access::Read)?.back_up(&self.file)?;
         session.note_commit(Commit::Backup);
-        if session.is_json() {
-            session.json(&backup)?;
-        } else if !session.is_quiet() {
+        session.confirm(&backup, |out| {
             writeln!(
-                session.out(),
+                out,
                 "{}: {}, {}, all verified; {} bytes",
-                quoted(&self.file.to_string_lossy()),
+                shown(&self.file),
                 count(backup.datasets, "dataset"),
                 count(backup.identifiers, "identifier"),
                 backup.bytes
-            )?;
-        }
-        Ok(Exit::Done)
+            )
+        })
     }
 }
 
@@ -103,17 +100,16 @@ impl Restore {
         };
         let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
-        if session.is_json() {
-            let kept = moved.map(|moved| moved.to_string_lossy().into_owned());
-            let (lacks, dry_run) = (lacks.as_ref(), self.dry_run);
-            session.json(&RestoredJson { bytes, datasets, identifiers, kept, lacks, dry_run })?;
-        } else if !session.is_quiet() {
+        let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
+        let (listed, dry_run) = (lacks.as_ref(), self.dry_run);
+        let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: listed, dry_run };
+        session.confirm(&done, |out| {
             if let Some(moved) = moved {
-                writeln!(session.out(), "moved {} to {}", shown(&target), shown(&moved))?;
+                writeln!(out, "moved {} to {}", shown(&target), shown(&moved))?;
             }
-            if !self.dry_run {
+            if !dry_run {
                 writeln!(
-                    session.out(),
+                    out,
                     "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
                     shown(&target),
                     shown(&self.file),
@@ -122,13 +118,10 @@ impl Restore {
                 )?;
             }
             if let Some(lacks) = &lacks {
-                write_lacks(session.out(), lacks)?;
+                write_lacks(out, lacks)?;
             }
-            if self.dry_run {
-                writeln!(session.out(), "dry run: nothing was changed")?;
-            }
-        }
-        Ok(Exit::Done)
+            if dry_run { writeln!(out, "dry run: nothing was changed") } else { Ok(()) }
+        })
     }
 }
 
@@ -200,19 +193,15 @@ impl Copy {
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
         let copied = source.copy_to(&self.target, payment_ids)?;
         session.note_commit(Commit::Copy);
-        if session.is_json() {
-            session.json(&copied)?;
-        } else if !session.is_quiet() {
-            let target = Registry::full_name(&self.target);
+        session.confirm(&copied, |out| {
             writeln!(
-                session.out(),
+                out,
                 "{}: {}, {}, all verified",
-                quoted(&target.to_string_lossy()),
+                shown(&Registry::full_name(&self.target)),
                 count(copied.datasets, "dataset"),
                 count(copied.identifiers, "identifier"),
-            )?;
-        }
-        Ok(Exit::Done)
+            )
+        })
     }
 }
 
@@ -240,14 +229,9 @@ impl Distribute {
         if tables > 0 {
             session.note_commit(Commit::Distribution);
         }
-        if session.is_json() {
-            session.json(&DistributedJson { tables })?;
-        } else if !session.is_quiet() {
-            match tables {
-                0 => writeln!(session.out(), "the registry was distributed before")?,
-                tables => writeln!(session.out(), "distributed {}", count(tables, "table"))?,
-            }
-        }
-        Ok(Exit::Done)
+        session.confirm(&DistributedJson { tables }, |out| match tables {
+            0 => writeln!(out, "the registry was distributed before"),
+            tables => writeln!(out, "distributed {}", count(tables, "table")),
+        })
     }
 }

@@ -12,5 +12,5 @@ mod text;
 pub use json::write_list as write_json_list;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
-pub use table::{Column, Table};
-pub use text::{Label, count, in_force, one_line, selected_by, write_message};
+pub use table::{Column, Row, Table};
+pub use text::{Label, count, in_force, one_line, or_held, selected_by, write_message};

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Width};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
+use serde::Serialize;
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
@@ -34,6 +35,23 @@ impl Column {
     /// Prose, which is wrapped if the terminal is too narrow for it.
     pub const fn prose(name: &'static str) -> Self {
         Column { name, alignment: CellAlignment::Left, wraps: true }
+    }
+}
+
+/// A row of a list that a command prints: a line of JSON, or cells of a table.
+pub trait Row: Serialize {
+    /// The columns of the table.
+    const COLUMNS: &'static [Column];
+
+    /// A cell for each column, on one line, and already escaped.
+    fn cells(&self) -> Vec<String>;
+}
+
+impl<R: Row> Row for &R {
+    const COLUMNS: &'static [Column] = R::COLUMNS;
+
+    fn cells(&self) -> Vec<String> {
+        (**self).cells()
     }
 }
 
@@ -75,7 +93,7 @@ impl Table {
         if std::mem::take(&mut self.is_first_page) {
             page.set_header(self.columns.iter().map(|column| column.name).collect::<Vec<_>>());
         }
-        page.add_rows(self.rows.drain(..).map(Row::from));
+        page.add_rows(self.rows.drain(..).map(comfy_table::Row::from));
         for (width, found) in self.widths.iter_mut().zip(page.column_max_content_widths()) {
             *width = found.max(*width);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use accession::{Criteria, Instance, Pattern};
+use accession::{Criteria, Instance, Pattern, Timestamp};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
@@ -40,6 +40,11 @@ pub fn in_force(instance: &Instance) -> String {
         Some(until) => format!("{} until {until}", instance.timestamp),
         None => format!("{} until now", instance.timestamp),
     }
+}
+
+/// When a granule was deleted, or `held`.
+pub fn or_held(deleted: Option<Timestamp>) -> String {
+    deleted.map_or("held".to_owned(), |deleted| deleted.to_string())
 }
 
 /// How the granules of a subset were selected, on one line.

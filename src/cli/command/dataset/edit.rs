@@ -1,6 +1,6 @@
 //! Commands that change the record or the name of a dataset.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use accession::citation::record;
 use accession::{
@@ -10,8 +10,8 @@ use accession::{
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use super::show::confirm;
-use crate::cli::applied::{Created, write_created};
+use super::show::write_listed;
+use crate::cli::applied::Created;
 use crate::cli::args::{ClockArgs, ValueOrRemoval, edit_of, stored_name, value_or_removal};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
@@ -78,14 +78,15 @@ impl Add {
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
-        if session.is_json() {
-            return Ok(session.json(&Added { listed: &listed, created })?);
-        }
-        if session.is_quiet() {
-            return Ok(());
-        }
-        write_created(session, &dataset.name, created, false)?;
-        confirm(session, &listed)
+        let registry = session.registry_path();
+        session.confirm(&Added { listed: &listed, created }, |out| {
+            if created.registry {
+                writeln!(out, "created registry {}", quoted(&registry.to_string_lossy()))?;
+            }
+            writeln!(out, "created dataset {}", dataset.name)?;
+            write_listed(out, &listed)
+        })?;
+        Ok(())
     }
 }
 
@@ -103,7 +104,8 @@ impl Edit {
             Ok(Written { result: listed, committed: Some(Commit::Record) })
         })?;
         warn_of_former_name(session, &self.name, &listed.dataset.name);
-        confirm(session, &listed)
+        session.confirm(&listed, |out| write_listed(out, &listed))?;
+        Ok(())
     }
 }
 
@@ -205,7 +207,8 @@ fn edit_and_confirm(
         Ok(Written { result: listed, committed: Some(Commit::Record) })
     })?;
     warn_of_former_name(session, name, &listed.dataset.name);
-    confirm(session, &listed)
+    session.confirm(&listed, |out| write_listed(out, &listed))?;
+    Ok(())
 }
 
 /// The fields of a record.

@@ -51,7 +51,8 @@ impl Show {
         warn_of_future(session, &listed, now);
         in_force_now(&snapshot, &mut listed, now)?;
         drop(snapshot);
-        print(session, &listed)
+        session.print(&listed, |out| write_listed(out, &listed))?;
+        Ok(())
     }
 }
 
@@ -186,19 +187,10 @@ fn cells(listed: &Listed) -> [String; 5] {
     }
 }
 
-/// Prints a dataset that a command shows.
-pub fn print(session: &mut Session, listed: &Listed) -> Result<()> {
-    if session.is_json() {
-        return Ok(session.json(listed)?);
-    }
-    write_latest(session.out(), listed)?;
-    write_record(session.out(), listed)?;
-    Ok(())
-}
-
-/// Prints a dataset that a command has changed.
-pub fn confirm(session: &mut Session, listed: &Listed) -> Result<()> {
-    if session.is_quiet() && !session.is_json() { Ok(()) } else { print(session, listed) }
+/// Writes a dataset as text.
+pub fn write_listed(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
+    write_latest(out, listed)?;
+    write_record(out, listed)
 }
 
 fn write_latest(out: &mut impl Write, listed: &Listed) -> io::Result<()> {

@@ -7,16 +7,14 @@ use accession::mirror::{
     FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
     Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
 };
-use accession::{Access, Counts, DatasetName, Instance, MaxDelete, Skipped};
+use accession::{Access, Counts, DatasetName, Instance, MaxDelete};
 use anyhow::Result;
-use serde::Serialize;
 
-use crate::cli::applied::{AppliedJson, Created, Outcome, write_created};
+use crate::cli::applied::Application;
 use crate::cli::args::{PrimaryArgs, refuse_older_name};
-use crate::cli::commit::Commit;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Table, count, json, write_json_list};
-use crate::cli::session::{ChangeTime, Create, Session, Written};
+use crate::cli::session::{ChangeTime, Session};
 use crate::cli::warning::WarningKind;
 
 /// Compare a mirror with its primary, and bring it up to date
@@ -286,35 +284,14 @@ impl Pull {
         if self.create {
             refuse_older_name(dataset)?;
         }
-        let create = Create::when(self.create, dry_run);
-        let is_new_registry = session.new_registry(create)?.is_some();
-        let pulled = session.write(create, |registry, session| {
-            let pulled = pull(registry, dataset, &primary, options, &session.stamp(self.at)?)?;
-            let changed = pulled.applied.is_some() && !dry_run;
-            Ok(Written { result: pulled, committed: changed.then_some(Commit::History) })
+        let (at, create) = (self.at, self.create);
+        let application = Application { dataset, at, create, dry_run };
+        let (pulled, created) = application.make(session, |registry, stamp| {
+            Ok(pull(registry, dataset, &primary, options, stamp)?)
         })?;
-        let applied = pulled.applied.as_ref();
-        let changed = applied.is_some();
-        let created = Created {
-            registry: is_new_registry && changed,
-            dataset: applied.is_some_and(|applied| applied.created_dataset),
-        };
-        if let Some(applied) = applied {
-            session.report_work(&applied.effort);
-        }
-        if session.is_json() {
-            let in_force = match applied {
-                Some(applied) => applied.in_force.as_ref(),
-                None => pulled.before.mirror.as_ref(),
-            };
-            let skipped = Skipped::default();
-            let outcome = Outcome { dataset, in_force, changed, dry_run, skipped, created };
-            let (applied, status) = (AppliedJson::from(outcome), pulled.before.status);
-            session.json(&PulledJson { applied, status })?;
-        } else if !session.is_quiet() {
-            write_created(session, dataset, created, dry_run)?;
-            write_pulled(session.out(), &pulled, dry_run)?;
-        }
+        let status = Some(pulled.before.status);
+        application
+            .report(session, &pulled, created, status, |out| write_pulled(out, &pulled, dry_run))?;
         if pulled.is_identical() {
             return Ok(Exit::Done);
         }
@@ -348,14 +325,6 @@ fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
     format!(
         "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
     )
-}
-
-/// The result of a pull, and the status of the mirror before it.
-#[derive(Serialize)]
-struct PulledJson<'a> {
-    #[serde(flatten)]
-    applied: AppliedJson<'a>,
-    status: Status,
 }
 
 fn write_pulled(out: &mut impl Write, pulled: &Pulled, dry_run: bool) -> io::Result<()> {

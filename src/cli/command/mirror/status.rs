@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
-use crate::cli::output::Column;
+use crate::cli::output::{Column, Row};
 use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and what was read of them
@@ -23,7 +23,7 @@ pub struct Args {
 
 /// A primary of a mirror.
 #[derive(Serialize)]
-struct Row<'a> {
+struct MirrorRow<'a> {
     dataset: &'a DatasetName,
     source: &'a str,
     changes: u64,
@@ -32,15 +32,6 @@ struct Row<'a> {
     read: Timestamp,
     identical: Option<Timestamp>,
 }
-
-const COLUMNS: [Column; 6] = [
-    Column::text("dataset"),
-    Column::number("changes"),
-    Column::text("up to"),
-    Column::text("read"),
-    Column::text("identical"),
-    Column::prose("source"),
-];
 
 /// The number of datasets that are read at once.
 const PAGE_DATASETS: u32 = 1_000;
@@ -53,16 +44,7 @@ impl Args {
             None => all(&snapshot)?,
         };
         drop(snapshot);
-        let mut table = session.table(COLUMNS);
-        for source in &sources {
-            let row = row(source);
-            if session.is_json() {
-                session.json(&row)?;
-            } else {
-                table.add_row(session.out(), cells(&row))?;
-            }
-        }
-        table.finish(session.out())?;
+        session.rows(sources.iter().map(|source| Ok(MirrorRow::of(source))))?;
         Ok(Exit::Done)
     }
 }
@@ -82,27 +64,40 @@ fn all(snapshot: &Snapshot) -> Result<Vec<MirrorSource>> {
     }
 }
 
-fn row(source: &MirrorSource) -> Row<'_> {
-    let last = source.last.as_ref();
-    Row {
-        dataset: &source.dataset,
-        source: &source.source,
-        changes: last.map_or(0, |last| last.number),
-        timestamp: last.map(|last| last.timestamp),
-        identifier: last.map(|last| last.identifier),
-        read: source.read,
-        identical: source.identical,
+impl<'a> MirrorRow<'a> {
+    fn of(source: &'a MirrorSource) -> Self {
+        let last = source.last.as_ref();
+        MirrorRow {
+            dataset: &source.dataset,
+            source: &source.source,
+            changes: last.map_or(0, |last| last.number),
+            timestamp: last.map(|last| last.timestamp),
+            identifier: last.map(|last| last.identifier),
+            read: source.read,
+            identical: source.identical,
+        }
     }
 }
 
-fn cells(row: &Row<'_>) -> [String; 6] {
-    let time = |time: Option<Timestamp>| time.map_or_else(String::new, |time| time.to_string());
-    [
-        row.dataset.to_string(),
-        row.changes.to_string(),
-        time(row.timestamp),
-        row.read.to_string(),
-        row.identical.map_or_else(|| "never".to_owned(), |identical| identical.to_string()),
-        row.source.to_owned(),
-    ]
+impl Row for MirrorRow<'_> {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("dataset"),
+        Column::number("changes"),
+        Column::text("up to"),
+        Column::text("read"),
+        Column::text("identical"),
+        Column::prose("source"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        vec![
+            self.dataset.to_string(),
+            self.changes.to_string(),
+            time(self.timestamp).unwrap_or_default(),
+            self.read.to_string(),
+            time(self.identical).unwrap_or("never".to_owned()),
+            self.source.to_owned(),
+        ]
+    }
 }
