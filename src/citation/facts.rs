@@ -204,7 +204,8 @@ pub(super) enum Licence {
 }
 
 impl Licence {
-    /// The SPDX identifiers under which data are published; any other identifier counts as words.
+    /// The identifiers of the SPDX list that licence data, without those for software only. Any
+    /// other identifier is cited as words.
     const SPDX: [&str; 24] = [
         "Apache-2.0",
         "BSD-3-Clause",

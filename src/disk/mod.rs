@@ -7,11 +7,10 @@ mod directory;
 mod leftovers;
 pub mod reserved;
 pub mod scratch;
-mod section;
 mod spool;
 
 pub use atomic_file::AtomicFile;
 pub(crate) use atomic_file::directory_of;
 pub(crate) use directory::Directory;
-pub(crate) use section::Section;
+pub(crate) use spool::Section;
 pub use spool::{Records, Spool};

@@ -6,7 +6,7 @@ use super::error::Result;
 use super::http::{Follow, Followed};
 use super::plan::{Asking, Reading};
 use super::primary::{Kind, Primary};
-use super::status::{FirstDifference, MirrorStatus, Standing, Status};
+use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
 use crate::registry::{Claim, Registry, Remembered, Selection, Snapshot, Stamp};
 

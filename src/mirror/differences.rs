@@ -1,8 +1,8 @@
 //! The granules that only one of a mirror and its primary has.
 
+use super::MirrorStatus;
 use super::error::Result;
 use super::plan::Reading;
-use super::status::MirrorStatus;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
 use crate::registry::{

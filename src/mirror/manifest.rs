@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
 
 use super::error::{Error, Result};
-use super::log::{Head, HeadFile, LogReader, LogWriter, MAX_LINE_BYTES, Part, Position};
+use super::log::{Head, HeadFile, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position};
 use super::log::{SubsetReader, SubsetWriter};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
@@ -66,25 +66,25 @@ pub(crate) fn write_subsets(
 
 /// The events of a part of a change.
 pub(super) fn events(
-    part: Part,
+    log_line: LogLine,
     location: &SourceLocation,
 ) -> impl Iterator<Item = Event> + use<'_> {
-    let at = part.timestamp;
+    let at = log_line.timestamp;
     let event = move |kind, granule_id, producer_granule| {
         let location = Some(location.clone());
         Event { at, kind, granule_id, producer_granule, location }
     };
-    let ingested = part.ingested.into_iter();
+    let ingested = log_line.ingested.into_iter();
     let ingested = ingested
         .map(move |(granule_id, producer)| event(EventKind::Ingested, granule_id, producer));
-    let deleted = part.deleted.into_iter();
+    let deleted = log_line.deleted.into_iter();
     ingested.chain(deleted.map(move |granule_id| event(EventKind::Deleted, granule_id, None)))
 }
 
 /// Something that a manifest contains.
 pub(super) enum Item {
     /// A change, or some of its granules; the change with its last line.
-    Part(Part, Option<LogChange>),
+    Line(LogLine, Option<LogChange>),
     /// A cited subset.
     Subset(CitedSubset),
     /// The head, which is last.
@@ -138,10 +138,10 @@ impl<R: BufRead> Reader<R> {
     pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         while let Some(item) = self.item()? {
             match item {
-                Item::Part(part, change) => {
+                Item::Line(log_line, change) => {
                     let location = self.log.location();
-                    read((part.ingested.len() + part.deleted.len()) as u64);
-                    for event in events(part, &location) {
+                    read((log_line.ingested.len() + log_line.deleted.len()) as u64);
+                    for event in events(log_line, &location) {
                         import.add(event)?;
                     }
                     if let Some(LogChange { timestamp, identifier, note, .. }) = change {
@@ -187,11 +187,11 @@ impl<R: BufRead> Reader<R> {
             if self.subsets.is_some() {
                 return self.fail("a change follows the cited subsets");
             }
-            if let Some((part, change)) = self.log.read(&self.buffer)? {
+            if let Some((log_line, change)) = self.log.read(&self.buffer)? {
                 if change.is_some() {
                     self.last.clone_from(&change);
                 }
-                return Ok(Some(Item::Part(part, change)));
+                return Ok(Some(Item::Line(log_line, change)));
             }
         }
     }

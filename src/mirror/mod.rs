@@ -19,7 +19,6 @@ pub mod manifest;
 mod plan;
 mod primary;
 mod pull;
-mod status;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
@@ -28,4 +27,62 @@ pub use error::{Error, Result};
 pub use http::{Address, HttpOptions, Remote, Replica, Retry, read_replica};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};
-pub use status::{FirstDifference, MirrorStatus, Standing, Status};
+
+use serde::Serialize;
+
+use crate::model::{Instance, Timestamp};
+
+/// How a mirror compares with its primary, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// They hold the same granules.
+    Identical,
+    /// What the mirror holds, the primary once held; or the mirror has no history yet.
+    Behind,
+    /// What the primary holds, the mirror once held.
+    Ahead,
+    /// Neither.
+    Diverged,
+    /// The log of the primary is an older state of the one that was read before.
+    Stale,
+    /// The log of the primary contradicts the one that was read before.
+    Rewritten,
+}
+
+/// When an identifier was in force, and how long ago that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The beginning of the period.
+    pub since: Timestamp,
+    /// The end of the period. `None` means that it has not ended.
+    pub until: Option<Timestamp>,
+    /// How many changes there were since.
+    pub changes_ago: u64,
+}
+
+/// The first change of a log that is not the one that was read before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FirstDifference {
+    /// Its number in the log, from 1.
+    pub change: u64,
+    /// When the change that was read before took effect.
+    pub timestamp: Timestamp,
+}
+
+/// A mirror and its primary, as far as their histories say: before any granule is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorStatus {
+    /// In one word.
+    pub status: Status,
+    /// What is in force here. `None` means that nothing was ever ingested.
+    pub mirror: Option<Instance>,
+    /// What it is compared with.
+    pub primary: Instance,
+    /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
+    /// was in force here. `None` otherwise, and for a mirror without a history whose primary never
+    /// was empty.
+    pub standing: Option<Standing>,
+    /// Rewritten: where. `None` otherwise.
+    pub first_difference: Option<FirstDifference>,
+}

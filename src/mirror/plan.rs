@@ -1,10 +1,10 @@
 //! What is read of a log to compare a mirror with it, and what is found there.
 
+use super::Standing;
 use super::error::{Error, Result};
-use super::log::{Head, Part};
+use super::log::{Head, LogLine};
 use super::manifest::{Item, events};
 use super::primary::Manifest;
-use super::status::Standing;
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
 };
@@ -148,9 +148,9 @@ impl Reading {
         let mut reader = manifest.reader()?;
         while let Some(item) = reader.item()? {
             match item {
-                Item::Part(part, change) => {
-                    read((part.ingested.len() + part.deleted.len()) as u64)?;
-                    reading.take(part, change, reader.location())?;
+                Item::Line(log_line, change) => {
+                    read((log_line.ingested.len() + log_line.deleted.len()) as u64)?;
+                    reading.take(log_line, change, reader.location())?;
                 }
                 Item::Subset(_) => {}
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
@@ -180,11 +180,11 @@ impl Reading {
     /// [`Error::Registry`]: its events contradict those before.
     pub fn take(
         &mut self,
-        part: Part,
+        log_line: LogLine,
         change: Option<LogChange>,
         location: SourceLocation,
     ) -> Result<()> {
-        let at = part.timestamp;
+        let at = log_line.timestamp;
         if let Some(change) = &change {
             self.changes.add(change)?;
             self.last = change.number;
@@ -197,7 +197,7 @@ impl Reading {
             return Ok(());
         }
         if !matches!(self.plan, Plan::EndThenBlocks(_)) {
-            for event in events(part, &location) {
+            for event in events(log_line, &location) {
                 self.replay.add(&event)?;
             }
         }

@@ -162,3 +162,18 @@ const COPIED_BYTES: usize = 64 * 1_024;
 
 /// Datasets of a primary that an error can list.
 const LISTED_DATASETS: u32 = 21;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_sent<T: Send>() {}
+
+    #[test]
+    fn a_primary_can_be_compared_on_another_thread() {
+        is_sent::<Primary>();
+        is_sent::<super::super::compare::Comparison>();
+        #[cfg(feature = "http")]
+        is_sent::<Remote>();
+    }
+}

@@ -5,7 +5,7 @@ use super::differences::MirrorDifference;
 use super::error::Result;
 use super::plan::Asking;
 use super::primary::Primary;
-use super::status::{MirrorStatus, Status};
+use super::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{self, Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
 

@@ -128,7 +128,7 @@ pub(super) fn site_files(
     ]
 }
 
-/// Writes a file, unless it is there as it is to be. It is not made durable: the next run would
+/// Writes a file, unless its content is unchanged. It is not made durable: the next run would
 /// write it again.
 fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
     if let Some(file) = directory.read(name)? {

@@ -54,7 +54,7 @@ pub struct Limits {
     pub body_bytes: usize,
     /// The greatest number of citations in one check.
     pub citations: usize,
-    /// How long requests that are being answered may go on after the server was asked to stop.
+    /// The grace period for running requests after the server was asked to stop.
     pub drain_time: Duration,
 }
 

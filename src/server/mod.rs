@@ -1,7 +1,7 @@
 //! Landing pages and an HTTP API over a registry that others write meanwhile.
 //!
 //! [`Server::bind`] listens, and [`Server::run`] answers until it is asked to stop. [`router`] is the
-//! service alone, for those who bring a server of their own.
+//! service alone, for callers with their own HTTP server.
 //!
 //! # Safety
 //!

@@ -3,6 +3,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
@@ -99,19 +100,20 @@ impl HttpArgs {
                 Some(std::fs::read(path).with_context(|| format!("cannot read {shown}"))?)
             }
         };
+        let retrying: fn(&Retry<'_>) = match (session.is_verbose(), session.is_json()) {
+            (true, true) => report_as_json,
+            (true, false) => report,
+            (false, false) if std::io::stderr().is_terminal() => report,
+            (false, _) => |_| {},
+        };
         let options = HttpOptions {
             timeout: Duration::from_secs(self.timeout),
             max_bytes: self.max_bytes,
             max_age: self.max_age,
             permits_http: self.insecure,
             authorities,
-            environment: |variable| std::env::var(variable).ok(),
-            retrying: match (session.is_verbose(), session.is_json()) {
-                (true, true) => report_as_json,
-                (true, false) => report,
-                (false, false) if std::io::stderr().is_terminal() => report,
-                (false, _) => |_| {},
-            },
+            environment: Arc::new(|variable| std::env::var(variable).ok()),
+            retrying: Arc::new(retrying),
             ..HttpOptions::default()
         };
         Ok(Some(Remote::new(address, options, session.now()?)?))

@@ -1,26 +1,26 @@
-//! Requests, with limits, redirects within the origin, and repetitions.
+//! Requests, with limits, redirects within the origin, and repetitions; their responses, counted,
+//! limited, and not too slow; and why a request failed.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
+use rustls::CertificateError;
 use ureq::http::{Response, header};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 use ureq::{Agent, Body, Proxy};
 use url::Url;
 
 use super::address::is_loopback;
-use super::body::{Content, Counted, Pace, TooMany};
-use super::failure::{Failure, MAX_PROBLEM_BYTES, detail, failure, is_problem, retry_after};
 use super::proxy::proxy_of;
 use crate::mirror::error::{Error, Result};
+use crate::model::quoted;
 
 /// How requests are made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HttpOptions {
     /// How long a server may send nothing, or less than 10 kB a second.
     pub timeout: Duration,
@@ -34,14 +34,14 @@ pub struct HttpOptions {
     pub authorities: Option<Vec<u8>>,
     /// Reads a variable of the environment, such as `HTTPS_PROXY`: through which proxy requests go. By
     /// default none is set, and there is no proxy.
-    pub environment: fn(&str) -> Option<String>,
+    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
     /// How long to wait before a request that made no progress is repeated for the first time; each
     /// further time twice as long.
     pub first_delay: Duration,
     /// The longest time to wait because a server asks for it (`Retry-After`).
     pub max_delay: Duration,
     /// Called before a request is repeated. By default, nothing is done.
-    pub retrying: fn(&Retry<'_>),
+    pub retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
 /// A request that failed, and will be made again.
@@ -65,16 +65,16 @@ impl Default for HttpOptions {
             max_age: None,
             permits_http: false,
             authorities: None,
-            environment: |_| None,
+            environment: Arc::new(|_| None),
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
-            retrying: |_| {},
+            retrying: Arc::new(|_| {}),
         }
     }
 }
 
 /// How often a request that makes no progress is made.
-pub(super) const ATTEMPTS: u32 = 5;
+const ATTEMPTS: u32 = 5;
 
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
@@ -91,16 +91,16 @@ pub(super) struct Client {
     agent: Agent,
     proxy: Option<Proxy>,
     options: HttpOptions,
-    received: Rc<Cell<u64>>,
+    received: Arc<AtomicU64>,
     /// How many bytes were read, after decompression.
-    read: Rc<Cell<u64>>,
-    requests: Cell<u64>,
+    read: Arc<AtomicU64>,
+    requests: AtomicU64,
 }
 
 impl Client {
     /// A client for the origin of an address.
     pub fn new(origin: &Url, options: HttpOptions) -> Result<Self> {
-        let proxy = proxy_of(origin, options.environment)?;
+        let proxy = proxy_of(origin, &*options.environment)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -121,8 +121,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        let (received, read) = (Rc::default(), Rc::default());
-        Ok(Client { agent, proxy, options, received, read, requests: Cell::new(0) })
+        let (received, read, requests) = (Arc::default(), Arc::default(), AtomicU64::default());
+        Ok(Client { agent, proxy, options, received, read, requests })
     }
 
     pub fn options(&self) -> &HttpOptions {
@@ -131,12 +131,12 @@ impl Client {
 
     /// How many bytes of bodies were received.
     pub fn received(&self) -> u64 {
-        self.received.get()
+        self.received.load(Ordering::Relaxed)
     }
 
     /// How many requests were made.
     pub fn requests(&self) -> u64 {
-        self.requests.get()
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Makes a request once, following redirects within the origin.
@@ -151,7 +151,7 @@ impl Client {
             for (name, value) in headers {
                 request = request.header(name, *value);
             }
-            self.requests.set(self.requests.get() + 1);
+            self.requests.fetch_add(1, Ordering::Relaxed);
             let response =
                 request.call().map_err(|error| failure(&at, self.proxy.as_ref(), error))?;
             let status = response.status();
@@ -212,10 +212,10 @@ impl Client {
     /// The content of a body, counted, at most `limit` bytes of it.
     pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> Content {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
-        // A compressed form that is longer than what it contains is none.
+        // A .gz file larger than its plain segment is ignored.
         let sent = reader.take(limit.saturating_add(1_024));
-        let sent = Counted::of(sent, Rc::clone(&self.received), self.options.timeout);
-        let (read, max_bytes) = (Rc::clone(&self.read), self.options.max_bytes);
+        let sent = Counted::of(sent, Arc::clone(&self.received), self.options.timeout);
+        let (read, max_bytes) = (Arc::clone(&self.read), self.options.max_bytes);
         match coding {
             Coding::Identity => Content::of(sent.take(limit), read, max_bytes),
             Coding::Gzip => Content::of(GzDecoder::new(sent).take(limit), read, max_bytes),
@@ -235,14 +235,14 @@ impl Client {
 
     /// When an attempt begins.
     pub fn pace(&self) -> Pace {
-        Pace::begin(self.received.get())
+        Pace::begin(self.received())
     }
 
     /// Whether an attempt that brought something brought it fast enough to count as progress. A server
     /// that breaks each connection after a line, as slowly as it may, is given up like one that sends
     /// nothing.
     pub fn was_fast(&self, pace: &Pace) -> bool {
-        pace.is_fast(self.received.get())
+        pace.is_fast(self.received())
     }
 }
 
@@ -282,4 +282,201 @@ fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Resu
         return Err(Error::NotEncrypted { url: to.to_string() });
     }
     Ok(to)
+}
+
+/// A server that sends less than this, in bytes a second, is given up.
+const MIN_RATE: u64 = 10_000;
+
+/// When an attempt began, and what had been received then.
+pub(super) struct Pace {
+    began: Instant,
+    received: u64,
+}
+
+impl Pace {
+    fn begin(received: u64) -> Self {
+        Pace { began: Instant::now(), received }
+    }
+
+    /// Whether what was received since is not too little for the time.
+    fn is_fast(&self, received: u64) -> bool {
+        is_fast(received - self.received, self.began.elapsed())
+    }
+}
+
+/// Whether so many bytes in a time are not too few.
+fn is_fast(bytes: u64, time: Duration) -> bool {
+    u128::from(bytes) * 1_000 >= u128::from(MIN_RATE) * time.as_millis()
+}
+
+/// More bytes were read than are permitted.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {0} bytes")]
+struct TooMany(u64);
+
+/// What a body contains after decompression, counted together with all others, and limited.
+pub(super) struct Content {
+    reader: Box<dyn Read + Send>,
+    read: Arc<AtomicU64>,
+    max_bytes: u64,
+}
+
+impl Content {
+    /// Counts what is read into `read`. Fails with [`TooMany`] beyond `max_bytes`.
+    fn of(reader: impl Read + Send + 'static, read: Arc<AtomicU64>, max_bytes: u64) -> Self {
+        Content { reader: Box::new(reader), read, max_bytes }
+    }
+}
+
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        let before = self.read.fetch_add(read as u64, Ordering::Relaxed);
+        match before.saturating_add(read as u64) > self.max_bytes {
+            true => Err(io::Error::other(TooMany(self.max_bytes))),
+            false => Ok(read),
+        }
+    }
+}
+
+/// The body of a response as it is sent, counted.
+struct Counted {
+    reader: Box<dyn Read + Send>,
+    received: Arc<AtomicU64>,
+    /// How long a server may be too slow.
+    window: Duration,
+    /// How long the server was waited for since the window began: what the mirror itself does between
+    /// two calls does not count.
+    waited: Duration,
+    received_meanwhile: u64,
+}
+
+impl Counted {
+    /// Counts what is read into `received`.
+    fn of(reader: impl Read + Send + 'static, received: Arc<AtomicU64>, window: Duration) -> Self {
+        let (reader, waited) = (Box::new(reader), Duration::ZERO);
+        Counted { reader, received, window, waited, received_meanwhile: 0 }
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let began = Instant::now();
+        let read = self.reader.read(buffer)?;
+        self.waited += began.elapsed();
+        self.received.fetch_add(read as u64, Ordering::Relaxed);
+        self.received_meanwhile += read as u64;
+        if self.waited >= self.window {
+            if read > 0 && !is_fast(self.received_meanwhile, self.waited) {
+                let (bytes, seconds) = (self.received_meanwhile, self.waited.as_secs_f64());
+                let what = format!("the server is too slow: {bytes} bytes in {seconds:.1} s");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            (self.waited, self.received_meanwhile) = (Duration::ZERO, 0);
+        }
+        Ok(read)
+    }
+}
+
+/// Limits of the body of an error: the bytes that are read, and the characters that are shown.
+const MAX_PROBLEM_BYTES: u64 = 16 * 1_024;
+const MAX_DETAIL: usize = 300;
+
+/// Why a request failed.
+pub(super) enum Failure {
+    /// It may succeed when it is repeated, after this time if the server says so.
+    Passing(Error, Option<Duration>),
+    /// It will not.
+    Lasting(Error),
+}
+
+/// Sorts an error of a request: a wrong certificate stays wrong, a broken connection may be
+/// repeated.
+fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
+    let through = match proxy {
+        Some(proxy) => format!("through the proxy {}:{}: ", proxy.host(), proxy.port()),
+        None => String::new(),
+    };
+    let unreachable =
+        |what: &str| Error::Unreachable { url: url.to_string(), what: format!("{through}{what}") };
+    match tls_error(&error) {
+        Some(rustls::Error::InvalidCertificate(error)) => {
+            return Failure::Lasting(certificate_refused(url, &through, error));
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            return Failure::Lasting(unreachable("the server does not use TLS on this port"));
+        }
+        _ => {}
+    }
+    match error {
+        // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
+        ureq::Error::ConnectProxyFailed(why) => {
+            let what = format!("{through}{why}");
+            Failure::Passing(Error::ProxyRefused { url: url.to_string(), what }, None)
+        }
+        ureq::Error::Io(error) => Failure::Passing(unreachable(&error.to_string()), None),
+        error @ (ureq::Error::BadUri(_)
+        | ureq::Error::Tls(_)
+        | ureq::Error::Rustls(_)
+        | ureq::Error::HostNotFound
+        | ureq::Error::LargeResponseHeader(..)) => {
+            Failure::Lasting(unreachable(&error.to_string()))
+        }
+        error => Failure::Passing(unreachable(&error.to_string()), None),
+    }
+}
+
+/// How long the server asks to wait.
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    Some(Duration::from_secs(text.trim().parse().ok()?))
+}
+
+/// Whether a response says what failed.
+fn is_problem(response: &Response<Body>) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    content_type.is_some_and(|it| it.starts_with("application/problem+json"))
+}
+
+/// What a body says about a failure (RFC 9457), quoted. `None` means that it says nothing.
+fn detail(body: impl Read) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Problem {
+        detail: String,
+    }
+    let Problem { detail } = serde_json::from_reader(body).ok()?;
+    let detail: String = detail.chars().take(MAX_DETAIL).collect();
+    Some(quoted(&detail).to_string())
+}
+
+/// A certificate that is refused: that of the server, or of a proxy that is reached over TLS.
+fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Error {
+    let url = url.to_string();
+    let what = match error {
+        // The second: by the name of an authority that is trusted, but not by its key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            return Error::UnknownAuthority { url };
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "it has expired".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "it is not valid yet, or the clock of this machine is wrong".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host".to_owned()
+        }
+        CertificateError::Revoked => "it was revoked".to_owned(),
+        other => other.to_string(),
+    };
+    Error::Certificate { url, what: format!("{through}{what}") }
+}
+
+/// The error of TLS that a failed request has, wherever it is wrapped.
+fn tls_error(error: &ureq::Error) -> Option<&rustls::Error> {
+    match error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
 }

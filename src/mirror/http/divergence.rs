@@ -1,6 +1,5 @@
 //! What only one of a mirror and its primary has, from the blocks of the primary's set.
 
-use std::cmp::Ordering;
 use std::io::{BufRead, BufReader, Read};
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -8,16 +7,15 @@ use std::sync::Arc;
 use ureq::http::header;
 use url::Url;
 
-use super::body::Content;
-use super::client::{Client, Coding};
-use super::failure::Failure;
+use super::client::{Client, Coding, Content, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::chain::Chain;
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::blocks::{Block, MAX_BLOCK_LINE_BYTES};
 use crate::mirror::differences::Held;
 use crate::mirror::error::{Error, Result};
-use crate::model::{Event, EventKind, GranuleId, Identifier, SourceLocation, Timestamp};
+use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, SourceLocation, Timestamp};
+use crate::registry::{Merge, Side};
 
 /// A block whose ids are not those of the mirror.
 struct DifferingBlock {
@@ -109,7 +107,7 @@ impl Divergence<'_> {
         Event { at, kind, granule_id, producer_granule: None, location: None }
     }
 
-    fn ingested(&self, (granule_id, location): (GranuleId, SourceLocation)) -> Event {
+    fn ingested(&self, granule_id: GranuleId, location: SourceLocation) -> Event {
         let (at, kind, location) = (self.since, EventKind::Ingested, Some(location));
         Event { at, kind, granule_id, producer_granule: None, location }
     }
@@ -189,7 +187,7 @@ impl Divergence<'_> {
         let source: Arc<str> = url.as_str().into();
         let mut is_first = true;
         while let Some(DifferingBlock { block, line, until }) = run.first() {
-            let mut ids: Vec<(GranuleId, SourceLocation)> = Vec::new();
+            let mut ids: Vec<Event> = Vec::new();
             let mut chain = Chain::start();
             for _ in 0..block.granules {
                 let mut location = SourceLocation::Line {
@@ -210,42 +208,26 @@ impl Divergence<'_> {
                     },
                     None => return Err(Stop::NotThere),
                 };
-                let wrong = |what: &str| match &lines {
-                    Some(lines) => lines.wrong(what),
-                    None => Error::Response { url: url.to_string(), what: what.to_owned() },
-                };
-                let granule_id = granule_id.map_err(|error| wrong(&error.to_string()))?;
-                if ids.last().is_some_and(|(last, _)| *last >= granule_id) {
-                    return Err(wrong("its ids are out of order").into());
+                let granule_id =
+                    granule_id.map_err(|error| wrong(lines.as_ref(), &url, &error.to_string()))?;
+                if ids.last().is_some_and(|last| last.granule_id >= granule_id) {
+                    return Err(wrong(lines.as_ref(), &url, "its ids are out of order").into());
                 }
                 chain.push(granule_id.as_str());
-                ids.push((granule_id, location));
+                ids.push(self.ingested(granule_id, location));
             }
             if chain.identifier() != block.identifier {
                 let what = "its ids are not those of the block";
-                return Err(match &lines {
-                    Some(lines) => lines.wrong(what),
-                    None => Error::Response { url: url.to_string(), what: what.to_owned() },
-                }
-                .into());
+                return Err(wrong(lines.as_ref(), &url, what).into());
             }
             // The mirror's granules of the blocks between are those of the primary.
             while next_before(held, Some(&block.first))?.is_some() {}
-            let mut theirs = ids.into_iter().peekable();
-            loop {
-                let ours = peeked(held, until.as_deref())?;
-                let order = match (ours, theirs.peek()) {
-                    (None, None) => break,
-                    (Some(ours), Some((theirs, _))) => ours.cmp(theirs),
-                    (Some(_), None) => Ordering::Less,
-                    (None, Some(_)) => Ordering::Greater,
-                };
-                let ours = if order.is_le() { taken(held)? } else { None };
-                let theirs = if order.is_ge() { theirs.next() } else { None };
-                match (ours, theirs) {
-                    (Some(ours), None) => add(self.deleted(ours))?,
-                    (None, Some(theirs)) => add(self.ingested(theirs))?,
-                    _ => {}
+            let ours = std::iter::from_fn(|| next_before(held, until.as_deref()).transpose());
+            for side in Merge::of(ours, ids.into_iter().map(Ok)) {
+                match side? {
+                    Side::Left(granule_id) => add(self.deleted(granule_id))?,
+                    Side::Right(event) => add(event)?,
+                    Side::Both(..) => {}
                 }
             }
             *run = &run[1..];
@@ -280,28 +262,25 @@ impl Divergence<'_> {
     }
 }
 
+/// The error for the last line of a list or, where no list was needed, for its address.
+fn wrong(lines: Option<&Lines<'_>>, url: &Url, what: &str) -> Error {
+    match lines {
+        Some(lines) => lines.wrong(what),
+        None => Error::Response { url: url.to_string(), what: what.to_owned() },
+    }
+}
+
 fn are_neighbours(left: &DifferingBlock, right: &DifferingBlock) -> bool {
     left.until.as_ref() == Some(&right.block.first)
 }
 
 /// The next granule that is held, if it is before an id. `None` means no end.
-fn peeked<'a>(held: &'a mut Peekable<Held>, until: Option<&str>) -> Result<Option<&'a GranuleId>> {
-    if matches!(held.peek(), Some(Err(_))) {
-        taken(held)?;
-    }
-    let next = held.peek().and_then(|next| next.as_ref().ok()).map(|granule| &granule.granule_id);
-    Ok(next.filter(|next| until.is_none_or(|until| next.as_str() < until)))
-}
-
-fn taken(held: &mut Peekable<Held>) -> Result<Option<GranuleId>> {
-    Ok(held.next().transpose()?.map(|granule| granule.granule_id))
-}
-
 fn next_before(held: &mut Peekable<Held>, until: Option<&str>) -> Result<Option<GranuleId>> {
-    if peeked(held, until)?.is_none() {
-        return Ok(None);
-    }
-    taken(held)
+    let is_before = |next: &crate::Result<Granule>| match next {
+        Ok(granule) => until.is_none_or(|until| granule.granule_id.as_str() < until),
+        Err(_) => true,
+    };
+    Ok(held.next_if(is_before).transpose()?.map(|granule| granule.granule_id))
 }
 
 /// The lines of a response.

@@ -5,15 +5,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use ureq::http::header;
 use url::Url;
 
-use super::client::Coding;
-use super::failure::Failure;
+use super::client::{Coding, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::mirror::error::{Error, Result};
-use crate::mirror::log::{LogReader, MAX_LINE_BYTES, Part, Segment};
+use crate::mirror::log::{LogLine, LogReader, MAX_LINE_BYTES, Segment};
 use crate::model::{LogChange, SourceLocation};
 
 /// Takes each verified line.
-pub(super) type Take<'a> = dyn FnMut(Part, Option<LogChange>, SourceLocation) -> Result<()> + 'a;
+pub(super) type Take<'a> = dyn FnMut(LogLine, Option<LogChange>, SourceLocation) -> Result<()> + 'a;
 
 /// Why a segment ended early.
 enum Stop {
@@ -199,8 +198,8 @@ impl Remote {
             }
             let found = reader.read(&line).map_err(Error::from)?;
             progress(line.len() as u64)?;
-            if let Some((part, change)) = found {
-                take(part, change, reader.location())?;
+            if let Some((log_line, change)) = found {
+                take(log_line, change, reader.location())?;
             }
         }
         if reader.position().check != Some(segment.check) {

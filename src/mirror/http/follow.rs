@@ -112,11 +112,11 @@ impl Follow<'_> {
         let position = last.as_ref().map_or_else(Position::default, Position::from);
         let name = of.head.record.name.clone();
         let mut reading = Reading::begin(plan, Some(head_location(remote)), self.held(), at, name);
-        let mut take = |part, change: Option<LogChange>, location| {
+        let mut take = |log_line, change: Option<LogChange>, location| {
             if change.is_some() {
                 last.clone_from(&change);
             }
-            reading.take(part, change, location)
+            reading.take(log_line, change, location)
         };
         read_log(remote, self.mirror, of, position, &mut take)?;
         check_end(of, last.as_ref())?;

@@ -19,10 +19,8 @@
 //! them.
 
 mod address;
-mod body;
 mod client;
 mod divergence;
-mod failure;
 mod fetch;
 mod follow;
 mod proxy;

@@ -8,8 +8,7 @@ use ureq::http::{Response, header};
 use url::Url;
 
 use super::address::Address;
-use super::client::{Client, Coding, HttpOptions};
-use super::failure::Failure;
+use super::client::{Client, Coding, Failure, HttpOptions};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{

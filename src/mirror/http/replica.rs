@@ -49,9 +49,9 @@ pub fn read_replica(
     let mut read = |plan: &Plan, added: &mut bool| {
         let mut last = plan.after().cloned();
         let position = last.as_ref().map_or_else(Position::default, Position::from);
-        let mut take = |part, change: Option<LogChange>, location| {
+        let mut take = |log_line, change: Option<LogChange>, location| {
             *added = true;
-            for event in events(part, &location) {
+            for event in events(log_line, &location) {
                 import.add(event)?;
             }
             if let Some(change) = change {

@@ -4,9 +4,8 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::segments::{Segment, Segments};
 use super::subsets::SubsetsDigest;
-use super::writer::LogWriter;
+use super::writer::{LogWriter, Segment, Segments};
 use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;
 

@@ -31,9 +31,9 @@ const CHECK: &str = ",\"check\":\"";
 
 /// A line without its check, as it is written. The order of the members is part of the format.
 #[derive(Serialize)]
-struct PartWritten<'a> {
+struct LogLineWritten<'a> {
     timestamp: Timestamp,
-    ingested: Vec<Came<'a>>,
+    ingested: Vec<IngestedWritten<'a>>,
     deleted: Vec<&'a GranuleId>,
     #[serde(flatten)]
     end: Option<EndWritten<'a>>,
@@ -49,7 +49,7 @@ struct EndWritten<'a> {
 /// An ingested granule, as it is written.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Came<'a> {
+enum IngestedWritten<'a> {
     Id(&'a GranuleId),
     WithProducer { granule: &'a GranuleId, producer_granule: &'a GranuleId },
 }
@@ -101,13 +101,13 @@ pub(super) struct FirstRead {
 }
 
 /// A further line, as it is read. What is not in canonical form is found by writing it again
-/// ([`Part::body`]).
+/// ([`LogLine::body`]).
 #[derive(Deserialize)]
-pub(super) struct PartRead<'a> {
+pub(super) struct LogLineRead<'a> {
     #[serde(borrow)]
     pub timestamp: Text<'a>,
     #[serde(borrow)]
-    pub ingested: AtMost<CameRead<'a>, LINE_GRANULES>,
+    pub ingested: AtMost<IngestedRead<'a>, LINE_GRANULES>,
     #[serde(borrow)]
     pub deleted: AtMost<Text<'a>, LINE_GRANULES>,
     #[serde(default, borrow)]
@@ -122,33 +122,33 @@ pub(super) struct PartRead<'a> {
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// An ingested granule, as it is read.
-pub(super) struct CameRead<'a> {
+pub(super) struct IngestedRead<'a> {
     pub granule: Cow<'a, str>,
     pub producer_granule: Option<Cow<'a, str>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for CameRead<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for IngestedRead<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CameVisitor)
+        deserializer.deserialize_any(IngestedVisitor)
     }
 }
 
 /// Reads a string or an object. An untagged enum would copy every value first.
-struct CameVisitor;
+struct IngestedVisitor;
 
-impl<'de> Visitor<'de> for CameVisitor {
-    type Value = CameRead<'de>;
+impl<'de> Visitor<'de> for IngestedVisitor {
+    type Value = IngestedRead<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an id, or an object with granule and producer_granule")
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(CameRead { granule: Cow::Borrowed(text), producer_granule: None })
+        Ok(IngestedRead { granule: Cow::Borrowed(text), producer_granule: None })
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(CameRead { granule: Cow::Owned(text.to_owned()), producer_granule: None })
+        Ok(IngestedRead { granule: Cow::Owned(text.to_owned()), producer_granule: None })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
@@ -161,20 +161,22 @@ impl<'de> Visitor<'de> for CameVisitor {
             }
         }
         let granule = granule.ok_or_else(|| de::Error::missing_field("granule"))?;
-        Ok(CameRead { granule, producer_granule })
+        Ok(IngestedRead { granule, producer_granule })
     }
 }
 
-impl Part {
+impl LogLine {
     /// The line in its canonical form, without its check.
     pub fn body(&self) -> serde_json::Result<String> {
         let ingested =
             self.ingested.iter().map(|(granule, producer_granule)| match producer_granule {
-                None => Came::Id(granule),
-                Some(producer_granule) => Came::WithProducer { granule, producer_granule },
+                None => IngestedWritten::Id(granule),
+                Some(producer_granule) => {
+                    IngestedWritten::WithProducer { granule, producer_granule }
+                }
             });
         let end = self.end.as_ref();
-        let mut text = serde_json::to_string(&PartWritten {
+        let mut text = serde_json::to_string(&LogLineWritten {
             timestamp: self.timestamp,
             ingested: ingested.collect(),
             deleted: self.deleted.iter().collect(),
@@ -188,7 +190,7 @@ impl Part {
 
 /// A verified line: a change, or some of its granules.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct LogLine {
     /// When the change took effect.
     pub timestamp: Timestamp,
     /// The granules that were ingested, and the producer's id of each that has another one.
@@ -196,12 +198,12 @@ pub(crate) struct Part {
     /// The granules that were deleted.
     pub deleted: Vec<GranuleId>,
     /// What the last line of a change adds. `None` means that the change continues in the next line.
-    pub end: Option<PartEnd>,
+    pub end: Option<LogLineEnd>,
 }
 
 /// What the last line of a change adds.
 #[derive(Debug)]
-pub(crate) struct PartEnd {
+pub(crate) struct LogLineEnd {
     /// The identifier of the granules held since.
     pub identifier: Identifier,
     /// The note that was kept with the change.

@@ -14,7 +14,6 @@
 mod head;
 mod line;
 mod reader;
-mod segments;
 mod subsets;
 mod writer;
 
@@ -22,10 +21,9 @@ mod writer;
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
-pub(crate) use line::{Checks, LINE_GRANULES, MAX_LINE_BYTES, Part};
+pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
-pub(crate) use segments::{Segment, Segments};
 pub(crate) use subsets::{
     BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter, SubsetsDigest,
 };
-pub(crate) use writer::LogWriter;
+pub(crate) use writer::{LogWriter, Segment, Segments};

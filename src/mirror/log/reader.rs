@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::line::{FIRST_LINE, LINE_GRANULES};
-use super::line::{FirstRead, MAX_LINE_BYTES, Part, PartEnd, PartRead, VERSION, unsealed};
+use super::line::{FirstRead, LogLine, LogLineEnd, LogLineRead, MAX_LINE_BYTES, VERSION, unsealed};
 use crate::chain::Chain;
 use crate::input::{Error, InputErrorKind};
 use crate::model::{GranuleId, Identifier, LogChange, SourceLocation, Timestamp};
@@ -87,7 +87,7 @@ impl LogReader {
     /// # Errors
     ///
     /// What is wrong with the line, and which one it is.
-    pub fn read(&mut self, line: &[u8]) -> Result<Option<(Part, Option<LogChange>)>> {
+    pub fn read(&mut self, line: &[u8]) -> Result<Option<(LogLine, Option<LogChange>)>> {
         self.line += 1;
         let Some(text) = line.strip_suffix(b"\n") else {
             return self.fail(match line.len() as u64 >= MAX_LINE_BYTES {
@@ -112,12 +112,12 @@ impl LogReader {
         if is_first {
             return Ok(None);
         }
-        let part = self.parse(text)?;
-        if part.body().ok().as_deref() != Some(body) {
+        let log_line = self.parse(text)?;
+        if log_line.body().ok().as_deref() != Some(body) {
             return self.fail("it is not in canonical form");
         }
-        let change = self.take(&part)?;
-        Ok(Some((part, change)))
+        let change = self.take(&log_line)?;
+        Ok(Some((log_line, change)))
     }
 
     /// A newer version may use other checks, so the version is checked first.
@@ -135,8 +135,8 @@ impl LogReader {
         }
     }
 
-    fn parse(&self, text: &str) -> Result<Part> {
-        let Ok(read) = serde_json::from_str::<PartRead<'_>>(text) else {
+    fn parse(&self, text: &str) -> Result<LogLine> {
+        let Ok(read) = serde_json::from_str::<LogLineRead<'_>>(text) else {
             return self.fail("this line is not a change");
         };
         let granules = read.ingested.elements.len() + read.deleted.elements.len();
@@ -147,23 +147,24 @@ impl LogReader {
         if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
             return self.fail("its note has more than 64 KiB");
         }
-        let ingested = read.ingested.elements.into_iter().map(|came| {
-            let producer = came.producer_granule.map(|text| self.granule_id(&text)).transpose()?;
-            Ok((self.granule_id(&came.granule)?, producer))
+        let ingested = read.ingested.elements.into_iter().map(|ingested| {
+            let producer =
+                ingested.producer_granule.map(|text| self.granule_id(&text)).transpose()?;
+            Ok((self.granule_id(&ingested.granule)?, producer))
         });
         let deleted = read.deleted.elements.iter().map(|text| self.granule_id(&text.0));
         let end = match read.identifier {
             None => None,
             Some(text) => {
                 let identifier = self.parse_as(&text.0, "identifier")?;
-                Some(PartEnd { identifier, note: note.map(Cow::into_owned) })
+                Some(LogLineEnd { identifier, note: note.map(Cow::into_owned) })
             }
         };
         // Each line but the last one of a change is full.
         if end.is_none() && granules < LINE_GRANULES {
             return self.fail("its change is divided elsewhere than after 1,000 granules");
         }
-        Ok(Part {
+        Ok(LogLine {
             timestamp: self.parse_as(&read.timestamp.0, "timestamp")?,
             ingested: ingested.collect::<Result<_>>()?,
             deleted: deleted.collect::<Result<_>>()?,
@@ -172,8 +173,8 @@ impl LogReader {
     }
 
     /// Checks a line against those before it, and counts it.
-    fn take(&mut self, part: &Part) -> Result<Option<LogChange>> {
-        let at = part.timestamp;
+    fn take(&mut self, log_line: &LogLine) -> Result<Option<LogChange>> {
+        let at = log_line.timestamp;
         let mut open = self.open.take().unwrap_or_default();
         if open.timestamp.is_some_and(|open| open != at)
             || self.position.timestamp.is_some_and(|last| at <= last)
@@ -184,7 +185,7 @@ impl LogReader {
             return self.fail(&format!("its time {at} is in the future"));
         }
         open.timestamp = Some(at);
-        for (granule_id, _) in &part.ingested {
+        for (granule_id, _) in &log_line.ingested {
             if open.last_ingested.as_ref().is_some_and(|last| last >= granule_id)
                 || open.last_deleted.is_some()
             {
@@ -192,19 +193,19 @@ impl LogReader {
             }
             open.last_ingested = Some(granule_id.clone());
         }
-        for granule_id in &part.deleted {
+        for granule_id in &log_line.deleted {
             if open.last_deleted.as_ref().is_some_and(|last| last >= granule_id) {
                 return self.fail(&format!("{granule_id:?} is out of order"));
             }
             open.last_deleted = Some(granule_id.clone());
         }
-        open.ingested += part.ingested.len() as u64;
-        open.deleted += part.deleted.len() as u64;
-        let Some(end) = &part.end else {
+        open.ingested += log_line.ingested.len() as u64;
+        open.deleted += log_line.deleted.len() as u64;
+        let Some(end) = &log_line.end else {
             self.open = Some(open);
             return Ok(None);
         };
-        if part.ingested.is_empty() && part.deleted.is_empty() {
+        if log_line.ingested.is_empty() && log_line.deleted.is_empty() {
             return self.fail("its change ingests nothing and deletes nothing");
         }
         let granules = self.position.granules + open.ingested;

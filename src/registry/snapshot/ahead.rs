@@ -95,7 +95,7 @@ impl<Item> Drop for Ahead<Item> {
     fn drop(&mut self) {
         if let Rest::Thread(batches, thread) = std::mem::replace(&mut self.rest, Rest::Over) {
             drop(batches);
-            // A panic of the thread belongs to a list that nobody wants any more.
+            // A panic after the consumer dropped the list is ignored.
             drop(thread.join());
         }
     }

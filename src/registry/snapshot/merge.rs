@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
-use crate::model::{Granule, GranuleId};
+use crate::model::{Event, Granule, GranuleId};
 
 /// An item with an id, by which lists are sorted.
 pub(crate) trait HasGranuleId {
@@ -12,6 +12,12 @@ pub(crate) trait HasGranuleId {
 }
 
 impl HasGranuleId for Granule {
+    fn granule_id(&self) -> &str {
+        self.granule_id.as_str()
+    }
+}
+
+impl HasGranuleId for Event {
     fn granule_id(&self) -> &str {
         self.granule_id.as_str()
     }

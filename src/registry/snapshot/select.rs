@@ -121,7 +121,7 @@ fn nothing_known(
 fn of_any(read: &store::Snapshot, identifier: Identifier, shown: &Shown) -> Result<Option<Set>> {
     match read.latest_with(identifier)? {
         Some(latest) if shown.shows(&latest.dataset) => return Ok(Some(Set::Instance(latest))),
-        // The latest is of a dataset that is not shown, but an earlier one need not be.
+        // The latest is of a dataset that is not shown, but an earlier instance may be visible.
         Some(_) => {
             let mut after: Option<Instance> = None;
             let mut found: Option<Instance> = None;

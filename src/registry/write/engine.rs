@@ -78,7 +78,7 @@ pub(super) fn add(
     entry.finish()
 }
 
-/// The state of the first step, which stores granule rows.
+/// Stores the granule rows, and then hashes them and adds the rows of the history.
 struct Entry<'a> {
     target: &'a Target<'a>,
     conduct: Conduct,

@@ -1,5 +1,5 @@
-//! Whether a change was committed when the connection was lost during its commit, or when a machine
-//! of a cluster was.
+//! Determines the outcome of a COMMIT that was interrupted, because the connection or a machine of a
+//! cluster was lost.
 //!
 //! The old backend may still be committing, so the question is asked when its transaction is over,
 //! and under the lock that the change held: each change puts its token into the row that it locks.
