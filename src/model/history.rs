@@ -6,7 +6,8 @@ use super::dataset_name::DatasetName;
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
 use super::message::SourceLocation;
-use super::time::{Moment, Timestamp};
+use super::moment::Moment;
+use super::time::Timestamp;
 
 /// A dataset between one change and the next: one row of its history.
 ///

@@ -12,6 +12,7 @@ mod id_page;
 mod identifier;
 mod licence;
 mod message;
+mod moment;
 mod pattern;
 mod record;
 mod set;
@@ -28,9 +29,10 @@ pub(crate) use id_page::IdPageBuilder;
 pub use identifier::{Identifier, IdentifierError};
 pub use licence::{Licence, LicenceError};
 pub use message::{SourceLocation, is_interpreted, quoted};
+pub use moment::Moment;
 pub use pattern::{Pattern, PatternError};
 pub use record::{
     Dataset, Doi, DoiError, WebAddress, WebAddressError, Withdrawal, Year, YearError,
 };
 pub use set::{Criteria, Set, Subset};
-pub use time::{Day, Moment, Timestamp, TimestampError};
+pub use time::{Day, Timestamp, TimestampError};

@@ -1,4 +1,4 @@
-//! Instants, days, and the times that people write, which may be an instant or a day.
+//! Instants and days.
 
 use std::fmt;
 use std::str::FromStr;
@@ -260,74 +260,6 @@ impl fmt::Debug for Day {
     }
 }
 
-/// A time as a person writes it: an instant or a day.
-///
-/// A day has two meanings (docs/reference/commands.md, Times): as the time *of a change* it means its
-/// first instant, and as the date *of a citation* it means the whole day. The code that receives a
-/// `Moment` chooses one.
-///
-/// # Examples
-///
-/// ```
-/// use accession::Moment;
-///
-/// let moment: Moment = "2001-01-02".parse()?;
-/// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
-/// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
-/// # Ok::<(), accession::TimestampError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Moment {
-    /// An instant.
-    Instant(Timestamp),
-    /// A whole day.
-    Day(Day),
-}
-
-impl Moment {
-    /// Returns the instant of a change made at this time: for a day, its 00:00:00Z.
-    pub fn of_change(self) -> Timestamp {
-        self.first_instant()
-    }
-
-    /// Returns the first instant of this time.
-    pub fn first_instant(self) -> Timestamp {
-        match self {
-            Moment::Instant(timestamp) => timestamp,
-            Moment::Day(day) => day.start(),
-        }
-    }
-
-    /// Returns the last instant of this time: for a day, the one just before the next day.
-    pub fn last_instant(self) -> Timestamp {
-        match self {
-            Moment::Instant(timestamp) => timestamp,
-            Moment::Day(day) => day.end(),
-        }
-    }
-}
-
-impl FromStr for Moment {
-    type Err = TimestampError;
-
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
-        match text.parse() {
-            Ok(day) => Ok(Moment::Day(day)),
-            // The error of an instant also says what is wrong with a day.
-            Err(_) => text.parse().map(Moment::Instant),
-        }
-    }
-}
-
-impl fmt::Display for Moment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Moment::Instant(timestamp) => timestamp.fmt(f),
-            Moment::Day(day) => day.fmt(f),
-        }
-    }
-}
-
 /// Why a string is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -370,10 +302,10 @@ impl TimestampError {
     /// What is wrong with a date and, after it, a time of day. `None` if `text` has another form.
     fn within(text: &str) -> Option<Self> {
         let (date, rest) = text.split_at_checked(10)?;
-        let (year, rest_of_date) = number(date, 4)?;
-        let (month, rest_of_date) = number(rest_of_date.strip_prefix('-')?, 2)?;
-        let (day, _) = number(rest_of_date.strip_prefix('-')?, 2)?;
-        let exists = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day).is_some();
+        let exists = match date.parse::<Day>() {
+            Err(TimestampError::NotATime) => return None,
+            day => day.is_ok(),
+        };
         if rest.is_empty() && !exists {
             return Some(TimestampError::NoSuchDay);
         }
@@ -404,7 +336,7 @@ impl TimestampError {
 fn number(text: &str, digits: usize) -> Option<(u32, &str)> {
     let (number, rest) = text.split_at_checked(digits)?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| number.parse().ok())?.map(|number| (number, rest))
+    is_number.then_some((number.parse().ok()?, rest))
 }
 
 /// What follows the fraction of a second, if there is one. `None` for a dot without digits.
@@ -416,19 +348,18 @@ fn without_fraction(text: &str) -> Option<&str> {
 
 /// Whether `text` is an offset as RFC 3339 writes it, a named one, or empty.
 fn is_offset(text: &str) -> bool {
-    let signed = |text: &str| {
-        let (_, rest) = number(text.strip_prefix(['+', '-'])?, 2)?;
-        let (_, rest) = number(rest.strip_prefix(':')?, 2)?;
-        Some(rest.is_empty())
-    };
-    matches!(text.trim_start(), "" | "Z" | "z" | "UTC" | "GMT") || signed(text) == Some(true)
+    matches!(text.trim_start(), "" | "Z" | "z" | "UTC" | "GMT") || has_form(text, &["00:00"])
 }
 
 /// Whether `text` is an offset without its colon, or without its minutes.
 fn is_short_offset(text: &str) -> bool {
-    text.strip_prefix(['+', '-']).is_some_and(|digits| {
-        matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    has_form(text, &["0000", "00"])
+}
+
+/// Whether `text` is a sign and digits in one of these forms.
+fn has_form(text: &str, forms: &[&str]) -> bool {
+    let digits_as_0 = |rest: &str| rest.replace(|digit: char| digit.is_ascii_digit(), "0");
+    text.strip_prefix(['+', '-']).is_some_and(|rest| forms.contains(&&*digits_as_0(rest)))
 }
 
 #[cfg(test)]
@@ -487,13 +418,8 @@ mod tests {
         ] {
             let at: Timestamp = at.parse().unwrap();
             assert_eq!(at.to_http_date(), text);
-            assert_eq!(
-                Timestamp::from_http_date(text),
-                at.as_micros()
-                    .div_euclid(1_000_000)
-                    .checked_mul(1_000_000)
-                    .and_then(Timestamp::from_micros)
-            );
+            let second = at.as_micros().div_euclid(1_000_000) * 1_000_000;
+            assert_eq!(Timestamp::from_http_date(text), Timestamp::from_micros(second));
         }
     }
 
@@ -507,52 +433,6 @@ mod tests {
         assert_eq!("2001-02-30".parse::<Day>(), Err(TimestampError::NoSuchDay));
         let instant: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
         assert_eq!(format!("{instant:?}"), "2001-01-02T00:00:00Z");
-    }
-
-    #[test]
-    fn refused_times_say_why() {
-        use TimestampError::{
-            LeapSecond, NoOffset, NoSeconds, NoSuchDay, NoSuchTimeOfDay, NotATime, OffsetSpelling,
-            OutOfRange, TooFine,
-        };
-        let cases = [
-            ("", NotATime),
-            ("noon", NotATime),
-            ("2001-1-2", NotATime),
-            ("+2001-01-02", NotATime),
-            (" 2001-01-02", NotATime),
-            ("2001-01-02 ", NotATime),
-            ("2001-01-02x", NotATime),
-            ("2001-01-02T00:00:00Zx", NotATime),
-            ("2001-01-02T00:00:00.Z", NotATime),
-            ("29-APR-2016 00:00:00", NotATime),
-            ("2001-01-02T00:00:00", NoOffset),
-            ("2001-01-02 00:00:00.5", NoOffset),
-            ("2001-01-02T00:00", NoSeconds),
-            ("2001-01-02T00:00Z", NoSeconds),
-            ("2001-01-02T00:00+01:00", NoSeconds),
-            ("2001-02-30", NoSuchDay),
-            ("2001-02-29T00:00:00Z", NoSuchDay),
-            ("2001-13-01T00:00:00Z", NoSuchDay),
-            ("2001-02-30T00:00", NoSuchDay),
-            ("2001-01-02T24:00:00Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:60:00Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:59:61Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:61", NoSuchTimeOfDay),
-            ("2001-01-02T00:00:00+0100", OffsetSpelling),
-            ("2001-01-02T00:00:00-05", OffsetSpelling),
-            ("2001-01-02T00:00:00.25+0100", OffsetSpelling),
-            ("2001-01-02T12:34:60Z", LeapSecond),
-            ("2016-12-31T23:59:60Z", LeapSecond),
-            ("2001-01-02T12:34:60", LeapSecond),
-            ("2001-01-02T00:00:00.1234561Z", TooFine),
-            ("2001-01-02T00:00:00.123456000000001Z", TooFine),
-            ("0000-01-01T00:00:00+01:00", OutOfRange),
-            ("9999-12-31T23:59:59-01:00", OutOfRange),
-        ];
-        for (text, error) in cases {
-            assert_eq!(text.parse::<Moment>(), Err(error), "{text}");
-        }
     }
 
     #[test]
