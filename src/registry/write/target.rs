@@ -14,7 +14,7 @@ use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 use crate::registry::proof::Claim;
 use crate::registry::refusal::ChangeError;
-use crate::registry::snapshot::{GranulePages, GranulesWithin, HasGranuleId, Only, Walk};
+use crate::registry::snapshot::{GranulePages, GranulesWithin, Only, Walk};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, ToChange, Transaction};
 
@@ -262,10 +262,4 @@ pub(super) fn ingest(granule: Granule) -> Event {
     let Granule { granule_id, producer_granule, .. } = granule;
     let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
     Event { at, kind, granule_id, producer_granule, location: None }
-}
-
-impl HasGranuleId for Event {
-    fn granule_id(&self) -> &str {
-        self.granule_id.as_str()
-    }
 }
