@@ -4,39 +4,30 @@
 //! gives each such set an identifier that every archive computes in the same way, and keeps both
 //! for ever: an identifier that was published always resolves to its granules.
 //!
-//! # Opening a registry
-//!
-//! [`Registry::create`] creates a new file, and [`Registry::open`] opens an existing one. A registry
-//! is cheap to clone, and can be shared between threads.
-//!
-//! ```
-//! use accession::{Access, Registry};
-//!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("accession.db");
-//! drop(Registry::create(&path)?);
-//! let registry = Registry::open(&path, Access::Write)?;
-//! assert_eq!(registry.snapshot()?.count_datasets()?, 0);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # A change
+//! # Example
 //!
 //! A dataset changes by ingesting granules and by deleting them, which marks them as deleted:
 //! nothing is ever erased. One change is one transaction, and results in a new identifier.
 //!
 //! ```
-//! use accession::{Change, DatasetName, GranuleId, Registry, Selection, Stamp};
+//! use accession::{
+//!     Access, Change, DatasetName, GranuleId, Listing, Registry, Selection, Stamp,
+//! };
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("accession.db");
-//! let registry = Registry::create(&path)?;
-//! let dataset: DatasetName = "US.FOOL2.002".parse()?;
+//! // A registry is created once, and opened from then on. It is cheap to clone, and can be shared
+//! // between threads.
+//! drop(Registry::create(&path)?);
+//! let registry = Registry::open(&path, Access::Write)?;
 //!
+//! let dataset: DatasetName = "US.FOOL2.002".parse()?;
+//! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 //! let mut change = Change::new();
-//! change.ingest("FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse::<GranuleId>()?)?;
+//! change.ingest(granule_id.clone())?;
 //! change.options.create_dataset = true;
-//! // It took effect on 2001-01-02, and is recorded years later.
+//! // It took effect on 2001-01-02, and is recorded years later. Times are always arguments: the
+//! // library reads no clock.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 //! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
 //! let identifier = applied.instance.expect("the granule is new").identifier;
@@ -54,47 +45,23 @@
 //! for granule in granules {
 //!     println!("{}", granule?.granule_id);
 //! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
-//! # The identifier of a list
-//!
-//! A reader who holds files and an identifier from a paper needs no registry:
-//!
-//! ```
-//! use accession::{GranuleId, Listing};
-//!
+//! // A reader who holds files and an identifier from a paper needs no registry.
 //! let mut listing = Listing::new();
-//! for text in ["FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204"] {
-//!     listing.add(text.parse::<GranuleId>()?)?;
-//! }
-//! let identified = listing.identify()?;
-//! assert_eq!(identified.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
+//! listing.add(granule_id)?;
+//! assert_eq!(listing.identify()?.identifier, identifier);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The layers
+//! # What is where
 //!
-//! Each may use only those below it:
-//!
-//! - `server`, with the feature `serve`: landing pages and an HTTP API
-//! - [`publish`]: writes the logs of datasets as files for any web server
-//! - `pages`, with the feature `serve`: the pages themselves, as HTML
-//! - [`mirror`]: manifests, and the comparison of a mirror with its primary
-//! - [`citation`]: writes citations in every format, and checks pasted ones
-//! - [`input`]: reads files of other systems as a stream of ids, each with its source location
-//! - [`registry`]: the operations of an archive: change, look up, resolve, compare, verify
-//! - `store`, which is private: the registry file; all SQL, and nothing but SQL
-//! - [`chain`]: the rule, and the sweep over a history; no I/O
-//! - [`disk`]: atomic creation of files, and temporary files
-//! - [`minting`]: the two id helpers: unique granule ids, payment ids
-//! - [`error`]: the error of every operation, and its kinds
-//! - [`model`]: values that are checked when they are created
-//!
-//! Times are always arguments: the library reads no clock.
+//! What most programs need is here; results and options of single operations are in [`registry`],
+//! and further values in [`model`]. Each module is a layer, which uses only those below it; the table
+//! of layers is in `docs/about/design.md`.
 
 pub mod chain;
 pub mod citation;
+#[doc(hidden)]
 pub mod disk;
 pub mod error;
 pub mod input;
@@ -102,6 +69,7 @@ pub mod minting;
 pub mod mirror;
 pub mod model;
 #[cfg(feature = "serve")]
+#[doc(hidden)]
 pub mod pages;
 pub mod publish;
 pub mod registry;
@@ -111,19 +79,12 @@ mod store;
 
 pub use error::ErrorKind;
 pub use model::{
-    Creator, CreatorError, Criteria, Dataset, DatasetName, DatasetNameError, Day, Doi, DoiError,
-    Entry, Event, EventKind, Granule, GranuleId, GranuleIdError, IdPage, Identifier,
-    IdentifierError, Instance, Licence, LicenceError, LogChange, Moment, Orcid, OrcidError,
-    Pattern, PatternError, Set, SourceLocation, Subset, Timestamp, TimestampError, WebAddress,
-    WebAddressError, Withdrawal, Year, YearError, quoted,
+    Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule, GranuleId, Identifier,
+    Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,
 };
 pub use registry::{
-    Access, Agreement, Applied, BUSY_WAIT, BackedUp, Change, ChangeError, ChangeOptions, Cited,
-    CitedSubset, Code, Copied, Counts, DatasetEdit, DatasetPage, Difference, Differences,
-    EarlierSet, Edit, Effort, Error, Exported, Finding, FoundPeriod, Granules, History, IdPages,
-    Identified, Import, Imported, Kept, Lacks, Lease, Listed, Listing, ListingDifferences,
-    MaxDelete, MirrorSource, Monitor, Named, NewRegistry, NotedPeriod, OpenOptions, PaymentIds,
-    RecordVersion, Registry, Resolution, Resolved, Restored, Result, Selected, Selection, Skipped,
-    Snapshot, Stamp, Verification, Verified, VerifyWork, Wanted, Withdrawn, limit_memory,
-    rehearse_restore, restore,
+    Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
+    EarlierSet, Error, Exported, Finding, Granules, History, Import, Imported, Listing, MaxDelete,
+    Members, Monitor, OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp,
+    Verification,
 };

@@ -2,7 +2,8 @@
 
 use accession::citation::recognise::{Stated, find};
 use accession::citation::record;
-use accession::{Creator, Dataset, Pattern};
+use accession::model::Creator;
+use accession::{Dataset, Pattern};
 
 use super::text;
 

@@ -1,8 +1,7 @@
 //! Values of the domain: a value that is written is read as the same value.
 
-use accession::{
-    DatasetName, Doi, GranuleId, Identifier, Licence, LicenceError, Moment, Timestamp, quoted,
-};
+use accession::model::{Doi, Licence, LicenceError, quoted};
+use accession::{DatasetName, GranuleId, Identifier, Moment, Timestamp};
 
 use super::text;
 

@@ -34,8 +34,11 @@ mod sweep;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
+#[doc(hidden)]
 pub use hashing::{Hashing, Reached};
+#[doc(hidden)]
 pub use lanes::Lanes;
+#[doc(hidden)]
 pub use sweep::Sweep;
 
 use crate::model::Identifier;

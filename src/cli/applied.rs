@@ -4,10 +4,9 @@
 use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
-use accession::{
-    Applied, DatasetName, Effort, GranuleId, Identifier, Imported, Instance, Registry, Skipped,
-    Stamp, quoted,
-};
+use accession::{Applied, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp};
+use accession::model::quoted;
+use accession::registry::{Effort, Skipped};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -194,7 +193,7 @@ pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,
-    mut change: impl FnMut(&Registry, &Stamp) -> accession::Result<Applied>,
+    mut change: impl FnMut(&Registry, &Stamp) -> accession::registry::Result<Applied>,
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;

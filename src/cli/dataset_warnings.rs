@@ -1,10 +1,9 @@
 //! Warnings for a reader of a dataset: that it was renamed or withdrawn, or that its last change is
 //! in the future.
 
-use accession::{
-    DatasetName, Error, Instance, Listed, Moment, Selection, Snapshot, Timestamp, Withdrawal,
-    quoted,
-};
+use accession::model::{Withdrawal, quoted};
+use accession::registry::Listed;
+use accession::{DatasetName, Error, Instance, Moment, Selection, Snapshot, Timestamp};
 use anyhow::Result;
 
 use super::session::Session;

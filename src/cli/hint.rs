@@ -3,7 +3,9 @@
 
 use accession::input::{self, InputErrorKind};
 use accession::minting::payment::PaymentError;
-use accession::{ChangeError, Error, GranuleIdError, TimestampError, mirror};
+use accession::model::{GranuleIdError, TimestampError};
+use accession::registry::ChangeError;
+use accession::{Error, mirror};
 
 /// Returns what to do about an error. `None` means that the message is sufficient.
 pub fn of(error: &Error) -> Option<String> {

@@ -80,7 +80,7 @@ fn run_command(
             .with_hint("it can be read only once: save one of the inputs in a file")
             .into());
     }
-    accession::limit_memory()?;
+    accession::registry::limit_memory()?;
     command.run(session)
 }
 

@@ -10,7 +10,8 @@ use std::str::FromStr;
 use accession::input::{self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records};
 use accession::minting::payment::PaymentId;
 use accession::mirror::manifest;
-use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation, quoted};
+use accession::model::quoted;
+use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 use anyhow::{Context, Result};
 
 use super::output::{Progress, count};

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use accession::model::is_interpreted;
-use accession::{ChangeError, Error, GranuleId, SourceLocation, input, mirror, publish};
+use accession::registry::ChangeError;
+use accession::{Error, GranuleId, SourceLocation, input, mirror, publish};
 use serde::Serialize;
 
 use super::commit::Commit;

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::{
-    Access, Effort, Error, ErrorKind, Moment, Registry, Stamp, Timestamp, TimestampError,
-};
+use accession::model::TimestampError;
+use accession::registry::Effort;
+use accession::{Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -149,7 +149,9 @@ impl Session {
 
     /// Opens the registry for reading, as often as the result is called: without progress, and for
     /// other threads.
-    pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
+    pub fn opener(
+        &self,
+    ) -> impl Fn() -> accession::registry::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         move || Registry::open(&path, Access::Follow)
     }
@@ -243,7 +245,7 @@ impl Session {
     /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
     pub fn rows<R: Row>(
         &mut self,
-        rows: impl IntoIterator<Item = accession::Result<R>>,
+        rows: impl IntoIterator<Item = accession::registry::Result<R>>,
     ) -> Result<u64> {
         let mut list = self.list();
         let mut count = 0;

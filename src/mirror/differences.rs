@@ -19,14 +19,14 @@ pub enum MirrorDifference {
 }
 
 /// The granules that a mirror or its primary holds. Both are read at the same time.
-pub(super) type Held = Ahead<crate::Result<Granule>>;
+pub(super) type Held = Ahead<crate::registry::Result<Granule>>;
 
 /// The granules that a thread hands over at once.
 const BATCH_GRANULES: usize = 4_096;
 
 /// Reads granules ahead.
 pub(super) fn read_ahead(
-    granules: impl Iterator<Item = crate::Result<Granule>> + Send + 'static,
+    granules: impl Iterator<Item = crate::registry::Result<Granule>> + Send + 'static,
 ) -> Held {
     Ahead::of(granules, BATCH_GRANULES)
 }
@@ -114,7 +114,7 @@ impl<'a> MirrorDifferences<'a> {
     }
 
     /// The next granule of either side. `None` means that there are no more.
-    fn step(&mut self) -> Option<crate::Result<Step>> {
+    fn step(&mut self) -> Option<crate::registry::Result<Step>> {
         Some(match &mut self.sides {
             Sides::Rows(walk) => walk.next()?.map(|only| {
                 Step::Only(match only {
@@ -129,7 +129,7 @@ impl<'a> MirrorDifferences<'a> {
 
 impl OfLog<'_> {
     /// Compares the granules of both, all of which were read, with their identifiers.
-    fn prove(&mut self, counts: Counts) -> crate::Result<()> {
+    fn prove(&mut self, counts: Counts) -> crate::registry::Result<()> {
         let Some(hashing) = self.hashing.take() else { return Ok(()) };
         let (sweep, _) = hashing.finish();
         let mut computed = sweep.identifiers();
@@ -154,7 +154,7 @@ impl OfLog<'_> {
         }
     }
 
-    fn step(&mut self, side: Side<Granule, Outcome>) -> crate::Result<Step> {
+    fn step(&mut self, side: Side<Granule, Outcome>) -> crate::registry::Result<Step> {
         let (held, outcome) = match side {
             Side::Left(granule) => (Some(granule), None),
             Side::Right(outcome) => (None, Some(outcome)),

@@ -53,10 +53,11 @@ pub(crate) fn write_subsets(
     out: &mut impl Write,
 ) -> Result<()> {
     for subset in snapshot.subsets(dataset)? {
-        let named: Box<dyn Iterator<Item = crate::Result<GranuleId>> + '_> = match subset.criteria {
-            Criteria::Patterns(_) => Box::new(std::iter::empty()),
-            Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
-        };
+        let named: Box<dyn Iterator<Item = crate::registry::Result<GranuleId>> + '_> =
+            match subset.criteria {
+                Criteria::Patterns(_) => Box::new(std::iter::empty()),
+                Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
+            };
         subsets.add(&subset, named, |line| {
             out.write_all(line.as_bytes()).map_err(|source| Error::Output { source })
         })?;

@@ -29,7 +29,7 @@ use super::message::quoted;
 ///
 /// let older = DatasetName::from_stored("10.5067/ABC")?;
 /// assert!(!older.is_publishable());
-/// # Ok::<(), accession::DatasetNameError>(())
+/// # Ok::<(), accession::model::DatasetNameError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatasetName(Box<str>);

@@ -28,7 +28,7 @@ use std::str::FromStr;
 ///
 /// let granule_id: GranuleId = "AST_L1A#00311092015232127_11102015081255.hdf".parse()?;
 /// assert!(granule_id > "AST".parse()?);
-/// # Ok::<(), accession::GranuleIdError>(())
+/// # Ok::<(), accession::model::GranuleIdError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GranuleId(Box<str>);

@@ -18,7 +18,7 @@ use std::str::FromStr;
 ///
 /// let identifier: Identifier = "DI:763122197BFB3FFBF0DA14ADBFB1B13B".parse()?;
 /// assert_eq!(identifier.to_string(), "763122197bfb3ffbf0da14adbfb1b13b");
-/// # Ok::<(), accession::IdentifierError>(())
+/// # Ok::<(), accession::model::IdentifierError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier([u8; 16]);

@@ -18,7 +18,7 @@ use super::record::WebAddress;
 /// # Examples
 ///
 /// ```
-/// use accession::Licence;
+/// use accession::model::Licence;
 ///
 /// let licence: Licence = "cc-by-4.0".parse()?;
 /// assert_eq!(licence.as_str(), "CC-BY-4.0");
@@ -28,7 +28,7 @@ use super::record::WebAddress;
 ///     refused.to_string(),
 ///     "\"CC BY 4.0\" is not an SPDX licence identifier: the nearest is CC-BY-4.0"
 /// );
-/// # Ok::<(), accession::LicenceError>(())
+/// # Ok::<(), accession::model::LicenceError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Licence(Box<str>);

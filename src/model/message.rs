@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// # Examples
 ///
 /// ```
-/// assert_eq!(accession::quoted("A\u{1b}[31m\n").to_string(), r#""A\u{1b}[31m\n""#);
-/// assert_eq!(accession::quoted("größe 7").to_string(), "\"größe 7\"");
+/// assert_eq!(accession::model::quoted("A\u{1b}[31m\n").to_string(), r#""A\u{1b}[31m\n""#);
+/// assert_eq!(accession::model::quoted("größe 7").to_string(), "\"größe 7\"");
 /// ```
 pub fn quoted(text: &str) -> impl fmt::Display + '_ {
     Quoted(text)

@@ -19,7 +19,7 @@ use super::time::{Day, Timestamp, TimestampError};
 /// let moment: Moment = "2001-01-02".parse()?;
 /// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
 /// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
-/// # Ok::<(), accession::TimestampError>(())
+/// # Ok::<(), accession::model::TimestampError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {

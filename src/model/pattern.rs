@@ -32,7 +32,7 @@ use super::message::quoted;
 /// let pattern: Pattern = "FOOL2.v2.1**".parse()?;
 /// assert_eq!(pattern.to_string(), "FOOL2.v2.1*");
 /// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
-/// # Ok::<(), accession::PatternError>(())
+/// # Ok::<(), accession::model::PatternError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(glob::Pattern);

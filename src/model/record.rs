@@ -186,7 +186,7 @@ impl FromStr for Doi {
 /// # Examples
 ///
 /// ```
-/// use accession::WebAddress;
+/// use accession::model::WebAddress;
 ///
 /// assert!("https://example.org/data".parse::<WebAddress>().is_ok());
 /// assert!("javascript:alert(1)".parse::<WebAddress>().is_err());

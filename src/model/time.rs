@@ -22,7 +22,7 @@ use chrono::{DateTime, Datelike, Days, FixedOffset, NaiveDate, NaiveTime, Second
 ///
 /// let timestamp: Timestamp = "2001-01-02T01:00:00+01:00".parse()?;
 /// assert_eq!(timestamp.to_string(), "2001-01-02T00:00:00Z");
-/// # Ok::<(), accession::TimestampError>(())
+/// # Ok::<(), accession::model::TimestampError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);

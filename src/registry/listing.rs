@@ -9,7 +9,7 @@ use crate::model::{Entry, Event, EventKind, GranuleId, Identifier, Timestamp};
 /// catalogue.
 ///
 /// A list of more than about 8 MiB is kept in a temporary file. An id that is listed more than
-/// once counts once.
+/// once counts once, except for a citation, where it is refused.
 ///
 /// # Examples
 ///
@@ -83,6 +83,11 @@ impl Listing {
         }
         let repeated = self.count() - granules;
         Ok(Identified { identifier: chain.identifier(), granules, repeated })
+    }
+
+    /// The listed granules in canonical order, repeated ones included.
+    pub(in crate::registry) fn sorted(&self) -> Result<Sorted<'_>> {
+        self.staging.sorted()
     }
 
     /// The listed granules in canonical order, each once.

@@ -53,11 +53,11 @@ pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
 #[cfg(feature = "http")]
 pub(crate) use write::CitedSubsets;
-pub(crate) use write::Remembered;
 pub use write::{
-    Applied, Change, ChangeOptions, CitedSubset, DatasetEdit, EarlierSet, Edit, Effort, Import,
-    Imported, Kept, Lease, MAX_EXAMPLES, MaxDelete, Named, Skipped, Stamp, Wanted,
+    Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, Import, Imported, Lease,
+    MAX_EXAMPLES, MaxDelete, Members, Skipped, Stamp,
 };
+pub(crate) use write::{CitedSubset, Remembered};
 
 pub use crate::store::{Access, BUSY_WAIT, Withdrawn};
 

@@ -8,7 +8,7 @@ use accession::mirror::{
     Pulled, Remote, UnknownMirror, compare, pull, read_replica,
 };
 use accession::publish::{Error as PublishError, publish};
-use accession::{Import, Imported, MaxDelete, Pattern, Registry, Selection, Stamp, Wanted};
+use accession::{Import, Imported, MaxDelete, Members, Pattern, Registry, Selection, Stamp};
 
 use crate::harness::history::held;
 use crate::harness::values::{change, name, now, second};
@@ -43,7 +43,7 @@ impl World {
             world.us.change(&name("us"), &step, &stamp).unwrap();
         }
         let patterns: Vec<Pattern> = vec!["B*".parse().unwrap()];
-        world.us.cite_subset(&name("us"), None, &Wanted::Patterns(patterns), second(9)).unwrap();
+        world.us.cite_subset(&name("us"), None, &Members::Patterns(patterns), second(9)).unwrap();
         world.publish();
         world
     }

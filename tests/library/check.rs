@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use accession::citation::check::{Checked, Verdict, check};
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::{DatasetEdit, Edit, Error, Identifier, Moment, Registry, Selection, Stamp, Wanted};
+use accession::registry::Edit;
+use accession::{DatasetEdit, Error, Identifier, Members, Moment, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now};
@@ -177,7 +178,7 @@ fn every_format_is_recognised_and_agrees() {
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US"), at };
     let whole = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
-    let wanted = Wanted::Patterns(vec!["A.?".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["A.?".parse().unwrap()]);
     let subset = registry.cite_subset(&name("US"), at, &wanted, now()).unwrap();
     for cited in [whole, subset] {
         let identifier = cited.set.identifier();

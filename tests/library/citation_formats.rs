@@ -6,9 +6,10 @@
 use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, RecordField, record};
+use accession::registry::Edit;
 use accession::{
-    Access, Change, Dataset, DatasetEdit, DatasetName, Edit, Moment, Pattern, Registry, Selection,
-    Stamp, Wanted,
+    Access, Change, Dataset, DatasetEdit, DatasetName, Members, Moment, Pattern, Registry,
+    Selection, Stamp,
 };
 use biblatex::{Bibliography, ChunksExt};
 
@@ -89,7 +90,7 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let bare = cite(DatasetEdit::default(), &[]);
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
     let subset = registry(difficult())
-        .cite_subset(&name("US.FOOL2.002"), day, &Wanted::Patterns(patterns), now())
+        .cite_subset(&name("US.FOOL2.002"), day, &Members::Patterns(patterns), now())
         .unwrap();
     [("whole", whole), ("bare", bare), ("part", subset)]
         .map(|(kind, cited)| (kind, Citation::new(cited, day, today)))

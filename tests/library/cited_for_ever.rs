@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use accession::citation::check::check;
 use accession::citation::{Citation, CitationFormat, recognise};
+use accession::registry::{Agreement, Edit};
 use accession::{
-    Agreement, ChangeOptions, DatasetEdit, EarlierSet, Edit, Error, Event, EventKind, Identifier,
-    Import, Moment, Registry, Selection, Stamp, Timestamp, Wanted,
+    ChangeOptions, DatasetEdit, EarlierSet, Error, Event, EventKind, Identifier, Import, Members,
+    Moment, Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -208,7 +209,7 @@ impl World {
         let cited = match pattern {
             None => self.registry.snapshot().unwrap().cite(&selection, &[]),
             Some(pattern) => {
-                let wanted = Wanted::Patterns(vec![pattern.parse().unwrap()]);
+                let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
                 self.registry.cite_subset(&dataset, at, &wanted, self.now)
             }
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use accession::{
-    Criteria, Moment, Named, Pattern, Registry, Selection, Stamp, Subset, Timestamp, Wanted,
+    Criteria, Listing, Members, Moment, Pattern, Registry, Selection, Stamp, Subset, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn cite(
     registry: &Registry,
     held: &BTreeSet<String>,
     at: Timestamp,
-    wanted: &Wanted,
+    wanted: &Members,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Option<Cited> {
     let dataset = name("dataset");
@@ -114,7 +114,7 @@ proptest! {
                     self::named(named.map(String::as_str))
                 } else {
                     let parsed = texts.iter().map(|text| text.parse::<Pattern>().unwrap());
-                    Wanted::Patterns(parsed.collect())
+                    Members::Patterns(parsed.collect())
                 };
                 cited.extend(cite(&registry, held, at, &wanted, is_wanted));
             }
@@ -139,14 +139,14 @@ fn history_of(sets: &[&[&str]]) -> (Registry, History) {
     (registry, history)
 }
 
-fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> Wanted {
-    let mut named = Named::new();
+fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> Members {
+    let mut named = Listing::new();
     ids.into_iter().for_each(|text| named.add(id(text)).unwrap());
-    Wanted::Named(named)
+    Members::Listed(named)
 }
 
-fn patterns(texts: &[&str]) -> Wanted {
-    Wanted::Patterns(texts.iter().map(|text| text.parse().unwrap()).collect())
+fn patterns(texts: &[&str]) -> Members {
+    Members::Patterns(texts.iter().map(|text| text.parse().unwrap()).collect())
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
 //! after it, and mirrors refused its log.
 
+use accession::registry::Edit;
 use accession::{
-    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Edit, Error, Event, EventKind, Import,
-    Listing, MaxDelete, Moment, Registry, Stamp, Timestamp, Wanted,
+    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Error, Event, EventKind, Import,
+    Listing, MaxDelete, Members, Moment, Registry, Stamp, Timestamp,
 };
 
 use crate::harness::history::{change, id, instances, name, now, second};
@@ -32,7 +33,7 @@ fn title(text: &str) -> DatasetEdit {
     DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() }
 }
 
-type Write = (&'static str, fn(&Registry, &Stamp) -> accession::Result<()>);
+type Write = (&'static str, fn(&Registry, &Stamp) -> accession::registry::Result<()>);
 
 /// Every operation that stores a time of the clock.
 const WRITES: [Write; 10] = [
@@ -163,7 +164,7 @@ fn what_stores_nothing_is_not_refused() {
 #[test]
 fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     let registry = registry();
-    let wanted = Wanted::Patterns(vec!["[AB]".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["[AB]".parse().unwrap()]);
     let cite = |now| registry.cite_subset(&name("D"), None, &wanted, now);
     assert_eq!(cite(days_later(5_000)).unwrap_err().kind(), "clock-ahead");
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());

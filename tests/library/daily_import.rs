@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::{Day, Event, EventKind, Import, Imported, Registry, Result, Stamp, Timestamp};
+use accession::model::Day;
+use accession::registry::Result;
+use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, id, name};

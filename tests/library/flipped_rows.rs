@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
+use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, EarlierSet, Import, Listing, MaxDelete, Moment, Named, PaymentIds, Registry,
-    Selection, Set, Stamp, Wanted,
+    ChangeOptions, EarlierSet, Import, Listing, MaxDelete, Members, Moment, Registry, Selection,
+    Set, Stamp,
 };
 
 use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
@@ -80,11 +81,11 @@ impl World {
             let cited = registry.cite_subset(&dataset, Some(first()), &wanted, now()).unwrap();
             cited.set
         };
-        let mut list = Named::new();
+        let mut list = Listing::new();
         list.add(id(&granule_id(1_000))).unwrap();
         list.add(id(&granule_id(2_000))).unwrap();
-        let patterns = cite(Wanted::Patterns(vec!["granule.001*".parse().unwrap()]));
-        let named = cite(Wanted::Named(list));
+        let patterns = cite(Members::Patterns(vec!["granule.001*".parse().unwrap()]));
+        let named = cite(Members::Listed(list));
         World { directory, path, registry, later, patterns, named }
     }
 
@@ -299,13 +300,13 @@ const TRIALS: &[Trial] = &[
         Ok(())
     }),
     ("cite a subset", [true, false], |world| {
-        let wanted = Wanted::Patterns(vec!["granule.00000*".parse()?]);
+        let wanted = Members::Patterns(vec!["granule.00000*".parse()?]);
         world.registry.describe_subset(&name("dataset"), None, &wanted, now())?;
         Ok(())
     }),
     // What changes something comes last.
     ("cite a subset of the past", [true, true], |world| {
-        let wanted = Wanted::Patterns(vec!["granule.00001*".parse()?]);
+        let wanted = Members::Patterns(vec!["granule.00001*".parse()?]);
         world.registry.cite_subset(&name("dataset"), Some(first()), &wanted, now())?;
         Ok(())
     }),

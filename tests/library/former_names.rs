@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::check;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Listing, MaxDelete, Moment, Named,
-    Registry, Selection, Stamp, Timestamp, Wanted,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Listing, MaxDelete, Members,
+    Moment, Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -70,13 +70,13 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
             Step::CitePattern(pattern, index) => {
                 let times: Vec<Timestamp> = history.sets.keys().copied().collect();
                 let at = Some(Moment::Instant(times[index % times.len()]));
-                let wanted = Wanted::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
+                let wanted = Members::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
                 let _ = registry.cite_subset(&dataset, at, &wanted, now());
             }
             Step::CiteNamed(count) => {
-                let mut named = Named::new();
+                let mut named = Listing::new();
                 history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
-                let _ = registry.cite_subset(&dataset, None, &Wanted::Named(named), now());
+                let _ = registry.cite_subset(&dataset, None, &Members::Listed(named), now());
             }
             Step::Rename => {
                 rename(called, (called + 1) % NAMES.len());
@@ -98,7 +98,7 @@ fn is_renamed(registry: &Registry) -> bool {
 }
 
 /// What was returned, or the kind of the error: its message has the name that was asked for.
-fn outcome<T: Debug>(result: accession::Result<T>) -> String {
+fn outcome<T: Debug>(result: accession::registry::Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error {}", error.kind()),
@@ -106,7 +106,7 @@ fn outcome<T: Debug>(result: accession::Result<T>) -> String {
 }
 
 /// The ids that a selection refers to.
-fn held(registry: &Registry, selection: &Selection) -> accession::Result<Vec<String>> {
+fn held(registry: &Registry, selection: &Selection) -> accession::registry::Result<Vec<String>> {
     let snapshot = registry.snapshot()?;
     let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
     drop(snapshot);
@@ -185,7 +185,7 @@ fn answers(
     drop(snapshot);
     add(
         "of a producer",
-        outcome(of_producer.and_then(Iterator::collect::<accession::Result<Vec<_>>>)),
+        outcome(of_producer.and_then(Iterator::collect::<accession::registry::Result<Vec<_>>>)),
     );
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));
@@ -218,7 +218,7 @@ fn add_changes(
         let to = EarlierSet::At(Moment::Instant(*at));
         add("revert", outcome(registry.revert(dataset, to, &options, &stamp)));
     }
-    let wanted = Wanted::Patterns(vec!["A*".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["A*".parse().unwrap()]);
     add("describe", outcome(registry.describe_subset(dataset, None, &wanted, now())));
 }
 
@@ -253,7 +253,7 @@ fn a_subset_that_was_cited_under_a_former_name_resolves_by_both() {
     let registry = new_registry();
     let change = crate::harness::history::change(["a1", "a2", "b"], []);
     registry.change(&name("OLD"), &change, &Stamp::at(second(0), now())).unwrap();
-    let wanted = Wanted::Patterns(vec!["a*".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["a*".parse().unwrap()]);
     let cited = registry.cite_subset(&name("OLD"), None, &wanted, now()).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     let identifier = cited.set.identifier();

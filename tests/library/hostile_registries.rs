@@ -192,7 +192,7 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
                 assert!(text.contains(encoding), "{text}");
             }
             let target = directory.path().join("restored.db");
-            let refused = accession::restore(&path, &target, now(), None).unwrap_err();
+            let refused = accession::registry::restore(&path, &target, now(), None).unwrap_err();
             assert_eq!(refused.kind(), "damaged");
             assert_eq!(std::fs::read(&path).unwrap(), bytes);
             assert!(!target.exists());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
-use accession::{Effort, Event, EventKind, Import, Imported, Registry, Result, Stamp, Timestamp};
+use accession::registry::{Effort, Result};
+use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};

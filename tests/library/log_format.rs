@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::mirror::manifest;
-use accession::{Change, DatasetEdit, Edit, Entry, Import, Moment, Named, Registry, Stamp, Wanted};
+use accession::registry::Edit;
+use accession::{Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Stamp};
 
 use crate::harness::history::{change, id, instances, name, now, second};
 use crate::harness::store::new_registry;
@@ -35,12 +36,12 @@ fn registry() -> Registry {
     registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();
 
-    let patterns = Wanted::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
+    let patterns = Members::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
     registry.cite_subset(&us, at, &patterns, second(3)).unwrap();
-    let mut named = Named::new();
+    let mut named = Listing::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
-    registry.cite_subset(&us, None, &Wanted::Named(named), second(4)).unwrap();
+    registry.cite_subset(&us, None, &Members::Listed(named), second(4)).unwrap();
 
     let edit = DatasetEdit {
         title: Edit::Set("FOO \"Level\" 2".to_owned()),

@@ -1,7 +1,7 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
 use accession::mirror::{HttpOptions, Primary, compare};
-use accession::{Change, Identifier, Pattern, Registry, Stamp, Wanted};
+use accession::{Change, Identifier, Members, Pattern, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
@@ -124,7 +124,7 @@ fn what_no_mirror_could_read_is_not_recorded() {
     noted.options.note = Some("n".repeat(64 * 1_024));
     registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
     let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
-    let wanted = Wanted::Patterns(patterns);
+    let wanted = Members::Patterns(patterns);
     let error = registry.cite_subset(&name("us"), None, &wanted, now()).unwrap_err();
     assert_eq!(error.kind(), "too-long", "{error}");
 }

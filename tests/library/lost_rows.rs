@@ -1,7 +1,8 @@
 //! The loss of a row from the file is detected by every read that passes its position.
 
 use accession::mirror::{self, Primary, PullOptions, UnknownMirror, manifest};
-use accession::{Moment, Registry, Result, Selection, Stamp};
+use accession::registry::Result;
+use accession::{Moment, Registry, Selection, Stamp};
 
 use crate::harness::history::{change, id, name, now, plan, second};
 use crate::stored::{Stored, granule_id, latest};

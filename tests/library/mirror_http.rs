@@ -171,7 +171,7 @@ fn as_of_an_earlier_time_the_primary_is_compared_as_it_was() {
 fn a_replica_has_the_history_the_record_and_the_subsets_and_reads_only_what_is_new() {
     let world = World::small();
     let edit = accession::DatasetEdit {
-        title: accession::Edit::Set("Ours".to_owned()),
+        title: accession::registry::Edit::Set("Ours".to_owned()),
         ..accession::DatasetEdit::default()
     };
     world.us.edit_dataset(&name("us"), &edit, &Stamp::now(now())).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use accession::publish::{Error as PublishError, publish};
-use accession::{Identifier, Pattern, Registry, Stamp, Subset, Wanted};
+use accession::{Identifier, Members, Pattern, Registry, Stamp, Subset};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, change, instances, name, now, second};
@@ -57,7 +57,7 @@ impl Writer {
             let held = self.history.held();
             if let Some(first) = held.first() {
                 let pattern: Pattern = glob::Pattern::escape(first).parse().unwrap();
-                let wanted = Wanted::Patterns(vec![pattern]);
+                let wanted = Members::Patterns(vec![pattern]);
                 self.us.cite_subset(&name("us"), None, &wanted, second(seconds)).unwrap();
             }
         }

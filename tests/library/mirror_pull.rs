@@ -22,7 +22,7 @@ fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
         held = set;
     }
     let edit = accession::DatasetEdit {
-        title: accession::Edit::Set("Primary".to_owned()),
+        title: accession::registry::Edit::Set("Primary".to_owned()),
         ..accession::DatasetEdit::default()
     };
     us.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();

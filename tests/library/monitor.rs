@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Run, UnknownMirror, manifest, pull};
+use accession::registry::Result;
 use accession::{
-    ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Moment, Monitor,
-    Registry, Result, Selection, Stamp, Wanted,
+    ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Members, Moment,
+    Monitor, Registry, Selection, Stamp,
 };
 
 use crate::harness::history::{History, change, id, name, now, plan, second};
@@ -166,7 +167,7 @@ fn import_days(registry: &Registry) -> Result<()> {
 }
 
 fn cite(registry: &Registry) -> Result<()> {
-    let wanted = Wanted::Patterns(vec!["*0".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["*0".parse().unwrap()]);
     registry.cite_subset(&name("dataset"), None, &wanted, now()).map(drop)
 }
 

@@ -4,7 +4,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use accession::{Access, Moment, Registry, Selection, Withdrawn};
+use accession::registry::Withdrawn;
+use accession::{Access, Moment, Registry, Selection};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, held, id, instances, name, now};
@@ -231,6 +232,6 @@ fn creators_that_an_older_version_accepted_are_kept_unchanged() {
         .unwrap();
     let registry = Registry::open(&path, Access::Write).unwrap();
     let read = registry.snapshot().unwrap().dataset(&name("EMPTY")).unwrap().dataset.creators;
-    let read: Vec<String> = read.iter().map(accession::Creator::full_name).collect();
+    let read: Vec<String> = read.iter().map(accession::model::Creator::full_name).collect();
     assert_eq!(read, creators);
 }

@@ -316,7 +316,7 @@ fn the_damaged_row_of_a_deleted_granule_is_not_published() {
 fn damaged_subsets_are_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let registry = lines(&["A", "B"]);
-    let wanted = accession::Wanted::Patterns(vec!["A*".parse().unwrap()]);
+    let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
     registry.cite_subset(&name("us"), None, &wanted, now()).unwrap();
     published(&registry, directory.path()).unwrap();
     let path = directory.path().join("datasets/us/subsets.jsonl");

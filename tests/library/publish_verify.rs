@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use accession::publish::{
     Difference, Error, SiteSettings, VerifiedFiles, publish, publish_pages, verify,
 };
-use accession::{DatasetName, Edit, Registry, Stamp, Wanted};
+use accession::registry::Edit;
+use accession::{DatasetName, Members, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 
@@ -74,7 +75,7 @@ fn registry() -> Registry {
     registry.change(&name("OLD"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     for pattern in ["0.*", "1.*"] {
-        let wanted = Wanted::Patterns(vec![pattern.parse().unwrap()]);
+        let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
         registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
     }
     registry
@@ -144,7 +145,7 @@ fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
     run(&registry, www);
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
     registry.change(&name("NEW"), &change(["C"], []), &Stamp::at(second(9), now())).unwrap();
-    let wanted = Wanted::Patterns(vec!["2.*".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["2.*".parse().unwrap()]);
     registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
     let rows = verified(&registry, www);
     let state: Vec<_> = rows

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use accession::publish::{Error, SiteSettings, publish, publish_pages};
-use accession::{DatasetEdit, DatasetName, Edit, Registry, Stamp};
+use accession::registry::Edit;
+use accession::{DatasetEdit, DatasetName, Registry, Stamp};
 use url::Url;
 
 use crate::harness::history::{change, name, now, second};

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
-use accession::{
-    Access, DatasetName, Identifier, Lacks, PaymentIds, Registry, Stamp, Timestamp, Wanted,
-    rehearse_restore, restore,
-};
+use accession::registry::{Lacks, PaymentIds, rehearse_restore, restore};
+use accession::{Access, DatasetName, Identifier, Members, Registry, Stamp, Timestamp};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
@@ -169,7 +167,7 @@ fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     // The same set as one that the backup has.
     registry.change(&name("also-added"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
     registry.rename_dataset(&name("old"), &name("renamed"), &Stamp::now(now())).unwrap();
-    let wanted = Wanted::Patterns(vec!["*.1".parse().unwrap()]);
+    let wanted = Members::Patterns(vec!["*.1".parse().unwrap()]);
     registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
     registry
 }

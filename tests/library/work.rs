@@ -1,7 +1,8 @@
 //! Tests count the work, not the time: the steps, rows and checkpoints of a change.
 
 use accession::chain::is_checkpoint;
-use accession::{Effort, Registry, Stamp};
+use accession::registry::Effort;
+use accession::{Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;

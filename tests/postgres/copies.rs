@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use accession::{Access, Monitor, PaymentIds, Registry};
+use accession::registry::PaymentIds;
+use accession::{Access, Monitor, Registry};
 
 use crate::scene::{Scene, command, dice, rounds};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::{
-    Access, Change, DatasetEdit, Edit, Entry, GranuleId, Named, Registry, Stamp, Wanted, Year,
-};
+use accession::model::Year;
+use accession::registry::Edit;
+use accession::{Access, Change, DatasetEdit, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
 use postgres::types::{ToSql, Type};
 use rusqlite::Connection;
@@ -52,10 +52,10 @@ fn filled(directory: &Path) -> PathBuf {
     };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
-    let mut named = Named::new();
+    let mut named = Listing::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
-    let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
-    for wanted in [patterns, Wanted::Named(named)] {
+    let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);
+    for wanted in [patterns, Members::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
     }
     let scheme = Scheme::default();
@@ -240,9 +240,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     let server = PathBuf::from(scene.server.new_database());
     let file = directory.path().join("file.db");
     let first = Registry::open(&first, Access::Read).unwrap();
-    first.copy_to(&server, accession::PaymentIds::Copied).unwrap();
+    first.copy_to(&server, accession::registry::PaymentIds::Copied).unwrap();
     let copied = Registry::open(&server, Access::Read).unwrap();
-    copied.copy_to(&file, accession::PaymentIds::Copied).unwrap();
+    copied.copy_to(&file, accession::registry::PaymentIds::Copied).unwrap();
     drop((first, copied));
     assert_eq!((found(&file), found(&server)), (Found::new(), Found::new()));
 

@@ -20,7 +20,9 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                 let registry = scene.open();
                 while !is_over.load(Ordering::Relaxed) {
                     let snapshot = registry.snapshot().unwrap();
-                    let page = snapshot.datasets(None, accession::Withdrawn::Listed, 100).unwrap();
+                    let page = snapshot
+                        .datasets(None, accession::registry::Withdrawn::Listed, 100)
+                        .unwrap();
                     for listed in page.datasets {
                         let selection =
                             accession::Selection::Dataset { name: listed.dataset.name, at: None };

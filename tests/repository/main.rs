@@ -5,6 +5,7 @@
 mod file_sizes;
 mod layering;
 mod not_checked;
+mod public_names;
 mod schema_rules;
 mod uses;
 

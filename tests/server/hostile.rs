@@ -1,7 +1,8 @@
 //! Titles, notes, ids and requests come from strangers.
 
+use accession::DatasetEdit;
+use accession::registry::Edit;
 use accession::server::Limits;
-use accession::{DatasetEdit, Edit};
 use axum::http::Method;
 
 use crate::site::{Served, stamp};

@@ -68,7 +68,7 @@ fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
 }
 
 fn cite(served: &Served) {
-    let wanted = accession::Wanted::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
 }
 

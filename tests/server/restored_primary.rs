@@ -20,7 +20,13 @@ fn restored(options: &[&str]) -> World {
     world.us.back_up(&backup).unwrap();
     world.change(1, ["C"], []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
-    accession::restore(&backup, &world.directory.path().join("accession.db"), now(), None).unwrap();
+    accession::registry::restore(
+        &backup,
+        &world.directory.path().join("accession.db"),
+        now(),
+        None,
+    )
+    .unwrap();
     world
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
+use accession::registry::Edit;
 use accession::server::{Config, Limits, Peer, Router, router};
-use accession::{Access, DatasetEdit, DatasetName, Edit, Registry, Stamp, Timestamp};
+use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;

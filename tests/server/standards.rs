@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::{DatasetEdit, Edit};
+use accession::DatasetEdit;
+use accession::registry::Edit;
 use axum::http::Method;
 use serde_json::Value;
 

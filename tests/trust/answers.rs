@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use accession::{
-    Access, DatasetName, Granules, Instance, Listed, Moment, Registry, Selection, Withdrawn,
-};
+use accession::registry::{Listed, Withdrawn};
+use accession::{Access, DatasetName, Granules, Instance, Moment, Registry, Selection};
 
 use crate::harness::oracle::naive;
 
@@ -17,7 +16,7 @@ pub struct Answers {
 
 impl Answers {
     /// Reads everything that a registry reports.
-    pub fn of(registry: &Registry) -> accession::Result<Self> {
+    pub fn of(registry: &Registry) -> accession::registry::Result<Self> {
         let mut answers = Answers::default();
         let listed = datasets(registry)?;
         for listed in &listed {
@@ -70,7 +69,7 @@ impl Answers {
         registry: &Registry,
         name: &DatasetName,
         instance: &Instance,
-    ) -> accession::Result<()> {
+    ) -> accession::registry::Result<()> {
         let at = Some(Moment::Instant(instance.timestamp));
         let selection = Selection::Dataset { name: name.clone(), at };
         for granule in granules(registry, &selection)? {
@@ -113,13 +112,16 @@ impl Answers {
 }
 
 /// The history of a dataset.
-pub fn history(registry: &Registry, name: &DatasetName) -> accession::Result<Vec<Instance>> {
+pub fn history(
+    registry: &Registry,
+    name: &DatasetName,
+) -> accession::registry::Result<Vec<Instance>> {
     let history = registry.snapshot()?.history(name)?;
     history.collect()
 }
 
 /// All datasets, withdrawn ones included.
-pub fn datasets(registry: &Registry) -> accession::Result<Vec<Listed>> {
+pub fn datasets(registry: &Registry) -> accession::registry::Result<Vec<Listed>> {
     let mut datasets: Vec<Listed> = Vec::new();
     let mut after = None;
     loop {
@@ -132,7 +134,7 @@ pub fn datasets(registry: &Registry) -> accession::Result<Vec<Listed>> {
     }
 }
 
-fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Granules> {
+fn granules(registry: &Registry, selection: &Selection) -> accession::registry::Result<Granules> {
     let snapshot = registry.snapshot()?;
     let selected = snapshot.select(selection)?;
     snapshot.granules(&selected.set)
@@ -142,7 +144,7 @@ fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Gra
 pub fn granule_ids(
     registry: &Registry,
     selection: &Selection,
-) -> accession::Result<BTreeSet<String>> {
+) -> accession::registry::Result<BTreeSet<String>> {
     let mut granule_ids = BTreeSet::new();
     for granule in granules(registry, selection)? {
         let granule = granule?;

@@ -15,9 +15,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::{
-    Access, DatasetEdit, Edit, Entry, Named, Registry, Stamp, Timestamp, Wanted, Year,
-};
+use accession::model::Year;
+use accession::registry::Edit;
+use accession::{Access, DatasetEdit, Entry, Listing, Members, Registry, Stamp, Timestamp};
 
 use crate::answers::{Answers, datasets};
 use crate::dice::Dice;
@@ -108,10 +108,10 @@ impl Original {
                 licence: Edit::Set("CC-BY-4.0".to_owned()),
             };
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
-            let patterns = Wanted::Patterns(vec!["*1*".parse().unwrap()]);
-            let mut named = Named::new();
+            let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);
+            let mut named = Listing::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
-            for wanted in [patterns, Wanted::Named(named)] {
+            for wanted in [patterns, Members::Listed(named)] {
                 registry.cite_subset(&name(dataset), None, &wanted, now()).unwrap();
             }
         }
@@ -156,7 +156,7 @@ impl Original {
     }
 
     /// Reads everything. Returns the first finding, if there is one, and the answers.
-    fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
+    fn ask(&self, path: &Path) -> accession::registry::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, Access::Write)?;
         let mut answers = Answers::of(&registry)?;
         let mut found = None;

@@ -231,8 +231,13 @@ impl Load {
         }
         let mut issued = self.issued.lock().unwrap();
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        accession::restore(&self.directory.path().join("backup.db"), &self.path(), now, None)
-            .unwrap();
+        accession::registry::restore(
+            &self.directory.path().join("backup.db"),
+            &self.path(),
+            now,
+            None,
+        )
+        .unwrap();
         issued.truncate(100);
         self.count("restores");
     }
@@ -260,7 +265,7 @@ fn make_change(
     at: i64,
     held: &mut Vec<String>,
     dice: &mut Dice,
-) -> accession::Result<(String, i64)> {
+) -> accession::registry::Result<(String, i64)> {
     let granule_id = format!("{:04}-{at}", dice.within(0..10_000));
     let deleted = (held.len() >= HELD).then(|| held.swap_remove(dice.within(0..held.len())));
     let made = change([granule_id.as_str()], deleted.as_deref());

@@ -1,6 +1,7 @@
 //! Checkpoints narrow down where granule rows were lost, and are verified themselves.
 
-use accession::{Code, Finding};
+use accession::Finding;
+use accession::registry::Code;
 use rusqlite::Connection;
 
 use crate::sandbox::{Sandbox, codes, granule_id, micros, only, second};

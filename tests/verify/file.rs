@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use accession::{
-    Access, Change, Code, DatasetEdit, Edit, Monitor, Registry, Stamp, Verification, Wanted,
-};
+use accession::registry::{Code, Edit};
+use accession::{Access, Change, DatasetEdit, Members, Monitor, Registry, Stamp, Verification};
 use rusqlite::Connection;
 
 use crate::sandbox::{
@@ -71,7 +70,9 @@ fn only_the_datasets_that_are_named_are_verified() {
     assert_eq!((shown.as_slice(), verified.datasets), (names.as_slice(), 2));
 
     let unknown = [name("D0002"), name("D0009")];
-    let show = |_: Verification| -> accession::Result<()> { unreachable!("nothing is verified") };
+    let show = |_: Verification| -> accession::registry::Result<()> {
+        unreachable!("nothing is verified")
+    };
     let error = registry.verify_all(&unknown, show).unwrap_err();
     assert_eq!(error.kind(), "dataset-unknown");
 }
@@ -131,7 +132,7 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
         let sandbox = Sandbox::empty();
         let registry = registry_of(&sandbox.path, 0..3);
         ingest_and_delete(&registry, "D0001", 9, 4..3_000, []);
-        let wanted = Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]);
+        let wanted = Members::Patterns(vec!["granule.0000*".parse().unwrap()]);
         registry.cite_subset(&name("D0001"), None, &wanted, now()).unwrap();
         drop(registry);
         sandbox.alter(sql);
@@ -274,7 +275,7 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
             ..DatasetEdit::default()
         };
         registry.edit_dataset(&name("D"), &edit, &Stamp::now(now())).unwrap();
-        let wanted = Wanted::Patterns(vec!["the.pattern*".parse().unwrap()]);
+        let wanted = Members::Patterns(vec!["the.pattern*".parse().unwrap()]);
         registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
         drop(registry);
 

@@ -1,6 +1,7 @@
 //! Alterations of the history or of the granule rows are found, with few findings.
 
-use accession::{Code, Verification};
+use accession::Verification;
+use accession::registry::Code;
 
 use crate::sandbox::{Sandbox, codes, micros, name, only, registry_of, second};
 

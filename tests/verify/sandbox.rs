@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use accession::registry::{Code, Verified};
 use accession::{
-    Access, Change, Code, DatasetName, Finding, GranuleId, Moment, Named, Registry, Stamp,
-    Timestamp, Verification, Verified, Wanted,
+    Access, Change, DatasetName, Finding, GranuleId, Listing, Members, Moment, Registry, Stamp,
+    Timestamp, Verification,
 };
 use rusqlite::Connection;
 
@@ -78,10 +79,10 @@ impl Sandbox {
     /// Cites two subsets of the set after the third change: one by a pattern, one by names.
     pub fn with_subsets(self) -> Self {
         let registry = Registry::open(&self.path, Access::Write).unwrap();
-        let mut named = Named::new();
+        let mut named = Listing::new();
         [1, 2, 3].into_iter().for_each(|n| named.add(granule(n)).unwrap());
         let patterns = vec!["granule.0000*".parse().unwrap()];
-        for wanted in [Wanted::Patterns(patterns), Wanted::Named(named)] {
+        for wanted in [Members::Patterns(patterns), Members::Listed(named)] {
             let at = Some(Moment::Instant(second(2)));
             registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
         }

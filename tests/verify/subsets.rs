@@ -1,6 +1,7 @@
 //! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
-use accession::{Code, Finding, Moment, Named, Registry, Wanted};
+use accession::registry::Code;
+use accession::{Finding, Listing, Members, Moment, Registry};
 
 use crate::sandbox::{Sandbox, granule, ingest_and_delete, name, now, second};
 
@@ -44,16 +45,16 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
     for seconds in 0..100 {
         let n = seconds as usize;
         ingest_and_delete(&registry, "dataset", seconds, n * 10..n * 10 + 10, []);
-        let wanted = Wanted::Patterns(vec!["*".parse().unwrap()]);
-        let other = Wanted::Patterns(vec!["granule.0000*".parse().unwrap()]);
+        let wanted = Members::Patterns(vec!["*".parse().unwrap()]);
+        let other = Members::Patterns(vec!["granule.0000*".parse().unwrap()]);
         for wanted in [wanted, other] {
             let at = Some(Moment::Instant(second(seconds)));
             registry.cite_subset(&name("dataset"), at, &wanted, second(seconds)).unwrap();
         }
-        let mut named = Named::new();
+        let mut named = Listing::new();
         named.add(granule(3)).unwrap();
         named.add(granule(n * 10 + 4)).unwrap();
-        registry.cite_subset(&name("dataset"), None, &Wanted::Named(named), now()).unwrap();
+        registry.cite_subset(&name("dataset"), None, &Members::Listed(named), now()).unwrap();
     }
     drop(registry);
     assert_eq!(sandbox.verify(), []);
@@ -70,7 +71,7 @@ fn the_patterns_of_many_subsets_are_tried_on_the_granules_with_their_prefixes() 
     ingest_and_delete(&registry, "dataset", 0, 0..20_000, []);
     ingest_and_delete(&registry, "dataset", 1, 20_000..20_001, []);
     let cite = |pattern: String, seconds| {
-        let wanted = Wanted::Patterns(vec![pattern.parse().unwrap()]);
+        let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
         registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
     };

@@ -27,7 +27,7 @@ use crate::model::{DatasetName, Doi, Moment};
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
 /// assert_eq!(found[0].date, Some(Stated::Read("2001-01-05".parse()?)));
-/// # Ok::<(), accession::TimestampError>(())
+/// # Ok::<(), accession::model::TimestampError>(())
 /// ```
 pub fn find(text: &str) -> Vec<Pasted> {
     passages(text).iter().flat_map(citations_of).collect()

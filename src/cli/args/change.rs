@@ -1,6 +1,7 @@
 //! What commands that change something take: the dataset, the time, the note.
 
-use accession::{ChangeOptions, DatasetName, DatasetNameError};
+use accession::model::DatasetNameError;
+use accession::{ChangeOptions, DatasetName};
 use anyhow::Result;
 use clap::ValueEnum;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
-use accession::{DatasetName, Moment, quoted};
+use accession::model::quoted;
+use accession::{DatasetName, Moment};
 use anyhow::{Context, Result};
 
 use super::change::stored_name;

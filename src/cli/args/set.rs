@@ -4,10 +4,8 @@
 use std::str::FromStr;
 
 use accession::citation::recognise::{Stated, find};
-use accession::{
-    DatasetName, DatasetNameError, Identifier, Moment, Selection, Snapshot, Timestamp,
-    TimestampError,
-};
+use accession::model::{DatasetNameError, TimestampError};
+use accession::{DatasetName, Identifier, Moment, Selection, Snapshot, Timestamp};
 use anyhow::Result;
 
 use crate::cli::session::Session;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use accession::{Edit, WebAddress, WebAddressError};
+use accession::model::{WebAddress, WebAddressError};
+use accession::registry::Edit;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 /// The value of an option: a new value, or `None` to remove the one that is kept.

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::{
-    ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment, TimestampError,
-};
+use accession::model::TimestampError;
+use accession::{ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment};
 use anyhow::Result;
 
 use super::granule_id::Uniquify;

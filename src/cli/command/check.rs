@@ -1,9 +1,11 @@
 use std::io::{self, BufWriter, Read, Seek, Write};
 
+use accession::Access;
 use accession::citation::check::{Checked, Verdict, check};
 use accession::citation::recognise::{self, Pasted};
 use accession::disk::scratch;
-use accession::{Access, Resolved, quoted};
+use accession::model::quoted;
+use accession::registry::Resolved;
 use anyhow::{Context, Result};
 
 use crate::cli::exit::Exit;

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{
-    Access, Cited, DatasetName, Kept, Moment, Named, Pattern, Selection, Timestamp, Wanted,
+    Access, Cited, DatasetName, Listing, Members, Moment, Pattern, Selection, Timestamp,
 };
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -78,21 +78,21 @@ impl Args {
             }
             selection => (selection, None),
         };
-        let wanted = match &self.select_from {
+        let members = match &self.select_from {
             Some(file) => {
-                let mut named = Named::new();
+                let mut listing = Listing::new();
                 for entry in Entries::of_file(session, file) {
-                    named.add(entry?)?;
+                    listing.add(entry?)?;
                 }
-                Some(Wanted::Named(named))
+                Some(Members::Listed(listing))
             }
             None if self.select.is_empty() => None,
-            None => Some(Wanted::Patterns(self.select)),
+            None => Some(Members::Patterns(self.select)),
         };
-        let cited = match (wanted, &selection) {
+        let cited = match (members, &selection) {
             (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection, &self.mirror)?,
-            (Some(wanted), Selection::Dataset { name, .. }) => {
-                cite_subset(session, name, at, &wanted, now)?
+            (Some(members), Selection::Dataset { name, .. }) => {
+                cite_subset(session, name, at, &members, now)?
             }
             (Some(_), Selection::Identifier { .. }) => {
                 return Err(UsageError::new("a subset is selected from a dataset as of a time")
@@ -122,19 +122,19 @@ fn cite_subset(
     session: &mut Session,
     dataset: &DatasetName,
     at: Option<Moment>,
-    wanted: &Wanted,
+    members: &Members,
     now: Timestamp,
 ) -> Result<Cited> {
     let saved = session.write(Create::Never, |registry, _| {
-        let cited = registry.cite_subset(dataset, at, wanted, now)?;
+        let cited = registry.cite_subset(dataset, at, members, now)?;
         let committed = cited.set.subset().map(|_| Commit::Subset);
         Ok(Written { result: cited, committed })
     });
     let cited = match saved {
         Err(error) if is_not_saved(&error) => {
             let registry = session.open(Access::Read)?;
-            let (cited, kept) = registry.describe_subset(dataset, at, wanted, now)?;
-            if kept == Kept::No {
+            let (cited, is_stored) = registry.describe_subset(dataset, at, members, now)?;
+            if !is_stored {
                 session.warn(
                     WarningKind::SubsetNotSaved,
                     &format!(

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use accession::disk::Spool;
+use accession::registry::{Counts, Identified};
 use accession::{
-    Access, Counts, Difference, Identified, Identifier, Instance, Listing, Monitor, Selection, Set,
-    Snapshot,
+    Access, Difference, Identifier, Instance, Listing, Monitor, Selection, Set, Snapshot,
 };
 use anyhow::Result;
 use serde::Serialize;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use accession::disk::{AtomicFile, reserved, scratch};
 use accession::mirror::{self, manifest};
-use accession::{Access, DatasetName, Registry, quoted};
+use accession::model::quoted;
+use accession::{Access, DatasetName, Registry};
 use anyhow::{Context, Result, anyhow};
 
 use crate::cli::args::stored_name;

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use accession::{
-    Access, DatasetName, FoundPeriod, GranuleId, Instance, Moment, NotedPeriod, Resolved, Subset,
-    quoted,
-};
+use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
+use accession::model::quoted;
+use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
 use anyhow::Result;
 use serde::Serialize;
 

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use accession::model::quoted;
 use accession::pages::{Serves, Site};
 use accession::publish::{
     SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
 };
 use accession::server::{AccessLog, Config, Limits, Network, Server, log};
-use accession::{Access, DatasetName, Registry, quoted};
+use accession::{Access, DatasetName, Registry};
 use anyhow::{Context, Result};
 use serde::Serialize;
 

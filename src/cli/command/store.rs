@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::{Access, Lacks, PaymentIds, Registry, Restored, quoted, rehearse_restore, restore};
+use accession::model::quoted;
+use accession::registry::{Lacks, PaymentIds, Restored, rehearse_restore, restore};
+use accession::{Access, Registry};
 use anyhow::{Context, Result};
 use serde::Serialize;
 

@@ -1,7 +1,9 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use accession::{Access, DatasetName, Verification, Verified, quoted};
+use accession::model::quoted;
+use accession::registry::Verified;
+use accession::{Access, DatasetName, Verification};
 use anyhow::Result;
 
 use crate::cli::args::stored_name;

@@ -9,7 +9,7 @@ use super::line::{LINE_GRANULES, Text};
 use crate::model::{
     AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
 };
-use crate::registry::{CitedSubset, Named, Wanted};
+use crate::registry::{CitedSubset, Listing, Members};
 
 /// How every line begins.
 pub(crate) const BEGINNING: &str = "{\"subset\":";
@@ -123,7 +123,7 @@ struct SubsetRead<'a> {
 pub(crate) struct SubsetReader {
     writer: SubsetWriter,
     /// A subset that goes on in the next line: its identifier, its time and its granules so far.
-    open: Option<(Identifier, Timestamp, Named)>,
+    open: Option<(Identifier, Timestamp, Listing)>,
 }
 
 impl SubsetReader {
@@ -144,21 +144,21 @@ impl SubsetReader {
         let identifier: Identifier = parsed(&read.subset.0, "identifier")?;
         let timestamp: Timestamp = parsed(&read.timestamp.0, "timestamp")?;
         let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
-        let wanted = match (read.patterns, read.granules, self.open.take()) {
+        let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
                 let of_all: usize = patterns.elements.iter().map(|text| text.0.len() + 1).sum();
                 if patterns.has_more || of_all > Criteria::MAX_BYTES {
                     return Err("its patterns have more than 64 KiB".to_owned());
                 }
                 let patterns = patterns.elements.iter().map(|text| parsed(&text.0, "pattern"));
-                Wanted::Patterns(patterns.collect::<Result<_, _>>()?)
+                Members::Patterns(patterns.collect::<Result<_, _>>()?)
             }
             (None, Some(granules), open) => {
                 if granules.has_more {
                     return Err("it has more than 1,000 granules".to_owned());
                 }
                 let (first, at, mut named) =
-                    open.unwrap_or_else(|| (identifier, timestamp, Named::new()));
+                    open.unwrap_or_else(|| (identifier, timestamp, Listing::new()));
                 if (first, at) != (identifier, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
@@ -166,18 +166,18 @@ impl SubsetReader {
                     let granule_id: GranuleId = parsed(&text.0, "granule id")?;
                     named.add(granule_id).map_err(|error| error.to_string())?;
                 }
-                Wanted::Named(named)
+                Members::Listed(named)
             }
             _ => return Err(wrong()),
         };
         let (Some(granules), Some(cited)) = (read.count, read.cited) else {
-            let Wanted::Named(named) = wanted else { return Err(wrong()) };
+            let Members::Listed(named) = members else { return Err(wrong()) };
             self.open = Some((identifier, timestamp, named));
             return Ok(None);
         };
         self.writer.count += 1;
         let cited = parsed(&cited.0, "timestamp")?;
-        Ok(Some(CitedSubset { identifier, timestamp, wanted, granules, cited, location }))
+        Ok(Some(CitedSubset { identifier, timestamp, members, granules, cited, location }))
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.

@@ -2,62 +2,28 @@
 
 use super::stamp::Stamp;
 use crate::model::{
-    Criteria, DatasetName, Entry, Event, EventKind, GranuleId, Identifier, Instance, Moment,
-    Pattern, Set, Subset, Timestamp,
+    Criteria, DatasetName, Event, GranuleId, Identifier, Instance, Moment, Pattern, Set, Subset,
+    Timestamp,
 };
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
+use crate::registry::listing::Listing;
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{
     Cited, Selected, Selection, cited, dataset_of, identify, identify_selected, select,
 };
-use crate::registry::staging::Staging;
 use crate::store::{self, DatasetKey};
 
 /// The number of granules that are looked up or stored at once.
 const BATCH_GRANULES: usize = 1_024;
 
-/// The granules of a dataset that are to be cited.
+/// The granules of a dataset that a subset consists of.
 #[derive(Debug)]
-pub enum Wanted {
+pub enum Members {
     /// Those whose id matches one of these patterns.
     Patterns(Vec<Pattern>),
-    /// The granules in this list.
-    Named(Named),
-}
-
-/// Whether a subset is stored in the registry, so that its identifier resolves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// It is stored, or it is a whole instance.
-    Yes,
-    /// It is not stored.
-    No,
-}
-
-/// Granules that are named one by one, in any order. More than about 8 MiB of ids are kept in a
-/// temporary file.
-#[derive(Debug, Default)]
-pub struct Named {
-    staging: Staging,
-}
-
-impl Named {
-    /// Creates an empty list.
-    pub fn new() -> Self {
-        Named::default()
-    }
-
-    /// Adds a granule.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Temporary`]: the temporary file cannot be written.
-    pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
-        let Entry { granule_id, producer_granule, location } = entry.into();
-        let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
-    }
+    /// The granules in this list, each of which is listed once.
+    Listed(Listing),
 }
 
 impl Registry {
@@ -82,13 +48,13 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        wanted: &Wanted,
+        members: &Members,
         now: Timestamp,
     ) -> Result<Cited> {
-        let found = self.find_subset(dataset, at, wanted);
+        let found = self.find_subset(dataset, at, members);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
             Found::Known(cited) => return Ok(*cited),
-            Found::New(new) => new.into_subset(wanted, now)?,
+            Found::New(new) => new.into_subset(members, now)?,
         };
         let (instance, identifier) = (selected.instance().clone(), subset.identifier);
         let stamp = Stamp::now(now);
@@ -101,8 +67,8 @@ impl Registry {
                 None => {
                     stamp.record(transaction, None, Timestamp::MIN)?;
                     let stored = transaction.insert_subset(key, &subset)?;
-                    if let Wanted::Named(named) = wanted {
-                        for batch in batches(named)? {
+                    if let Members::Listed(listing) = members {
+                        for batch in batches(listing)? {
                             let ids: Vec<GranuleId> =
                                 batch?.into_iter().map(|event| event.granule_id).collect();
                             transaction.insert_named(key, stored, &ids)?;
@@ -118,7 +84,8 @@ impl Registry {
     }
 
     /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
-    /// that cannot be written.
+    /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
+    /// already, or is that of a whole instance.
     ///
     /// # Errors
     ///
@@ -127,28 +94,28 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        wanted: &Wanted,
+        members: &Members,
         now: Timestamp,
-    ) -> Result<(Cited, Kept)> {
-        let found = self.find_subset(dataset, at, wanted);
+    ) -> Result<(Cited, bool)> {
+        let found = self.find_subset(dataset, at, members);
         let (selected, subset) = match found.map_err(|error| self.named(error))? {
-            Found::Known(cited) => return Ok((*cited, Kept::Yes)),
-            Found::New(new) => new.into_subset(wanted, now)?,
+            Found::Known(cited) => return Ok((*cited, true)),
+            Found::New(new) => new.into_subset(members, now)?,
         };
         let set = Set::Subset { subset, instance: selected.instance().clone() };
         let selected = Selected { set, others: selected.others };
         let read = self.read()?;
         let cited = cited(&read, selected, &[]).map_err(|error| self.named(error))?;
-        Ok((cited, Kept::No))
+        Ok((cited, false))
     }
 
     fn find_subset(
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        wanted: &Wanted,
+        members: &Members,
     ) -> Result<Found> {
-        if let Wanted::Patterns(patterns) = wanted {
+        if let Members::Patterns(patterns) = members {
             let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
             if bytes > most {
                 return Err(Error::TooLong { what: "the list of patterns", bytes, most });
@@ -160,17 +127,17 @@ impl Registry {
         let (key, _) = dataset_of(&read, dataset)?;
         let at = selected.instance().timestamp;
         let progress = self.begin("selecting", "granules", None);
-        let (identifier, granules) = match wanted {
-            Wanted::Patterns(patterns) => {
+        let (identifier, granules) = match members {
+            Members::Patterns(patterns) => {
                 identify_selected(&read, key, selected.instance(), patterns)?
             }
-            Wanted::Named(named) => identify_named(&read, key, dataset, at, named)?,
+            Members::Listed(listing) => identify_named(&read, key, dataset, at, listing)?,
         };
         drop(progress);
         if granules > 0 && identifier == selected.set.identifier() {
             return Ok(Found::Known(Box::new(cited(&read, selected, &[])?)));
         }
-        let known = match criteria_of(wanted) {
+        let known = match criteria_of(members) {
             Some(criteria) => read.subset(key, identifier, &criteria)?,
             None => None,
         };
@@ -206,10 +173,10 @@ impl New {
     /// # Errors
     ///
     /// [`Error::SelectsNothing`].
-    fn into_subset(self, wanted: &Wanted, now: Timestamp) -> Result<(Selected, Subset)> {
+    fn into_subset(self, members: &Members, now: Timestamp) -> Result<(Selected, Subset)> {
         let New { selected, identifier, granules } = self;
         let Instance { timestamp, dataset, .. } = selected.instance().clone();
-        let criteria = criteria_of(wanted).filter(|_| granules > 0);
+        let criteria = criteria_of(members).filter(|_| granules > 0);
         let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: timestamp };
         let subset = Subset {
             criteria: criteria.ok_or_else(nothing)?,
@@ -224,10 +191,10 @@ impl New {
 }
 
 /// The criteria in their normal form. `None` means that they can select nothing.
-pub(super) fn criteria_of(wanted: &Wanted) -> Option<Criteria> {
-    match wanted {
-        Wanted::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
-        Wanted::Named(named) => (!named.staging.is_empty()).then_some(Criteria::Named),
+pub(super) fn criteria_of(members: &Members) -> Option<Criteria> {
+    match members {
+        Members::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
+        Members::Listed(listing) => (!listing.is_empty()).then_some(Criteria::Named),
     }
 }
 
@@ -237,9 +204,9 @@ pub(super) fn identify_named(
     key: DatasetKey,
     dataset: &DatasetName,
     at: Timestamp,
-    named: &Named,
+    listing: &Listing,
 ) -> Result<(Identifier, u64)> {
-    let held = batches(named)?.flat_map(|batch| {
+    let held = batches(listing)?.flat_map(|batch| {
         let check = || {
             let batch = batch?;
             let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
@@ -266,8 +233,8 @@ pub(super) fn identify_named(
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.
-pub(super) fn batches(named: &Named) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
-    let mut sorted = named.staging.sorted()?;
+pub(super) fn batches(listing: &Listing) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
+    let mut sorted = listing.sorted()?;
     let mut last: Option<Event> = None;
     Ok(std::iter::from_fn(move || {
         let mut batch: Vec<Event> = Vec::with_capacity(BATCH_GRANULES);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::cite::{Named, Wanted, batches, criteria_of, identify_named};
+use super::cite::{Members, batches, criteria_of, identify_named};
 use crate::disk::{Records, Spool, scratch};
 use crate::model::DatasetName;
 use crate::model::{GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp};
 use crate::registry::error::Result;
+use crate::registry::listing::Listing;
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::identify_selected;
 use crate::store::{DatasetKey, Transaction};
@@ -14,13 +15,13 @@ use crate::store::{DatasetKey, Transaction};
 /// A subset that another registry cited, and that is to be kept here too, since its identifier must
 /// resolve.
 #[derive(Debug)]
-pub struct CitedSubset {
+pub(crate) struct CitedSubset {
     /// Its identifier.
     pub identifier: Identifier,
     /// The time of the change from whose granules it was selected.
     pub timestamp: Timestamp,
     /// How it was selected.
-    pub wanted: Wanted,
+    pub members: Members,
     /// How many granules it has.
     pub granules: u64,
     /// When it was first cited.
@@ -44,7 +45,7 @@ impl CitedSubset {
             expected: self.identifier,
             identifier,
         };
-        let Some(criteria) = criteria_of(&self.wanted) else {
+        let Some(criteria) = criteria_of(&self.members) else {
             return Err(refused(Identifier::EMPTY).into());
         };
         if transaction.subset(key, self.identifier, &criteria)?.is_some() {
@@ -55,10 +56,12 @@ impl CitedSubset {
         else {
             return Err(refused(Identifier::EMPTY).into());
         };
-        let (identifier, granules) = match &self.wanted {
-            Wanted::Patterns(patterns) => identify_selected(transaction, key, &instance, patterns)?,
-            Wanted::Named(named) => {
-                identify_named(transaction, key, dataset, self.timestamp, named)?
+        let (identifier, granules) = match &self.members {
+            Members::Patterns(patterns) => {
+                identify_selected(transaction, key, &instance, patterns)?
+            }
+            Members::Listed(listing) => {
+                identify_named(transaction, key, dataset, self.timestamp, listing)?
             }
         };
         if (identifier, granules) != (self.identifier, self.granules) {
@@ -73,8 +76,8 @@ impl CitedSubset {
             cited: self.cited,
         };
         let stored = transaction.insert_subset(key, &subset)?;
-        if let Wanted::Named(named) = &self.wanted {
-            for batch in batches(named)? {
+        if let Members::Listed(listing) = &self.members {
+            for batch in batches(listing)? {
                 let ids: Vec<GranuleId> =
                     batch?.into_iter().map(|event| event.granule_id).collect();
                 transaction.insert_named(key, stored, &ids)?;
@@ -106,14 +109,14 @@ impl CitedSubsets {
     /// [`Error::Temporary`](crate::Error::Temporary); [`Error::Change`](crate::Error::Change): a
     /// granule is named twice.
     pub fn add(&mut self, subset: &CitedSubset) -> Result<()> {
-        let CitedSubset { identifier, timestamp, wanted, granules, cited, location } = subset;
+        let CitedSubset { identifier, timestamp, members, granules, cited, location } = subset;
         let (source, line) = match location {
             SourceLocation::Line { source, line } => (&**source, *line),
             SourceLocation::Argument { number } => ("", *number),
         };
-        let mut header = vec![match wanted {
-            Wanted::Patterns(_) => PATTERNS,
-            Wanted::Named(_) => NAMED,
+        let mut header = vec![match members {
+            Members::Patterns(_) => PATTERNS,
+            Members::Listed(_) => NAMED,
         }];
         header.extend(identifier.as_bytes());
         header.extend(timestamp.as_micros().to_le_bytes());
@@ -123,10 +126,10 @@ impl CitedSubsets {
         header.extend(source.as_bytes());
         self.count += 1;
         self.records.add(&header)?;
-        match wanted {
-            Wanted::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
-            Wanted::Named(named) => {
-                for batch in batches(named)? {
+        match members {
+            Members::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
+            Members::Listed(listing) => {
+                for batch in batches(listing)? {
                     self.add_part(batch?.iter().map(|event| event.granule_id.as_str()))?;
                 }
             }
@@ -169,12 +172,12 @@ fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
             _ => return Ok(subset),
         };
         for item in items.lines() {
-            match &mut subset.wanted {
-                Wanted::Patterns(patterns) => {
+            match &mut subset.members {
+                Members::Patterns(patterns) => {
                     patterns.push(item.parse().map_err(|_| unreadable())?);
                 }
-                Wanted::Named(named) => {
-                    named.add(item.parse::<GranuleId>().map_err(|_| unreadable())?)?;
+                Members::Listed(listing) => {
+                    listing.add(item.parse::<GranuleId>().map_err(|_| unreadable())?)?;
                 }
             }
         }
@@ -193,9 +196,9 @@ fn subset_of(header: &[u8]) -> Option<CitedSubset> {
     Some(CitedSubset {
         identifier: Identifier::from_bytes(*identifier),
         timestamp: Timestamp::from_micros(i64::from_le_bytes(*timestamp))?,
-        wanted: match *kind {
-            PATTERNS => Wanted::Patterns(Vec::new()),
-            _ => Wanted::Named(Named::new()),
+        members: match *kind {
+            PATTERNS => Members::Patterns(Vec::new()),
+            _ => Members::Listed(Listing::new()),
         },
         granules: u64::from_le_bytes(*granules),
         cited: Timestamp::from_micros(i64::from_le_bytes(*cited))?,
@@ -209,10 +212,10 @@ mod tests {
 
     #[test]
     fn subsets_are_read_as_they_were_added() {
-        let subset = |number: u64, wanted| CitedSubset {
+        let subset = |number: u64, members| CitedSubset {
             identifier: Identifier::from_bytes([number as u8; 16]),
             timestamp: Timestamp::from_micros(-5).unwrap(),
-            wanted,
+            members,
             granules: number,
             cited: Timestamp::from_micros(7).unwrap(),
             location: SourceLocation::Line { source: "us.jsonl".into(), line: number },
@@ -225,10 +228,10 @@ mod tests {
         };
         let mut subsets = CitedSubsets::default();
         for number in [1, 3, 2_500] {
-            subsets.add(&subset(number, Wanted::Patterns(patterns(number)))).unwrap();
-            let mut named = Named::new();
-            ids(number).into_iter().rev().for_each(|id| named.add(id).unwrap());
-            subsets.add(&subset(number, Wanted::Named(named))).unwrap();
+            subsets.add(&subset(number, Members::Patterns(patterns(number)))).unwrap();
+            let mut listing = Listing::new();
+            ids(number).into_iter().rev().for_each(|id| listing.add(id).unwrap());
+            subsets.add(&subset(number, Members::Listed(listing))).unwrap();
         }
         // They can be read again and again.
         for _ in 0..2 {
@@ -236,19 +239,19 @@ mod tests {
             for number in [1, 3, 2_500] {
                 for is_named in [false, true] {
                     let found = found.next().unwrap();
-                    let expected = subset(number, Wanted::Patterns(Vec::new()));
+                    let expected = subset(number, Members::Patterns(Vec::new()));
                     assert_eq!(found.identifier, expected.identifier);
                     assert_eq!(
                         (found.timestamp, found.cited),
                         (expected.timestamp, expected.cited)
                     );
                     assert_eq!((found.granules, found.location), (number, expected.location));
-                    match found.wanted {
-                        Wanted::Patterns(found) => {
+                    match found.members {
+                        Members::Patterns(found) => {
                             assert!(!is_named && found == patterns(number));
                         }
-                        Wanted::Named(named) => {
-                            let events = batches(&named).unwrap().flat_map(Result::unwrap);
+                        Members::Listed(listing) => {
+                            let events = batches(&listing).unwrap().flat_map(Result::unwrap);
                             let found: Vec<GranuleId> =
                                 events.map(|event| event.granule_id).collect();
                             assert!(is_named && found == ids(number));

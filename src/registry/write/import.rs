@@ -154,7 +154,7 @@ impl Import {
     ///
     /// [`Error::Change`](super::super::Error::Change): a granule is named twice;
     /// [`Error::Temporary`](super::super::Error::Temporary).
-    pub fn keep_subset(&mut self, subset: &CitedSubset) -> Result<()> {
+    pub(crate) fn keep_subset(&mut self, subset: &CitedSubset) -> Result<()> {
         self.subsets.add(subset)
     }
 

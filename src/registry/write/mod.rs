@@ -7,7 +7,6 @@ mod change;
 mod cite;
 mod cited_subset;
 mod daily;
-mod edit;
 mod engine;
 mod import;
 mod payment;
@@ -20,14 +19,14 @@ mod stamp;
 mod target;
 
 pub use change::Change;
-pub use cite::{Kept, Named, Wanted};
-pub use cited_subset::CitedSubset;
+pub use cite::Members;
+pub(crate) use cited_subset::CitedSubset;
 #[cfg(feature = "http")]
 pub(crate) use cited_subset::CitedSubsets;
-pub use edit::{DatasetEdit, Edit};
 pub use engine::{MAX_EXAMPLES, Skipped};
 pub use import::{Import, Imported};
 pub use payment::Lease;
+pub use record::{DatasetEdit, Edit};
 pub(crate) use remember::Remembered;
 pub use replace::{EarlierSet, MaxDelete};
 pub use resume::Effort;

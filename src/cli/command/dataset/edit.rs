@@ -3,10 +3,9 @@
 use std::io::{Read, Write};
 
 use accession::citation::record;
-use accession::{
-    Access, Creator, Dataset, DatasetEdit, DatasetName, Doi, Edit as Change, Licence, LicenceError,
-    Listed, Registry, Stamp, WebAddress, Year, quoted,
-};
+use accession::model::{Creator, Doi, Licence, LicenceError, WebAddress, Year, quoted};
+use accession::registry::{Edit as Change, Listed};
+use accession::{Access, Dataset, DatasetEdit, DatasetName, Registry, Stamp};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -199,7 +198,7 @@ fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
     clock: &ClockArgs,
-    mut make: impl FnMut(&Registry, &Stamp) -> accession::Result<()>,
+    mut make: impl FnMut(&Registry, &Stamp) -> accession::registry::Result<()>,
 ) -> Result<()> {
     let listed = session.write(Create::Never, |registry, session| {
         make(registry, &session.stamp(clock.time())?)?;

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use accession::{Access, Dataset, DatasetName, Doi, Listed, RecordVersion, WebAddress, Withdrawn};
+use accession::model::{Doi, WebAddress};
+use accession::registry::{Listed, RecordVersion, Withdrawn};
+use accession::{Access, Dataset, DatasetName};
 use anyhow::Result;
 use serde_json::Value;
 

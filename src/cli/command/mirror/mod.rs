@@ -7,7 +7,8 @@ use accession::mirror::{
     FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
     Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
 };
-use accession::{Access, Counts, DatasetName, Instance, MaxDelete};
+use accession::{Access, DatasetName, Instance, MaxDelete};
+use accession::registry::Counts;
 use anyhow::Result;
 
 use crate::cli::applied::Application;

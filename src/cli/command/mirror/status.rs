@@ -1,4 +1,5 @@
-use accession::{Access, DatasetName, Identifier, MirrorSource, Snapshot, Timestamp, Withdrawn};
+use accession::registry::{MirrorSource, Withdrawn};
+use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use anyhow::Result;
 use serde::Serialize;
 

@@ -1,0 +1,56 @@
+//! What the library offers: few names at its root, which any thread can hold.
+
+use std::collections::BTreeSet;
+
+use accession::mirror::Primary;
+use accession::{
+    Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
+    Error, ErrorKind, Exported, Finding, Granules, History, Import, Imported, Listing, Members,
+    OpenOptions, Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
+};
+
+use crate::root;
+
+/// The names that `src/lib.rs` re-exports.
+fn names_at_the_root() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let mut names = BTreeSet::new();
+    for declaration in text.split("\npub use ").skip(1) {
+        let (path, _) = declaration.split_once(';').unwrap();
+        let (_, last) = path.split_once("::").unwrap();
+        let list = last.trim_start_matches('{').trim_end_matches('}');
+        let listed = list.split(',').map(|name| name.trim().to_owned());
+        names.extend(listed.filter(|name| !name.is_empty()));
+    }
+    names
+}
+
+#[test]
+fn the_root_has_at_most_48_names_none_of_which_shadows_the_standard_library() {
+    let names = names_at_the_root();
+    assert!(names.contains("Registry"), "{names:?}");
+    assert!(names.len() <= 48, "{} names: {names:?}", names.len());
+    let of_the_prelude = [
+        "Box", "Clone", "Copy", "Default", "Drop", "Eq", "Fn", "From", "Into", "Iterator", "None",
+        "Ok", "Option", "Ord", "Result", "Send", "Some", "String", "Sync", "Vec",
+    ];
+    for name in of_the_prelude {
+        assert!(!names.contains(name), "{name} is a name of the standard library's prelude");
+    }
+}
+
+#[test]
+fn what_an_embedder_holds_can_be_sent_to_another_thread() {
+    fn owned_and_send<T: Send + 'static>() {}
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<Registry>();
+    shared::<OpenOptions>();
+    shared::<ChangeOptions>();
+    shared::<Stamp>();
+    owned_and_send::<(Snapshot, Granules, History, Differences)>();
+    owned_and_send::<(Change, Import, Listing, Members, DatasetEdit)>();
+    owned_and_send::<(Applied, Imported, Cited, Resolution, Selected, Verification, Finding)>();
+    owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
+    owned_and_send::<(Error, ErrorKind)>();
+    owned_and_send::<Primary>();
+}
