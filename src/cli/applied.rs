@@ -4,9 +4,9 @@
 use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
-use accession::{Applied, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp};
 use accession::model::quoted;
 use accession::registry::{Effort, Skipped};
+use accession::{Applied, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp};
 use anyhow::Result;
 use serde::Serialize;
 

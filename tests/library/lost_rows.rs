@@ -42,6 +42,23 @@ fn list(registry: &Registry, selection: &Selection) -> Result<u64> {
 }
 
 #[test]
+fn a_change_that_adds_a_granule_and_leaves_the_identifier_is_refused_as_damage() {
+    let stored = Stored::with(GRANULES);
+    // A forged row: its granule is deleted at the very time at which the change ingests it again.
+    let forged = "UPDATE granule SET deleted = ?1 WHERE granule_id = ?2";
+    let values = (second(5).as_micros(), granule_id(100));
+    assert_eq!(stored.connection().execute(forged, values).unwrap(), 1);
+    let before = rows(&stored);
+    let change = change([granule_id(100).as_str()], []);
+    let stamp = Stamp::at(second(5), now());
+    let error = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+    assert_eq!(error.kind(), "damaged", "{error}");
+    let stated = "ingests 1 and deletes 0 granules, but leaves the identifier";
+    assert!(error.to_string().contains(stated), "{error}");
+    assert_eq!(rows(&stored), before);
+}
+
+#[test]
 fn a_list_of_granules_ends_with_an_error() {
     let stored = damaged();
     for selection in [latest(), first_instance()] {

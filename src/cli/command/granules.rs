@@ -1,7 +1,7 @@
 use std::io::Write;
 
-use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
 use accession::model::quoted;
+use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
 use anyhow::Result;
 use serde::Serialize;
 

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
 use accession::model::quoted;
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
+use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
 use anyhow::Result;
 use serde::Serialize;
 

@@ -7,8 +7,8 @@ use accession::mirror::{
     FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
     Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
 };
-use accession::{Access, DatasetName, Instance, MaxDelete};
 use accession::registry::Counts;
+use accession::{Access, DatasetName, Instance, MaxDelete};
 use anyhow::Result;
 
 use crate::cli::applied::Application;
