@@ -1,20 +1,16 @@
-//! Payment ids per second: from one minter shared by threads, from other crates, and leased.
+//! Payment ids per second: from one minter shared by threads, and leased.
 //!
 //! `cargo bench --bench payment` prints the table of `docs/about/performance.md`. Time is not the
-//! limit: the clock is a number that advances when all ids of its second are used. The clock of
-//! `snowflaked` cannot be set.
+//! limit: the clock is a number that advances when all ids of its second are used.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::Scheme;
 use accession::minting::{Clock, PaymentMinter};
 use accession::{Registry, Timestamp};
-use ferroid::generator::AtomicSnowflakeGenerator;
-use ferroid::id::SnowflakeTwitterId;
-use ferroid::time::TimeSource;
 
 const IDS: usize = 2_000_000;
 
@@ -27,15 +23,6 @@ impl Clock for Numbers {
 
     fn wait(&self, duration: Duration) {
         self.0.fetch_add(duration.as_micros() as i64, Ordering::Relaxed);
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Millis<'a>(&'a AtomicU64);
-
-impl TimeSource<u64> for Millis<'_> {
-    fn current_millis(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -71,39 +58,6 @@ fn main() {
         })
     };
     println!("| one shared minter | {:.1} | {:.1} |", ours(1), ours(2));
-
-    let ferroid = |threads| {
-        best(5, || {
-            let millis = AtomicU64::new(1_000);
-            let generator: AtomicSnowflakeGenerator<SnowflakeTwitterId, _> =
-                AtomicSnowflakeGenerator::new(0, Millis(&millis));
-            rate(threads, || {
-                let id = generator.next_id(|_| {
-                    millis.fetch_add(1, Ordering::Relaxed);
-                });
-                std::hint::black_box(id);
-            })
-        })
-    };
-    println!(
-        "| the crate `ferroid`, atomic, with the same clock | {:.1} | {:.1} |",
-        ferroid(1),
-        ferroid(2)
-    );
-
-    let snowflaked = |threads| {
-        best(5, || {
-            let generator = snowflaked::sync::Generator::new(0);
-            rate(threads, || {
-                std::hint::black_box(generator.generate::<u64>());
-            })
-        })
-    };
-    println!(
-        "| the crate `snowflaked`, with the real clock | {:.1} | {:.1} |",
-        snowflaked(1),
-        snowflaked(2)
-    );
 
     let directory = tempfile::tempdir().unwrap();
     let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
