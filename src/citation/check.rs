@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::recognise::{Pasted, Stated};
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
-use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Selection, Snapshot};
+use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Snapshot};
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,8 +17,6 @@ pub struct Checked {
     pub ok: bool,
     /// The known sets, each with the citations of it.
     pub sets: Vec<CitedSet>,
-    /// How each further set differs from the first.
-    pub differences: Vec<SetDifference>,
 }
 
 /// The result of checking one citation.
@@ -69,21 +67,6 @@ pub struct CitedSet {
     pub citations: Vec<u64>,
 }
 
-/// How two sets differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SetDifference {
-    /// The identifier of the first set.
-    pub left: Identifier,
-    /// The identifier of the other set.
-    pub right: Identifier,
-    /// How many granules both sets have.
-    pub matched: u64,
-    /// How many granules only the left set has.
-    pub only_left: u64,
-    /// How many granules only the right set has.
-    pub only_right: u64,
-}
-
 /// Checks citations against one snapshot of a registry, and calls `show` with the verdict on each.
 /// `now` is the present time: a date in the future agrees with nothing.
 ///
@@ -116,35 +99,7 @@ pub fn check<E: From<crate::Error>>(
         }
         show(verdict)?;
     }
-    let sets = sets.into_values();
-    let differences = differences(&snapshot, &sets)?;
-    drop(snapshot);
-    let differences = differences
-        .into_iter()
-        .map(|(left, right, differences)| {
-            let counts = differences.finish()?;
-            let (matched, only_left, only_right) =
-                (counts.matched, counts.only_left, counts.only_right);
-            Ok(SetDifference { left, right, matched, only_left, only_right })
-        })
-        .collect::<Result<_>>()?;
-    Ok(Checked { ok, sets, differences })
-}
-
-/// The differences between each further set and the first, which have not been read yet.
-fn differences(
-    snapshot: &Snapshot,
-    sets: &[CitedSet],
-) -> Result<Vec<(Identifier, Identifier, crate::registry::Differences)>> {
-    let Some((first, others)) = sets.split_first() else { return Ok(Vec::new()) };
-    let of = |set: &CitedSet| Selection::Identifier { identifier: set.identifier, dataset: None };
-    others
-        .iter()
-        .map(|other| {
-            let differences = snapshot.compare(&of(first), &of(other))?;
-            Ok((first.identifier, other.identifier, differences))
-        })
-        .collect()
+    Ok(Checked { ok, sets: sets.into_values() })
 }
 
 /// The number of rows of resolved identifiers, and of these identifiers, that are cached for further

@@ -84,15 +84,6 @@ impl CheckPage {
                 @for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
                     p { "Citations " (numbers(&set.citations)) " are of the same " (counted(set.granules, "granule")) "." }
                 }
-                @for difference in &checked.differences {
-                    p {
-                        a href=(site.href(&Site::comparison(difference.left, difference.right))) {
-                            "Two of the sets differ"
-                        }
-                        ": " (counted(difference.matched, "granule")) " in both, "
-                        (difference.only_left) " only in the first, " (difference.only_right) " only in the other."
-                    }
-                }
             }
         }
     }

@@ -60,7 +60,6 @@ impl Args {
         io::copy(&mut spool, session.out())?;
         if !session.is_json() {
             write_same_sets(session.out(), &checked)?;
-            write_differences(session.out(), &checked)?;
         }
         Ok(if checked.ok { Exit::Done } else { Exit::Differs })
     }
@@ -123,25 +122,6 @@ fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
             .split_last()
             .map_or(("", String::new()), |(last, first)| (last.as_str(), first.join(", ")));
         writeln!(out, "{first} and {last} cite the same {}", count(set.granules, "granule"))?;
-    }
-    Ok(())
-}
-
-/// Writes how the other sets differ from the first.
-fn write_differences(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
-    for difference in &checked.differences {
-        let first_citation_of = |identifier| {
-            let set = checked.sets.iter().find(|set| set.identifier == identifier);
-            set.and_then(|set| set.citations.first()).copied().unwrap_or_default()
-        };
-        let left = first_citation_of(difference.left);
-        let right = first_citation_of(difference.right);
-        let both = count(difference.matched, "granule");
-        let (only_left, only_right) = (difference.only_left, difference.only_right);
-        writeln!(
-            out,
-            "{left} and {right} differ: {both} in both, {only_left} only in {left}, {only_right} only in {right}"
-        )?;
     }
     Ok(())
 }
