@@ -24,7 +24,7 @@ pub use check::{CheckPage, Quoted};
 pub use citing::{FORMATS, Offered, media_type};
 pub use dataset::{DatasetPage, HistoryPage};
 pub use find::{ComparedSide, ComparisonPage, FindPage};
-pub use index::{IndexPage, SITEMAP_ADDRESSES, robots, sitemap, sitemap_index};
+pub use index::{IndexPage, SITEMAP_ADDRESSES, robots, sitemap, sitemap_index, sitemaps};
 pub use instance::InstancePage;
 pub use layout::{ProblemPage, moved};
 pub use link::{Describes, Extent, Link, links, within_header};

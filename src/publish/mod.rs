@@ -32,16 +32,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::model::DatasetName;
-use crate::registry::{Listed, Registry, Withdrawn};
+use crate::registry::Registry;
 pub use dataset::Published;
 pub use error::{Error, Result};
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
-use place::Place;
+use place::{Place, all_datasets};
 pub use verify::{Difference, VerifiedFiles, verify};
-
-/// The number of datasets that are listed at once.
-const PAGE_DATASETS: u32 = 1_000;
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does
 /// not exist. `show` is called after each.
@@ -62,7 +59,7 @@ pub fn publish<E: From<Error>>(
     let place = Place::to_publish(directory)?;
     let made = place.datasets()?;
     let names = match datasets {
-        [] => all(registry)?.into_iter().map(|listed| listed.dataset.name).collect(),
+        [] => all_datasets(registry)?.into_iter().map(|listed| listed.dataset.name).collect(),
         named => named.to_vec(),
     };
     for name in &names {
@@ -79,25 +76,11 @@ pub fn publish<E: From<Error>>(
 /// [`Error::Disk`], [`Error::Registry`].
 pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<DatasetName>> {
     let mut known = BTreeSet::new();
-    for listed in all(registry)? {
+    for listed in all_datasets(registry)? {
         known.extend(listed.former_names);
         known.insert(listed.dataset.name);
     }
     let mut unknown = Place::to_read(directory)?.names()?;
     unknown.retain(|name| !known.contains(name));
     Ok(unknown)
-}
-
-/// All datasets of a registry.
-fn all(registry: &Registry) -> Result<Vec<Listed>> {
-    let snapshot = registry.snapshot()?;
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
-        all.extend(page.datasets);
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
-    }
 }

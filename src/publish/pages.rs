@@ -8,12 +8,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Error, Result};
-use super::place::{HEAD, Place, text_in};
+use super::place::{HEAD, Place, all_datasets, text_in};
 use crate::disk::Directory;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Describes, Extent, IndexPage, STYLE, STYLE_PATH, Series, Serves, Site, links,
-    moved, robots, sitemap,
+    moved, robots, sitemaps,
 };
 use crate::registry::{Edit, Listed, Registry};
 
@@ -40,37 +40,59 @@ pub fn publish_pages(
     let datasets = place.datasets()?;
     let before = Kept::read(&place.root)?.unwrap_or_default();
     let kept = before.with(settings, now);
-    let published = published(registry, &datasets)?;
+    // Who recorded a change is not published.
+    let registry = registry.published(&[]);
+    let published = published(&registry, &datasets)?;
     let site = kept.site(2);
     for listed in &published {
-        let text = page(registry, listed.clone(), &site, now)?;
         let name = &listed.dataset.name;
+        let text = page(&registry, name, &site, now)?;
         write(&datasets.enter_or_create(name.as_str())?, INDEX, &text)?;
         for former in listed.former_names.iter().filter(|former| former.is_publishable()) {
             write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
         }
     }
-    for (name, text) in site_files(&kept.site(0), published) {
-        match text {
-            Some(text) => write(&place.root, name, &text)?,
-            // Only what an earlier run wrote is removed.
-            None if before.public_url.is_some() => drop(place.root.remove(name)?),
-            None => {}
-        }
+    let files = site_files(&kept.site(0), published);
+    write_all(&place.root, &files)?;
+    // Only what an earlier run wrote is removed.
+    if before.public_url.is_some() {
+        remove_others(&place.root, &files)?;
     }
     kept.write(&place.root)
+}
+
+/// Writes files, by their paths below a directory.
+fn write_all(root: &Directory, files: &[(String, String)]) -> Result<()> {
+    for (path, text) in files {
+        match path.split_once('/') {
+            Some((directory, name)) => write(&root.enter_or_create(directory)?, name, text)?,
+            None => write(root, path, text)?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes what search engines asked for, as far as it is not published any more.
+fn remove_others(root: &Directory, files: &[(String, String)]) -> Result<()> {
+    let is_published = |path: &str| files.iter().any(|(published, _)| published == path);
+    for name in ["sitemap.xml", "robots.txt"].into_iter().filter(|name| !is_published(name)) {
+        root.remove(name)?;
+    }
+    let Some(sitemaps) = root.enter("sitemap")? else { return Ok(()) };
+    for name in sitemaps.names()? {
+        let number = name.strip_suffix(".xml").and_then(|number| number.parse::<u64>().ok());
+        if number.is_some() && !is_published(&format!("sitemap/{name}")) {
+            sitemaps.remove(&name)?;
+        }
+    }
+    Ok(())
 }
 
 /// The datasets of a registry that have a head in the directory.
 pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
     let mut published = Vec::new();
-    for listed in super::all(registry)? {
-        let name = &listed.dataset.name;
-        let directory = match name.is_publishable() {
-            true => datasets.enter(name.as_str())?,
-            false => None,
-        };
-        let Some(directory) = directory else { continue };
+    for listed in all_datasets(registry)? {
+        let Some(directory) = datasets.enter(listed.dataset.name.as_str())? else { continue };
         if directory.read(HEAD)?.is_some() {
             published.push(listed);
         }
@@ -81,37 +103,26 @@ pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec
 /// The page of a dataset. Its history is read page by page, without a snapshot.
 pub(super) fn page(
     registry: &Registry,
-    mut listed: Listed,
+    name: &DatasetName,
     site: &Site,
     now: Timestamp,
 ) -> Result<String> {
-    // Who recorded a change is not published.
-    if let Some(latest) = &mut listed.latest {
-        latest.recorded_by = None;
-    }
-    let name = &listed.dataset.name;
     let mut series = Series::new();
     let history = registry.snapshot()?.history(name)?;
     for instance in history {
         series.add(&instance?);
     }
-    let mut page = DatasetPage::read(&registry.snapshot()?, name, Arc::new(series), now)?;
-    page.recent.iter_mut().for_each(|instance| instance.recorded_by = None);
-    let path = Site::dataset(name);
-    let describes = Describes::Dataset(listed.latest.as_ref().map(|latest| latest.identifier));
-    let links = links(site, &listed.dataset, &path, describes, Extent::All);
-    page.listed = listed;
+    let page = DatasetPage::read(&registry.snapshot()?, name, Arc::new(series), now)?;
+    let Listed { dataset, latest, .. } = &page.listed;
+    let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
+    let links = links(site, dataset, &Site::dataset(name), describes, Extent::All);
     Ok(page.html(site, &links))
 }
 
-/// The files of the site that belong to no dataset. `None` means that there is to be none.
-pub(super) fn site_files(
-    site: &Site,
-    published: Vec<Listed>,
-) -> [(&'static str, Option<String>); 4] {
+/// The files of the site that belong to no dataset, by their paths below its root.
+pub(super) fn site_files(site: &Site, published: Vec<Listed>) -> Vec<(String, String)> {
     let present = published.iter().filter(|listed| listed.withdrawn.is_none());
     let names: Vec<DatasetName> = present.map(|listed| listed.dataset.name.clone()).collect();
-    let is_public = site.public_url.is_some();
     let index = IndexPage {
         count: Some(published.len() as u64),
         datasets: published,
@@ -120,12 +131,13 @@ pub(super) fn site_files(
         shows_withdrawn: true,
         is_first: true,
     };
-    [
-        (STYLE_PATH.trim_start_matches('/'), Some(STYLE.to_owned())),
-        (INDEX, Some(index.html(site))),
-        ("sitemap.xml", is_public.then(|| sitemap(site, &names))),
-        ("robots.txt", is_public.then(|| robots(site))),
-    ]
+    let style = STYLE_PATH.trim_start_matches('/').to_owned();
+    let mut files = vec![(style, STYLE.to_owned()), (INDEX.to_owned(), index.html(site))];
+    if site.public_url.is_some() {
+        files.extend(sitemaps(site, &names));
+        files.push(("robots.txt".to_owned(), robots(site)));
+    }
+    files
 }
 
 /// Writes a file, unless its content is unchanged. It is not made durable: the next run would
@@ -219,5 +231,37 @@ impl Kept {
             public_url: self.public_url.clone(),
             serves: Serves::Files { depth },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn sitemaps_that_are_not_needed_any_more_are_removed_and_other_files_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Directory::open(directory.path()).unwrap();
+        let files = |paths: &[&str]| -> Vec<(String, String)> {
+            paths.iter().map(|path| ((*path).to_owned(), format!("of {path}"))).collect()
+        };
+        let many = files(&["sitemap/1.xml", "sitemap/2.xml", "sitemap.xml", "robots.txt"]);
+        write_all(&root, &many).unwrap();
+        fs::write(directory.path().join("sitemap/own.xml"), "").unwrap();
+        remove_others(&root, &many).unwrap();
+        let read = |path: &str| fs::read_to_string(directory.path().join(path)).ok();
+        for (path, text) in &many {
+            assert_eq!(read(path).as_ref(), Some(text), "{path}");
+        }
+        let one = files(&["sitemap.xml"]);
+        write_all(&root, &one).unwrap();
+        remove_others(&root, &one).unwrap();
+        assert_eq!(read("sitemap.xml").as_deref(), Some("of sitemap.xml"));
+        for path in ["sitemap/1.xml", "sitemap/2.xml", "robots.txt"] {
+            assert_eq!(read(path), None, "{path}");
+        }
+        assert_eq!(read("sitemap/own.xml").as_deref(), Some(""));
     }
 }

@@ -8,6 +8,7 @@ use super::error::{Error, Result};
 use crate::disk::Directory;
 use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
 use crate::model::DatasetName;
+use crate::registry::{Listed, Registry, Withdrawn};
 
 /// The directory of the datasets.
 pub(super) const DATASETS: &str = "datasets";
@@ -78,5 +79,21 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
             Err(Error::Damaged { path, line: None, what })
         }
         Err(source) => Err(Error::file("read", &path, source)),
+    }
+}
+
+/// All datasets of a registry.
+pub(super) fn all_datasets(registry: &Registry) -> Result<Vec<Listed>> {
+    /// The number of datasets that are listed at once.
+    const PAGE_DATASETS: u32 = 1_000;
+    let snapshot = registry.snapshot()?;
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
+        all.extend(page.datasets);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
     }
 }

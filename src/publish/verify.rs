@@ -335,7 +335,7 @@ impl Write for Expected {
 /// The pages, as they were published last.
 #[cfg(feature = "serve")]
 struct SiteFiles<'a> {
-    registry: &'a Registry,
+    registry: Registry,
     place: &'a Place,
     kept: Kept,
     written: Timestamp,
@@ -344,8 +344,9 @@ struct SiteFiles<'a> {
 #[cfg(feature = "serve")]
 impl<'a> SiteFiles<'a> {
     /// `None` means that no pages were published.
-    fn kept(registry: &'a Registry, place: &'a Place) -> Result<Option<Self>> {
+    fn kept(registry: &Registry, place: &'a Place) -> Result<Option<Self>> {
         let Some(kept) = Kept::read(&place.root)? else { return Ok(None) };
+        let registry = registry.published(&[]);
         Ok(kept.written().map(|written| SiteFiles { registry, place, kept, written }))
     }
 
@@ -358,18 +359,24 @@ impl<'a> SiteFiles<'a> {
     ) -> Result<()> {
         let (site, name) = (self.kept.site(2), &listed.dataset.name);
         let text = match found.0.dataset.as_ref() == Some(name) {
-            true => pages::page(self.registry, listed.clone(), &site, self.written)?,
+            true => pages::page(&self.registry, name, &site, self.written)?,
             false => crate::pages::moved(&site, name),
         };
-        compare_whole(found, directory, INDEX, &text)
+        compare_whole(found, directory, "", INDEX, &text)
     }
 
     /// Compares the files that belong to no dataset.
     fn compare_site(&self, found: &mut Found, datasets: &Directory) -> Result<()> {
-        let published = pages::published(self.registry, datasets)?;
-        for (name, text) in pages::site_files(&self.kept.site(0), published) {
-            if let Some(text) = text {
-                compare_whole(found, &self.place.root, name, &text)?;
+        let published = pages::published(&self.registry, datasets)?;
+        for (path, text) in pages::site_files(&self.kept.site(0), published) {
+            match path.split_once('/') {
+                None => compare_whole(found, &self.place.root, "", &path, &text)?,
+                Some((within, name)) => match self.place.root.enter(within)? {
+                    Some(directory) => {
+                        compare_whole(found, &directory, &format!("{within}/"), name, &text)?;
+                    }
+                    None => found.differs(&path, None, "it is missing"),
+                },
             }
         }
         Ok(())
@@ -377,10 +384,16 @@ impl<'a> SiteFiles<'a> {
 }
 
 #[cfg(feature = "serve")]
-fn compare_whole(found: &mut Found, directory: &Directory, name: &str, text: &str) -> Result<()> {
+fn compare_whole(
+    found: &mut Found,
+    directory: &Directory,
+    within: &str,
+    name: &str,
+    text: &str,
+) -> Result<()> {
     let mut compared = Compared::open(directory, name)?;
     compared.expect(text.as_bytes())?;
-    found.end("", compared, "something follows that is not published")
+    found.end(within, compared, "something follows that is not published")
 }
 
 /// The expected content is given piece by piece. The first difference is kept.
