@@ -268,20 +268,22 @@ pub(super) fn url_of(record: &Dataset) -> Option<String> {
     record.url.as_ref().map(|url| encoded(url.as_str()))
 }
 
-/// Percent-encodes what neither a URI (RFC 3986 § 2) nor a verbatim field of TeX may contain. Letters
-/// of other scripts stay readable.
+/// The characters of ASCII that a URI cannot contain (RFC 3986 § 2).
+pub(crate) const NOT_IN_A_URI: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Percent-encodes what neither a URI nor a verbatim field of TeX may contain. Letters of other scripts
+/// stay readable.
 pub(super) fn encoded(address: &str) -> String {
-    const NOT_IN_A_URI: &AsciiSet = &CONTROLS
-        .add(b' ')
-        .add(b'"')
-        .add(b'<')
-        .add(b'>')
-        .add(b'\\')
-        .add(b'^')
-        .add(b'`')
-        .add(b'{')
-        .add(b'|')
-        .add(b'}');
     let encode = |character: char| match u8::try_from(character) {
         Ok(byte) if byte.is_ascii() => percent_encode(&[byte], NOT_IN_A_URI).to_string(),
         _ => character.to_string(),

@@ -18,4 +18,6 @@ pub mod recognise;
 pub mod record;
 
 pub use facts::Citation;
+#[cfg(feature = "serve")]
+pub(crate) use facts::NOT_IN_A_URI;
 pub use format::{CitationFormat, RecordField, UnknownCitationFormat};

@@ -2,10 +2,12 @@
 //! Signposting (FAIR Signposting Profile, level 1).
 
 use maud::{Markup, html};
+use percent_encoding::{PercentEncode, utf8_percent_encode};
 
 use super::citing::{FORMATS, media_type};
 use super::record::licence_address;
 use super::site::Site;
+use crate::citation::NOT_IN_A_URI;
 use crate::model::{Creator, Dataset, Doi, Identifier, Orcid};
 
 /// A link with a relation, for `<link>` and for the header `Link`.
@@ -53,26 +55,13 @@ impl Link {
 
     /// The link as an element of the head.
     pub fn element(&self) -> Markup {
-        html! { link rel=(self.rel) type=[self.media_type] href=(address(&self.href)); }
+        html! { link rel=(self.rel) type=[self.media_type] href=(address(&self.href).to_string()); }
     }
 }
 
 /// An address without the characters that end it in a header: they are percent-encoded.
-fn address(href: &str) -> String {
-    let mut address = String::new();
-    for character in href.chars() {
-        if character.is_ascii_graphic()
-            && !matches!(character, '<' | '>' | '"' | '\\' | '^' | '`' | '{' | '|' | '}')
-        {
-            address.push(character);
-        } else {
-            let mut bytes = [0; 4];
-            for byte in character.encode_utf8(&mut bytes).bytes() {
-                address.push_str(&format!("%{byte:02X}"));
-            }
-        }
-    }
-    address
+fn address(href: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(href, NOT_IN_A_URI)
 }
 
 /// What a page describes.

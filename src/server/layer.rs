@@ -6,7 +6,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{Request, State as Extracted};
 use axum::http::header::{
-    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCEPT, ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
     CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY,
@@ -15,6 +15,7 @@ use axum::http::header::{
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
+use futures_util::StreamExt;
 
 use super::client::{Client, Peer};
 use super::problem::Problem;
@@ -82,6 +83,29 @@ pub async fn observe(
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     }
     response
+}
+
+/// Compresses only so many responses at once: the encoder of each takes about 256 kB, as long as its
+/// client reads. Further ones are sent as they are.
+pub async fn ration_compression(
+    Extracted(state): Extracted<Arc<State>>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    let Ok(permit) = Arc::clone(&state.encoders).try_acquire_owned() else {
+        request.headers_mut().remove(ACCEPT_ENCODING);
+        return next.run(request).await;
+    };
+    let response = next.run(request).await;
+    if !response.headers().contains_key(CONTENT_ENCODING) {
+        return response;
+    }
+    response.map(|body| {
+        let held = move |_: &_| {
+            let _permit = &permit;
+        };
+        Body::from_stream(body.into_data_stream().inspect(held))
+    })
 }
 
 /// Answers 304 where the client has what would be sent. A compressed representation has a tag of its

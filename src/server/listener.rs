@@ -13,15 +13,15 @@ use axum::http::header::CONNECTION;
 use axum::http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
-use tower::ServiceExt;
 
 use super::client::Peer;
 use super::config::Config;
@@ -235,34 +235,7 @@ async fn answer(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return Ok(response);
     }
-    router.oneshot(request).await
-}
-
-/// How requests are logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessLog {
-    /// As text, a line each.
-    Text,
-    /// As JSON, an object a line.
-    Json,
-    /// Not at all: only warnings are logged, as text.
-    Off,
-}
-
-/// Writes the log of the process to stderr from now on. A log that was set up before stays.
-pub fn log(format: AccessLog) {
-    use tracing_subscriber::fmt;
-    let level = match format {
-        AccessLog::Off => tracing::Level::WARN,
-        AccessLog::Text | AccessLog::Json => tracing::Level::INFO,
-    };
-    let builder = fmt().with_writer(io::stderr).with_max_level(level);
-    let builder = builder.with_ansi(false).with_target(false);
-    // Only a log that was set up before makes this fail.
-    let _ = match format {
-        AccessLog::Json => builder.json().flatten_event(true).try_init(),
-        AccessLog::Text | AccessLog::Off => builder.try_init(),
-    };
+    TowerToHyperService::new(router).call(request).await
 }
 
 /// How many connections beyond the limit are accepted.

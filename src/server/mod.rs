@@ -41,7 +41,7 @@ pub use axum::Router;
 use crate::registry::Result;
 pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
-pub use listener::{AccessLog, Server, ServerError, log};
+pub use listener::{Server, ServerError};
 use state::State;
 
 /// All routes, as a service. A client is limited by its address if the server adds the other end of the

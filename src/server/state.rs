@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Semaphore;
+
 use super::cache::Cache;
 use super::client::Network;
 use super::config::{Config, Limits};
@@ -11,6 +13,9 @@ use super::source::{Health, Reading, Source};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{Series, Site};
 use crate::registry::{Result, Snapshot};
+
+/// How many responses are compressed at the same time.
+const MAX_ENCODERS: usize = 64;
 
 /// What all requests share.
 pub struct State {
@@ -28,6 +33,8 @@ pub struct State {
     pub health: Arc<Health>,
     /// What is in memory for clients.
     pub flight: Flight,
+    /// Permits to compress a response.
+    pub encoders: Arc<Semaphore>,
     /// The proxies that are believed.
     pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -47,6 +54,7 @@ impl State {
             health: Health::watch(&source),
             source,
             flight: Flight::new(limits.bytes_in_flight),
+            encoders: Arc::new(Semaphore::new(MAX_ENCODERS)),
             trusted_proxies,
             site,
             limits,

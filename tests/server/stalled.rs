@@ -71,6 +71,25 @@ fn readers_of_a_log_that_stall_take_little_memory() {
 }
 
 #[test]
+fn encoders_of_lists_whose_readers_stall_take_little_memory() {
+    let server = Server::start(400_000, &[]);
+    let list = format!("/DI:{}/granules", server.identifier);
+    let idle = server.memory_kb("VmRSS");
+    let mut readers: Vec<TcpStream> =
+        (0..400).map(|_| server.ask(&list, "accept-encoding: gzip\r\n")).collect();
+    let is_compressed = |reader: &mut TcpStream| {
+        let mut head = [0; 600];
+        reader.read_exact(&mut head).unwrap();
+        String::from_utf8_lossy(&head).contains("content-encoding: gzip")
+    };
+    let compressed = readers.iter_mut().filter_map(|it| is_compressed(it).then_some(())).count();
+    let peak = server.memory_kb("VmHWM");
+    println!("{idle} kB when idle, {peak} kB at most; {compressed} of 400 were compressed");
+    assert!((1..200).contains(&compressed), "{compressed} of 400 were compressed");
+    assert!(peak < idle + 200 * 1_024, "{idle} kB when idle, {peak} kB at most");
+}
+
+#[test]
 fn work_of_clients_that_hung_up_ends_with_them() {
     let server = Server::start(300_000, &[]);
     let blocks = format!("/DI:{}/blocks", server.identifier);

@@ -249,6 +249,7 @@ fn every_route_is_in_the_openapi_document_and_no_other() {
 fn every_answer_is_one_that_the_openapi_document_describes() {
     let served = Served::seed();
     let document: Value = serde_json::from_slice(&served.get("/openapi.json").body).unwrap();
+    let mut all = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         let filled = path
             .replace("/datasets/{name}/", "/datasets/US.FOOL2.002/")
@@ -258,8 +259,12 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
             .replace("{number}", "1.xml")
             .replace("{doi}", "10.9999/US/FOOL2.v2")
             .replace("{identifier}", &format!("DI:{FIRST}"));
-        let formats = operations["get"]["parameters"].as_array().into_iter().flatten();
-        let formats = formats.filter(|parameter| parameter["name"] == "format");
+        let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
+        let resolved = parameters.map(|parameter| match parameter["$ref"].as_str() {
+            Some(shared) => document.pointer(shared.strip_prefix('#').unwrap()).unwrap(),
+            None => parameter,
+        });
+        let formats = resolved.filter(|parameter| parameter["name"] == "format");
         let formats = formats.flat_map(|parameter| parameter["schema"]["enum"].as_array().unwrap());
         let mut asked: Vec<String> =
             formats.map(|it| format!("?format={}", it.as_str().unwrap())).collect();
@@ -267,6 +272,7 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
             ["", "?format=none", "?limit=0", "?after=%00", "?text=x", "?granule=x"]
                 .map(str::to_owned),
         );
+        all += asked.len();
         for query in asked {
             let answer = served.get(&format!("{filled}{query}"));
             let described = &operations["get"]["responses"][answer.status.to_string()];
@@ -280,4 +286,5 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
             }
         }
     }
+    assert!(all > 180, "{all} requests: the formats of shared parameters are asked for, too");
 }

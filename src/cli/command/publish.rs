@@ -10,7 +10,7 @@ use accession::pages::{Serves, Site};
 use accession::publish::{
     SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
 };
-use accession::server::{AccessLog, Config, Limits, Network, Server, log};
+use accession::server::{Config, Limits, Network, Server};
 use accession::{Access, DatasetName, Registry};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -216,11 +216,7 @@ impl Serve {
             writeln!(out, "{address}")
         })?;
         session.finish()?;
-        log(match (session.is_quiet(), session.is_json()) {
-            (true, _) => AccessLog::Off,
-            (false, true) => AccessLog::Json,
-            (false, false) => AccessLog::Text,
-        });
+        log(session);
         server.run(config)?;
         Ok(Exit::Done)
     }
@@ -239,4 +235,19 @@ impl Serve {
         }
         Ok(())
     }
+}
+
+/// Writes the log of the server to stderr from now on: requests as text or as JSON, or warnings alone.
+fn log(session: &Session) {
+    let level = match session.is_quiet() {
+        true => tracing::Level::WARN,
+        false => tracing::Level::INFO,
+    };
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
+    let log = log.with_ansi(false).with_target(false);
+    // Nothing else sets up a log, which is all that makes this fail.
+    let _ = match session.is_json() && !session.is_quiet() {
+        true => log.json().flatten_event(true).try_init(),
+        false => log.try_init(),
+    };
 }

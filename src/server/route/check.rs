@@ -136,6 +136,5 @@ fn object(rows: &[Value], checked: &Checked) -> Value {
         "ok": checked.ok,
         "citations": rows,
         "sets": checked.sets,
-        "differences": checked.differences,
     })
 }

@@ -8,16 +8,14 @@ use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
 use serde::Serialize;
 
-use super::landing::{self, FIRST_IDS, LAST_IDS, first_and_last, read_present};
+use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
 use crate::model::{DatasetName, Doi, Instance};
-use crate::pages::{
-    DatasetPage, Describes, Extent, InstancePage, Link, Series, Site, links, within_header,
-};
+use crate::pages::{DatasetPage, Describes, InstancePage, Link, Series, Site};
 use crate::registry::{Error, Result, Selection};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::response::{Keep, redirect, whole, with_links};
+use crate::server::response::{redirect, with_links};
 use crate::server::state::State;
 use crate::server::{memento, response};
 
@@ -34,7 +32,7 @@ pub async fn dataset(
     if let Some(datetime) = asked.header(memento::ACCEPT_DATETIME) {
         return lead_to_memento(&state, &asked, &name, datetime).await;
     }
-    let format = asked.format(&landing::formats(&[]))?;
+    let format = asked.format(&formats(&[]))?;
     let (shared, now) = (Arc::clone(&state), state.now());
     let read = read_present(&state, &asked, &name, move |reading, snapshot, name| {
         // Only the page for people has the plot.
@@ -48,24 +46,20 @@ pub async fn dataset(
         Ok(page) => page,
         Err(moved) => return Ok(moved),
     };
-    let path = Site::dataset(&name);
-    let record = &page.listed.dataset;
-    let describes = Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier));
-    let mut own_links = links(&state.site, record, &path, describes, Extent::Header);
-    own_links.extend(memento::links(&state.site, &name));
-    let own_links = within_header(own_links);
-    let response = match format {
-        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
-        Format::Linkset => landing::linkset(&state.site, record, &path, describes),
-        Format::Citation(_) => {
-            let citation = page.citation.as_ref();
-            let citation = citation.and_then(|citation| landing::citation(citation, format));
-            let nothing = format!("{name} has no history yet, and so nothing to cite.");
-            citation.ok_or_else(|| Problem::unknown("no-history", nothing))?
-        }
-        _ => whole(format, response::json(&page.listed), Keep::WhileCurrent),
+    let about = About {
+        record: &page.listed.dataset,
+        path: &Site::dataset(&name),
+        describes: Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier)),
+        citation: page.citation.as_ref(),
     };
-    let mut response = with_links(response, &own_links);
+    let mut response = respond(
+        &state.site,
+        &about,
+        memento::links(&state.site, &name),
+        format,
+        |links| page.html(&state.site, links),
+        || response::json(&page.listed),
+    )?;
     memento::vary(&mut response);
     Ok(response)
 }
@@ -128,7 +122,7 @@ pub async fn instance(
         return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
     };
     let (name, at) = (dataset_name(name)?, moment(time)?);
-    let format = asked.format(&landing::formats(&[]))?;
+    let format = asked.format(&formats(&[]))?;
     let now = state.now();
     if at.first_instant() > now {
         let detail = format!("{at} is in the future: what will be held then is not known.");
@@ -150,29 +144,27 @@ pub async fn instance(
         Ok(page) => page,
         Err(moved) => return Ok(moved),
     };
-    let record = &page.listed.dataset;
     let instance = page.cited.set.instance();
-    let own = format!("/datasets/{name}@{at}");
     let canonical = Site::instance(&name, instance.timestamp);
-    let describes = Describes::Set(instance.identifier);
-    let mut own_links = links(&state.site, record, &canonical, describes, Extent::Header);
-    own_links.extend(memento::links(&state.site, &name));
-    own_links.extend(memento::neighbours(&state.site, &page.cited));
-    if own != canonical {
-        own_links.push(Link::new("canonical", state.site.address_or_href(&canonical)));
+    let mut others = memento::links(&state.site, &name);
+    others.extend(memento::neighbours(&state.site, &page.cited));
+    if format!("/datasets/{name}@{at}") != canonical {
+        others.push(Link::new("canonical", state.site.address_or_href(&canonical)));
     }
-    let own_links = within_header(own_links);
-    let response = match format {
-        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
-        Format::Linkset => landing::linkset(&state.site, record, &canonical, describes),
-        Format::Citation(_) => landing::citation(&page.citation, format)
-            .ok_or_else(|| Problem::internal("no citation".to_owned()))?,
-        _ => {
-            let found = Found { instance, others: &page.cited.others };
-            whole(format, response::json(&found), Keep::WhileCurrent)
-        }
+    let about = About {
+        record: &page.listed.dataset,
+        path: &canonical,
+        describes: Describes::Set(instance.identifier),
+        citation: Some(&page.citation),
     };
-    let mut response = with_links(response, &own_links);
+    let mut response = respond(
+        &state.site,
+        &about,
+        others,
+        format,
+        |links| page.html(&state.site, links),
+        || response::json(&Found { instance, others: &page.cited.others }),
+    )?;
     memento::mark(&mut response, instance);
     Ok(response)
 }

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::citation::Citation;
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
-use crate::pages::{Describes, Extent, Link, Site, links};
+use crate::pages::{Describes, Extent, Link, Site, links, within_header};
 use crate::registry::{Result, Snapshot};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
-use crate::server::response::{Keep, redirect, whole};
+use crate::server::response::{Keep, redirect, whole, with_links};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -30,14 +30,50 @@ pub fn formats(others: &[Format]) -> Vec<Format> {
     formats
 }
 
-/// A citation: the same bytes as the command line prints.
-pub fn citation(citation: &Citation, format: Format) -> Option<Response<Body>> {
-    let Format::Citation(named) = format else { return None };
-    Some(whole(format, citation.write(named), Keep::WhileCurrent))
+/// What a page is about.
+pub struct About<'a> {
+    pub record: &'a Dataset,
+    /// The path of the page.
+    pub path: &'a str,
+    pub describes: Describes,
+    /// The citation of the set. `None` means that there is nothing to cite yet.
+    pub citation: Option<&'a Citation>,
+}
+
+/// The page in one of its formats, with its links and `others` in the header. A citation has the same
+/// bytes as the command line prints.
+///
+/// # Errors
+///
+/// A citation is asked for, and there is nothing to cite.
+pub fn respond(
+    site: &Site,
+    about: &About<'_>,
+    others: Vec<Link>,
+    format: Format,
+    html: impl FnOnce(&[Link]) -> String,
+    json: impl FnOnce() -> String,
+) -> Result<Response<Body>, Problem> {
+    let About { record, path, describes, citation } = *about;
+    let mut own_links = links(site, record, path, describes, Extent::Header);
+    own_links.extend(others);
+    let own_links = within_header(own_links);
+    let content = match format {
+        Format::Html => html(&own_links),
+        Format::Linkset => linkset(site, about),
+        Format::Citation(named) => {
+            let nothing = || format!("{} has no history yet, and so nothing to cite.", record.name);
+            let citation = citation.ok_or_else(|| Problem::unknown("no-history", nothing()))?;
+            citation.write(named)
+        }
+        _ => json(),
+    };
+    Ok(with_links(whole(format, content, Keep::WhileCurrent), &own_links))
 }
 
 /// All links of a page as a linkset (RFC 9264), with those of the list that it links to.
-pub fn linkset(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Response<Body> {
+fn linkset(site: &Site, about: &About<'_>) -> String {
+    let About { record, path, describes, .. } = *about;
     let anchor = site.address_or_href(path);
     let mut context = Map::new();
     context.insert("anchor".to_owned(), anchor.clone().into());
@@ -55,8 +91,7 @@ pub fn linkset(site: &Site, record: &Dataset, path: &str, describes: Describes) 
         let back_link = json!([{ "href": anchor, "type": "text/html" }]);
         contexts.push(json!({ "anchor": link.href, back: back_link }));
     }
-    let linkset = json!({ "linkset": contexts }).to_string();
-    whole(Format::Linkset, linkset, Keep::WhileCurrent)
+    json!({ "linkset": contexts }).to_string()
 }
 
 fn target(link: &Link) -> Value {

@@ -57,6 +57,7 @@ pub fn router(state: Arc<State>) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))
         .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(Arc::clone(&state), layer::ration_compression))
         // Segments are published compressed too.
         .merge(segments)
         .layer(from_fn(layer::revalidate))

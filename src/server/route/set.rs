@@ -7,14 +7,14 @@ use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use super::landing::{self, FIRST_IDS, LAST_IDS, first_and_last};
+use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
 use crate::model::{Identifier, Instance, Set};
-use crate::pages::{Describes, Extent, SetPage, Since, Site, links, within_header};
+use crate::pages::{Describes, Link, SetPage, Since, Site};
 use crate::registry::{Resolved, Result, Selection, Snapshot};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, instance_bytes, list, read_page, redirect, whole, with_links};
+use crate::server::response::{instance_bytes, list, read_page, redirect};
 use crate::server::state::State;
 
 /// How many intervals the page shows.
@@ -64,7 +64,7 @@ pub async fn set(
     if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
         return Ok(elsewhere);
     }
-    let format = asked.format(&landing::formats(&[Format::JsonLines, Format::Csv]))?;
+    let format = asked.format(&formats(&[Format::JsonLines, Format::Csv]))?;
     match format {
         Format::Json | Format::JsonLines | Format::Csv => {
             intervals(&state, &asked, identifier, format).await
@@ -161,17 +161,15 @@ async fn page(
             })
         })
         .await?;
-    let path = Site::set(identifier);
-    let describes = Describes::Set(identifier);
-    let own_links =
-        within_header(links(&state.site, &page.record, &path, describes, Extent::Header));
-    let response = match format {
-        Format::Html => whole(format, page.html(&state.site, &own_links), Keep::WhileCurrent),
-        Format::Linkset => landing::linkset(&state.site, &page.record, &path, describes),
-        format => landing::citation(&page.citation, format)
-            .ok_or_else(|| Problem::internal("no citation".to_owned()))?,
+    let about = About {
+        record: &page.record,
+        path: &Site::set(identifier),
+        describes: Describes::Set(identifier),
+        citation: Some(&page.citation),
     };
-    Ok(with_links(response, &own_links))
+    let html = |links: &[Link]| page.html(&state.site, links);
+    // The formats for programs are those of the intervals.
+    respond(&state.site, &about, Vec::new(), format, html, String::new)
 }
 
 /// What changed since a set was in force.
