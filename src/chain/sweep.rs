@@ -79,15 +79,58 @@ impl Sweep {
     /// The caller passes the ids in canonical order. The holding periods of one id are passed one
     /// after the other, and do not overlap.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) {
+        self.hold_each(std::iter::once(granule_id), instances);
+    }
+
+    /// Adds granules that the same instances hold, as [`Sweep::hold`] does one by one. The links of one
+    /// run or of two, which are those of an append or a rewind, are kept in registers from id to id.
+    pub fn hold_each<'id>(
+        &mut self,
+        mut granule_ids: impl Iterator<Item = &'id str>,
+        instances: Range<usize>,
+    ) {
         if instances.is_empty() {
             return;
         }
         let runs = self.split_at(instances.start)..self.split_at(instances.end);
-        self.steps += runs.len() as u64;
         if runs.len() == 1 {
-            // This is so in every rewind and in a history of appends.
-            return self.hold_in_one(granule_id, runs.start);
+            return self.hold_in_one(granule_ids, runs.start);
         }
+        while runs.len() > 2 || self.empty > 0 {
+            let Some(granule_id) = granule_ids.next() else { return };
+            self.hold_in_many(granule_id, runs.clone());
+        }
+        self.hold_in_two(granule_ids, runs.start);
+    }
+
+    fn hold_in_one<'id>(&mut self, granule_ids: impl Iterator<Item = &'id str>, run: usize) {
+        let mut link = self.link(run);
+        for granule_id in granule_ids {
+            link = Some(step::step(link, granule_id, &mut self.message));
+            self.steps += 1;
+        }
+        let Some(link) = link else { return };
+        self.set_link(run, link);
+        if std::mem::take(&mut self.are_empty[run]) {
+            self.empty -= 1;
+        }
+    }
+
+    /// Pushes to this run and the next, neither of which is empty, in turn.
+    fn hold_in_two<'id>(&mut self, granule_ids: impl Iterator<Item = &'id str>, run: usize) {
+        let mut links = [run, run + 1].map(|run| self.words.each_ref().map(|words| words[run]));
+        for granule_id in granule_ids {
+            self.message.set_next(granule_id);
+            links = self.message.hash_next(links);
+            self.steps += 2;
+        }
+        let [first, second] = links;
+        self.set_link(run, first);
+        self.set_link(run + 1, second);
+    }
+
+    fn hold_in_many(&mut self, granule_id: &str, runs: Range<usize>) {
+        self.steps += runs.len() as u64;
         self.message.set_next(granule_id);
         let links = self.words.each_mut().map(|words| &mut words[runs.clone()]);
         self.lanes.push(links, &self.message);
@@ -97,13 +140,9 @@ impl Sweep {
         }
     }
 
-    fn hold_in_one(&mut self, granule_id: &str, run: usize) {
-        let link = step::step(self.link(run), granule_id, &mut self.message);
+    fn set_link(&mut self, run: usize, link: [u32; 4]) {
         for (words, word) in self.words.iter_mut().zip(link) {
             words[run] = word;
-        }
-        if std::mem::take(&mut self.are_empty[run]) {
-            self.empty -= 1;
         }
     }
 
@@ -118,9 +157,7 @@ impl Sweep {
                 self.message.set_first(granule_id);
                 self.message.hash_first()
             });
-            for (words, word) in self.words.iter_mut().zip(link) {
-                words[run] = word;
-            }
+            self.set_link(run, link);
             self.are_empty[run] = false;
             self.empty -= 1;
         }

@@ -1,5 +1,7 @@
 //! The granules that only one of a mirror and its primary has.
 
+use std::iter::Peekable;
+
 use super::MirrorStatus;
 use super::error::Result;
 use super::plan::Reading;
@@ -19,7 +21,7 @@ pub enum MirrorDifference {
 }
 
 /// The granules that a mirror or its primary holds. Both are read at the same time.
-pub(super) type Held = Ahead<crate::registry::Result<Granule>>;
+pub(super) type Held = Peekable<Ahead<crate::registry::Result<Granule>>>;
 
 /// The granules that a thread hands over at once.
 const BATCH_GRANULES: usize = 4_096;
@@ -28,7 +30,7 @@ const BATCH_GRANULES: usize = 4_096;
 pub(super) fn read_ahead(
     granules: impl Iterator<Item = crate::registry::Result<Granule>> + Send + 'static,
 ) -> Held {
-    Ahead::of(granules, BATCH_GRANULES)
+    Ahead::of(granules, BATCH_GRANULES).peekable()
 }
 
 /// The granules that only one of a mirror and its primary has, in canonical order.
@@ -54,7 +56,7 @@ enum Sides<'a> {
 }
 
 struct OfLog<'a> {
-    sides: Merge<Held, Outcomes<'a>>,
+    sides: Merge<Held, Peekable<Outcomes<'a>>>,
     /// Whether the events of the log begin with what the mirror holds.
     begins_with_mirror: bool,
     /// Of the granules of the mirror, and of those of the primary. `None` once they were compared.
@@ -84,7 +86,7 @@ impl<'a> MirrorDifferences<'a> {
         (held, mirror): Claimed,
         reading: &'a Reading,
     ) -> Result<Self> {
-        let sides = Merge::of(held, reading.replay.outcomes()?);
+        let sides = Merge::of(held, reading.replay.outcomes()?.peekable());
         let begins_with_mirror = reading.begins_with_mirror();
         let (change, location) = reading.selected.as_ref().expect("a log without one is refused");
         let hashing = Some(Hashing::of(Sweep::over(2)));

@@ -32,12 +32,11 @@ pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -
     let listed = snapshot.dataset(dataset)?;
     let (mut log, first) = LogWriter::begin();
     out.write_all(first.as_bytes()).map_err(failed)?;
-    snapshot.export(dataset, None, |exported| -> Result<()> {
-        if let Some(line) = log.add(exported).map_err(|error| failed(error.into()))? {
+    for exported in snapshot.export(dataset, None)? {
+        if let Some(line) = log.add(exported?).map_err(|error| failed(error.into()))? {
             out.write_all(line.as_bytes()).map_err(failed)?;
         }
-        Ok(())
-    })?;
+    }
     let mut subsets = SubsetWriter::default();
     write_subsets(&snapshot, dataset, &mut subsets, out)?;
     let head = Head::of(&listed, &log, subsets.finish());

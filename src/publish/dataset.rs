@@ -108,12 +108,11 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
         _ => {
             let (mut log, first) = LogWriter::begin();
             lines.write_all(first.as_bytes()).map_err(unwritten)?;
-            snapshot.export(name, None, |exported| -> Result<()> {
-                match log.add(exported).map_err(|error| unwritten(error.into()))? {
-                    Some(line) => lines.write_all(line.as_bytes()).map_err(unwritten),
-                    None => Ok(()),
+            for exported in snapshot.export(name, None)? {
+                if let Some(line) = log.add(exported?).map_err(|error| unwritten(error.into()))? {
+                    lines.write_all(line.as_bytes()).map_err(unwritten)?;
                 }
-            })?;
+            }
             log
         }
     };
@@ -165,26 +164,27 @@ fn continued(
         published = tail.lines;
     }
     let (mut published, mut is_same) = (published.as_slice(), true);
-    snapshot.export(name, after, |exported| -> Result<()> {
+    for exported in snapshot.export(name, after)? {
+        let exported = exported?;
         if let Exported::Event { at, .. } = &exported
             && Some(*at) == latest
             && skipped > 0
         {
             skipped -= 1;
-            return Ok(());
+            continue;
         }
         let line = log.add(exported).map_err(|error| unwritten(error.into()))?;
-        let Some(line) = line.filter(|_| is_same) else { return Ok(()) };
+        let Some(line) = line.filter(|_| is_same) else { continue };
         if published.is_empty() {
-            return lines.write_all(line.as_bytes()).map_err(unwritten);
+            lines.write_all(line.as_bytes()).map_err(unwritten)?;
+            continue;
         }
         match published.strip_prefix(line.as_bytes()) {
             Some(rest) => published = rest,
             // The export goes on: if the registry is damaged, it says so.
             None => is_same = false,
         }
-        Ok(())
-    })?;
+    }
     match (is_same && published.is_empty(), latest) {
         (false, Some(timestamp)) => Err(Error::Contradicts {
             name: name.clone(),

@@ -220,7 +220,8 @@ impl Found {
                 && position.timestamp.zip(latest) == head.latest
         };
         let mut is_in_registry = is_announced(&log, None);
-        snapshot.export(name, None, |exported| -> Result<()> {
+        for exported in snapshot.export(name, None)? {
+            let exported = exported?;
             let latest = match &exported {
                 Exported::Change(instance) => Some(instance.identifier),
                 Exported::Event { .. } => None,
@@ -228,10 +229,10 @@ impl Found {
             let line = log.add(exported);
             let line =
                 line.map_err(|error| Error::file("write", directory.path(), error.into()))?;
-            let Some(line) = line else { return Ok(()) };
+            let Some(line) = line else { continue };
             is_in_registry |= latest.is_some() && is_announced(&log, latest);
             if log.position().bytes > announced {
-                return Ok(());
+                continue;
             }
             let last = log.segments().0.len() - 1;
             if index < last {
@@ -240,8 +241,8 @@ impl Found {
                 }
                 index = last;
             }
-            current.iter_mut().try_for_each(|compared| compared.expect(line.as_bytes()))
-        })?;
+            current.iter_mut().try_for_each(|compared| compared.expect(line.as_bytes()))?;
+        }
         let follows = match log.position().bytes < announced {
             true => "the registry does not have what follows",
             false => FOLLOWS,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::copy::PaymentIds;
 use super::error::{Error, Result};
 use super::handle::Registry;
-use super::verify::refuse_mismatch;
+use super::verify::Verifications;
 use crate::error::ErrorKind;
 use crate::store::Access;
 
@@ -62,7 +62,8 @@ impl Registry {
         let copy = Registry::open(file.path(), Access::Read)
             .map(|copy| copy.reporting_as(self))
             .map_err(of_registry)?;
-        let verified = copy.verify_all(&[], refuse_mismatch).map_err(of_registry)?;
+        let verified =
+            copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();

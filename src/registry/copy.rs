@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::row;
-use super::verify::refuse_mismatch;
+use super::verify::Verifications;
 use crate::chain::{Hashing, Reached, Sweep};
 use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::{
@@ -66,7 +66,8 @@ impl Registry {
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
         let registry = Registry::of(store.clone()).reporting_as(self);
         // An error in the copy is an error in the registry.
-        let verified = registry.verify_all(&[], refuse_mismatch).map_err(|it| self.named(it))?;
+        let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
+        let verified = verified.map_err(|error| self.named(error))?;
         drop(registry);
         copy.finish(store).map_err(in_target)?;
         Ok(Copied { datasets: verified.datasets, identifiers: verified.identifiers })

@@ -1,9 +1,12 @@
 //! A list of granules, in any order and of any length.
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use super::error::Result;
 use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
-use crate::model::{Entry, Event, EventKind, GranuleId, Identifier, Timestamp};
+use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -27,8 +30,12 @@ use crate::model::{Entry, Event, EventKind, GranuleId, Identifier, Timestamp};
 /// ```
 #[derive(Debug, Default)]
 pub struct Listing {
-    staging: Staging,
+    /// It is shared only with what reads a list to which nothing can be added any more.
+    staging: Arc<Staging>,
 }
+
+/// The number of ids in a page.
+const PAGE_IDS: usize = 4_096;
 
 /// The identifier of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +62,8 @@ impl Listing {
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
+        let staging = Arc::get_mut(&mut self.staging).expect("a list that is compared is owned");
+        staging.add(&Event { at, kind, granule_id, producer_granule, location })
     }
 
     /// Whether the list is empty.
@@ -86,23 +94,35 @@ impl Listing {
     }
 
     /// The listed granules in canonical order, repeated ones included.
-    pub(in crate::registry) fn sorted(&self) -> Result<Sorted<'_>> {
+    pub(in crate::registry) fn sorted(&self) -> Result<Sorted<&Staging>> {
         self.staging.sorted()
     }
 
     /// The listed granules in canonical order, each once.
-    pub(in crate::registry) fn distinct(&self) -> Result<Distinct<'_>> {
+    pub(in crate::registry) fn distinct(&self) -> Result<Distinct<&Staging>> {
         Ok(Distinct { sorted: self.staging.sorted()?, last: None })
+    }
+
+    /// The listed ids in canonical order, each once, in pages. The list is owned by what reads them.
+    pub(in crate::registry) fn id_pages(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<IdPage>> + Send + use<>> {
+        let mut ids = Distinct { sorted: Sorted::of(Arc::clone(&self.staging))?, last: None };
+        Ok(std::iter::from_fn(move || {
+            let page = ids.by_ref().take(PAGE_IDS).map(|event| Ok(event?.granule_id));
+            let page: Result<Vec<GranuleId>> = page.collect();
+            page.map(|page| (!page.is_empty()).then(|| page.iter().collect())).transpose()
+        }))
     }
 }
 
 /// The granules of a [`Listing`] in canonical order, each once, as it was listed first.
-pub(in crate::registry) struct Distinct<'listing> {
-    sorted: Sorted<'listing>,
+pub(in crate::registry) struct Distinct<S> {
+    sorted: Sorted<S>,
     last: Option<GranuleId>,
 }
 
-impl Iterator for Distinct<'_> {
+impl<S: Borrow<Staging>> Iterator for Distinct<S> {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {

@@ -45,12 +45,12 @@ pub use refusal::ChangeError;
 pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Restored, rehearse_restore, restore};
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Exported, FoundPeriod,
-    Granules, History, IdPages, Listed, ListingDifferences, MirrorSource, NotedPeriod,
-    RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
+    Granules, History, IdPages, Listed, MirrorSource, NotedPeriod, RecordVersion, Resolution,
+    Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
-pub use verify::{Code, Finding, Verification, Verified, VerifyWork};
+pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 #[cfg(feature = "http")]
 pub(crate) use write::CitedSubsets;
 pub use write::{

@@ -76,7 +76,7 @@ impl HasGranuleId for Outcome {
 
 /// The outcomes of a [`Replay`], in canonical order.
 pub(crate) struct Outcomes<'replay> {
-    sorted: Peekable<Sorted<'replay>>,
+    sorted: Peekable<Sorted<&'replay Staging>>,
 }
 
 impl Outcomes<'_> {

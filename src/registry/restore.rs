@@ -8,7 +8,7 @@ use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::lacks::{Lacks, Unknown};
 use super::monitor::Monitor;
-use super::verify::{Verified, refuse_mismatch};
+use super::verify::Verified;
 use crate::error::ErrorKind;
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::Timestamp;
@@ -69,7 +69,7 @@ pub fn restore(
     let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
     let registry = open(file.path(), Access::Write, monitor.as_ref()).map_err(of_copy)?;
     let verify = || {
-        let verified = registry.verify_all(&[], refuse_mismatch)?;
+        let verified = registry.verify_all(&[])?.refuse_mismatches()?;
         registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
         Ok(verified)
     };
@@ -99,7 +99,7 @@ pub fn rehearse_restore(
         Registry::check_is_file(name, "the replacement of a registry by a copy")?;
     }
     let registry = open(copy, Access::Read, monitor.as_ref())?;
-    let Verified { datasets, identifiers, .. } = registry.verify_all(&[], refuse_mismatch)?;
+    let Verified { datasets, identifiers, .. } = registry.verify_all(&[])?.refuse_mismatches()?;
     let lacks = lacks(target, &registry, monitor.as_ref())?;
     let bytes = size(copy).map_err(|error| Error::from(error).in_file(copy))?;
     Ok(Restored { moved: None, bytes, datasets, identifiers, lacks })

@@ -113,12 +113,8 @@ fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
 #[test]
 fn an_export_fails() {
     let stored = damaged();
-    let exported = stored.registry.snapshot().unwrap().export::<accession::Error>(
-        &name("dataset"),
-        None,
-        |_| Ok(()),
-    );
-    assert_eq!(exported.unwrap_err().kind(), "damaged");
+    let exported = stored.registry.snapshot().unwrap().into_export(&name("dataset"), None);
+    assert_eq!(exported.err().unwrap().kind(), "damaged");
     let mut bytes = Vec::new();
     let written = manifest::write(&stored.registry, &name("dataset"), &mut bytes);
     assert_eq!(written.unwrap_err().kind(), "damaged");

@@ -180,7 +180,7 @@ fn compare_with_a_list(registry: &Registry) -> Result<()> {
     let selection = Selection::Dataset { name: name("dataset"), at: None };
     let listing = listing(&even(10));
     let snapshot = registry.snapshot()?;
-    let mut differences = snapshot.compare_with(&selection, &listing)?;
+    let mut differences = snapshot.compare_with(&selection, listing)?;
     drop(snapshot);
     differences.try_for_each(|difference| difference.map(drop))
 }

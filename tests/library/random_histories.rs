@@ -213,7 +213,7 @@ fn sync(
         }
     }
     if !history.sets.is_empty() && !listing.is_empty() {
-        compare(registry, dataset, &history.held(), &listing, &wanted);
+        compare(registry, dataset, &history.held(), listing, &wanted);
     }
 }
 
@@ -222,7 +222,7 @@ fn compare(
     registry: &Registry,
     dataset: &DatasetName,
     held: &BTreeSet<String>,
-    listing: &Listing,
+    listing: Listing,
     listed: &BTreeSet<String>,
 ) {
     let selection = Selection::Dataset { name: dataset.clone(), at: None };
@@ -239,7 +239,7 @@ fn compare(
     assert_eq!(only_held, held.difference(listed).cloned().collect());
     assert_eq!(only_listed, listed.difference(held).cloned().collect());
     assert_eq!(differences.counts().matched, held.intersection(listed).count() as u64);
-    assert_eq!(differences.right(), listing.identify().unwrap());
+    assert_eq!(differences.identified(), differences.right().identify().unwrap());
 }
 
 fn revert(

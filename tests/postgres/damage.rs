@@ -89,12 +89,13 @@ type Found = BTreeSet<(Option<String>, String)>;
 fn found(registry: &Path) -> Found {
     let mut found = Found::new();
     let verified = Registry::open(registry, Access::Read).and_then(|registry| {
-        registry.verify_all(&[], |verification| {
+        registry.verify_all(&[])?.try_for_each(|verification| {
+            let verification = verification?;
             let dataset = verification.dataset.map(|dataset| dataset.to_string());
             for finding in verification.mismatches {
                 found.insert((dataset.clone(), format!("{:?}", finding.code)));
             }
-            Ok::<(), accession::Error>(())
+            Ok(())
         })
     });
     if let Err(error) = verified {

@@ -106,11 +106,12 @@ fn a_change_of_a_second_copy_is_found() {
         .unwrap();
     let verified = || {
         let mut texts = Vec::new();
-        let verified = registry.verify_all(&[], |verification| {
-            texts.extend(verification.mismatches.into_iter().map(|finding| finding.text));
-            Ok::<(), accession::Error>(())
-        });
-        (verified.unwrap().findings, texts)
+        let mut verifications = registry.verify_all(&[]).unwrap();
+        for verification in verifications.by_ref() {
+            let mismatches = verification.unwrap().mismatches.into_iter();
+            texts.extend(mismatches.map(|finding| finding.text));
+        }
+        (verifications.verified().findings, texts)
     };
     let change = crate::scene::ingest("A");
     registry.change(&crate::scene::name("OTHER"), &change, &crate::scene::stamp()).unwrap();

@@ -63,7 +63,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
             assert_eq!(periods_of(&registry, &format!("{writer}.{number}")), 1);
         }
     }
-    let verified = registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap();
+    let verified = registry.verify_all(&[]).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     assert_eq!(verified.identifiers, made.iter().sum::<usize>() as u64);
     made.iter().sum()

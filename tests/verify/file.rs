@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use accession::registry::{Code, Edit};
-use accession::{Access, Change, DatasetEdit, Members, Monitor, Registry, Stamp, Verification};
+use accession::registry::{Code, Edit, Verifications};
+use accession::{Access, Change, DatasetEdit, DatasetName, Members, Monitor, Registry, Stamp};
 use rusqlite::Connection;
 
 use crate::sandbox::{
@@ -60,20 +60,14 @@ fn only_the_datasets_that_are_named_are_verified() {
     let sandbox = Sandbox::empty();
     let registry = registry_of(&sandbox.path, 0..3);
     let names = [name("D0002"), name("D0000")];
-    let mut shown = Vec::new();
-    let verified = registry
-        .verify_all(&names, |verification| {
-            shown.push(verification.dataset.unwrap());
-            Ok::<_, accession::Error>(())
-        })
-        .unwrap();
+    let mut verifications = registry.verify_all(&names).unwrap();
+    let shown = verifications.by_ref().map(|verification| verification.unwrap().dataset.unwrap());
+    let shown: Vec<DatasetName> = shown.collect();
+    let verified = verifications.verified();
     assert_eq!((shown.as_slice(), verified.datasets), (names.as_slice(), 2));
 
     let unknown = [name("D0002"), name("D0009")];
-    let show = |_: Verification| -> accession::registry::Result<()> {
-        unreachable!("nothing is verified")
-    };
-    let error = registry.verify_all(&unknown, show).unwrap_err();
+    let error = registry.verify_all(&unknown).err().expect("nothing is verified");
     assert_eq!(error.kind(), "dataset-unknown");
 }
 
@@ -95,8 +89,8 @@ fn a_monitor_stops_all_jobs() {
     ingest_and_delete(&registry, "D0000", 9, 4..9_004, []);
     for jobs in 1..4 {
         let jobs = NonZeroUsize::new(jobs).unwrap();
-        let show = |_: Verification| Ok::<_, accession::Error>(());
-        let stopped = registry.with_monitor(Arc::new(Stop)).verify_all_on(jobs, &[], show);
+        let stopped = registry.with_monitor(Arc::new(Stop)).verify_all_on(jobs, &[]);
+        let stopped = stopped.and_then(Verifications::finish);
         assert_eq!(stopped.unwrap_err().kind(), "interrupted");
     }
 }

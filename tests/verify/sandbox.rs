@@ -142,13 +142,10 @@ pub fn only(findings: &[Finding], code: Code) -> &Finding {
 /// The result of verifying everything, which must not depend on the number of jobs.
 pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
     let with_jobs = |jobs: usize| {
-        let mut shown = Vec::new();
-        let verified =
-            registry.verify_all_on(NonZeroUsize::new(jobs).unwrap(), &[], |verification| {
-                shown.push(verification);
-                Ok::<_, accession::Error>(())
-            });
-        (verified.unwrap(), shown)
+        let jobs = NonZeroUsize::new(jobs).unwrap();
+        let mut verifications = registry.verify_all_on(jobs, &[]).unwrap();
+        let shown = verifications.by_ref().map(Result::unwrap).collect();
+        (verifications.verified(), shown)
     };
     let one_by_one = with_jobs(1);
     assert_eq!(with_jobs(3), one_by_one);

@@ -93,7 +93,7 @@ impl Compare {
             None => {
                 let listing = listing(session, &self.from, &self.format)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
-                compare_with_list(session, &left, &listing, names.join(", "), &mut report)?
+                compare_with_list(session, &left, listing, names.join(", "), &mut report)?
             }
         };
         let is_identical = report.counts.is_identical();
@@ -132,7 +132,7 @@ fn compare_sets(
 fn compare_with_list(
     session: &Session,
     left: &Selection,
-    listing: &Listing,
+    listing: Listing,
     source: String,
     report: &mut Report,
 ) -> Result<((Compared, Cells), (Compared, Cells))> {
@@ -143,7 +143,7 @@ fn compare_with_list(
         report.add(difference?)?;
     }
     report.counts = differences.counts();
-    let Identified { identifier, granules, repeated } = differences.right();
+    let Identified { identifier, granules, repeated } = differences.identified();
     if repeated > 0 {
         let skipped = count(repeated, "granule");
         session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));

@@ -39,15 +39,17 @@ impl Args {
         let mut table = session.table(COLUMNS);
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = self.jobs.unwrap_or(cores);
-        let verified = registry.verify_all_on(jobs, &self.datasets, |verification| {
+        let mut verifications = registry.verify_all_on(jobs, &self.datasets)?;
+        for verification in verifications.by_ref() {
+            let verification = verification?;
             if session.is_json() {
                 session.json(&verification)?;
             } else {
                 write_findings(session.out(), &verification)?;
                 table.add_row(session.out(), cells(&verification))?;
             }
-            Ok::<_, anyhow::Error>(())
-        })?;
+        }
+        let verified = verifications.verified();
         if !session.is_json() {
             table.finish(session.out())?;
             if let Some(left_out) = verified.left_out {

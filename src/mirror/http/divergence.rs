@@ -223,7 +223,7 @@ impl Divergence<'_> {
             // The mirror's granules of the blocks between are those of the primary.
             while next_before(held, Some(&block.first))?.is_some() {}
             let ours = std::iter::from_fn(|| next_before(held, until.as_deref()).transpose());
-            for side in Merge::of(ours, ids.into_iter().map(Ok)) {
+            for side in Merge::of(ours.peekable(), ids.into_iter().map(Ok).peekable()) {
                 match side? {
                     Side::Left(granule_id) => add(self.deleted(granule_id))?,
                     Side::Right(event) => add(event)?,

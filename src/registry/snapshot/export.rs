@@ -1,12 +1,17 @@
 //! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::sync::Arc;
 
+use super::ahead::Ahead;
 use super::view::{Snapshot, dataset_of};
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
+use crate::registry::handle::Work;
 use crate::registry::row;
-use crate::registry::staging::{Staging, each_batch};
+use crate::registry::staging::{Sorted, Staging};
 use crate::registry::verify::prove_changes;
 use crate::store::{DatasetKey, Period, ProducedPeriod};
 
@@ -31,11 +36,34 @@ pub enum Exported {
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
 
+/// The events that a thread hands over at once.
+const BATCH_EVENTS: usize = 4_096;
+
+/// An exported history: the changes in order of time, each after its events (ingests first, then by
+/// id).
+///
+/// The changes are read from a snapshot, which is kept open: a reference to one, or one that the
+/// iterator owns.
+pub struct Export<S = Snapshot> {
+    snapshot: S,
+    /// `None` means that there is no change to export, or that there are no more.
+    rest: Option<Rest>,
+}
+
+struct Rest {
+    dataset: DatasetKey,
+    events: Peekable<Ahead<Result<Event>>>,
+    changes: VecDeque<Instance>,
+    /// The time of the last change that was read, and that of the last one of all.
+    after: Option<Timestamp>,
+    up_to: Timestamp,
+    progress: Work,
+}
+
 impl Snapshot {
-    /// Exports the history of a dataset after a change (`None`: all of it): `show` is called for each
-    /// change in order of time, with its events (ingests first, then by id) and after them with the
-    /// change itself. `show` is called only once everything is proved: the identifier and the counts of
-    /// each of these changes are those that the granule rows give.
+    /// Exports the history of a dataset after a change (`None`: all of it). Everything is proved before
+    /// the first element: the identifier and the counts of each of these changes are those that the
+    /// granule rows give.
     ///
     /// Costs a pass over the rows that last beyond `after`, a sweep on another thread, and memory for
     /// each change; more than about 8 MiB of granules are sorted by time in a temporary file. If there
@@ -43,61 +71,23 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; the errors of `show`; [`Error::Store`] of kind `damaged`, before the first
-    /// call of `show`: the granule rows contradict the history; [`Error::Temporary`].
-    pub fn export<E: From<Error>>(
+    /// [`Error::NoDataset`]; [`Error::Store`] of kind `damaged`: the granule rows contradict the history;
+    /// [`Error::Temporary`].
+    pub fn export(
         &self,
         dataset: &DatasetName,
         after: Option<Timestamp>,
-        mut show: impl FnMut(Exported) -> std::result::Result<(), E>,
-    ) -> std::result::Result<(), E> {
-        let named = |error: Error| E::from(self.registry.named(error));
-        let read = &self.read;
-        let (key, _) = dataset_of(read, dataset).map_err(named)?;
-        let stored = |error: crate::error::Error| named(error.into());
-        let latest = read.latest_instance(key).map_err(stored)?;
-        let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
-        if after.is_some_and(|after| up_to <= after) {
-            return Ok(());
-        }
-        let events = self.events(key, dataset, after).map_err(named)?;
-        let mut progress = self.registry.begin("exporting", "granules", Some(events.count()));
-        let mut changes = Changes { page: VecDeque::new(), last: after, is_over: false };
-        let mut next = || -> Result<Option<Instance>> {
-            if changes.page.is_empty() && !changes.is_over {
-                let page = read.instances_after(key, changes.last, up_to, PAGE_ROWS)?;
-                changes.is_over = page.len() < PAGE_ROWS as usize;
-                changes.last = page.last().map(|last| last.timestamp).or(changes.last);
-                changes.page = page.into();
-            }
-            Ok(changes.page.pop_front())
-        };
-        let mut change = next().map_err(named)?;
-        let mut export = |event: Event| -> std::result::Result<(), Stop<E>> {
-            while let Some(done) = change.take_if(|change| change.timestamp < event.at) {
-                show(Exported::Change(done)).map_err(Stop::Named)?;
-                change = next()?;
-            }
-            let Event { at, kind, granule_id, producer_granule, .. } = event;
-            show(Exported::Event { at, kind, granule_id, producer_granule }).map_err(Stop::Named)
-        };
-        let exported = events.sorted().map_err(Stop::from).and_then(|sorted| {
-            std::thread::scope(|scope| {
-                each_batch(scope, events.count(), sorted, |batch| {
-                    progress.advance_by(batch.len() as u64)?;
-                    batch.drain(..).try_for_each(&mut export)
-                })
-            })
-        });
-        exported.map_err(|stop| match stop {
-            Stop::Named(error) => error,
-            Stop::Registry(error) => named(error),
-        })?;
-        while let Some(done) = change {
-            show(Exported::Change(done))?;
-            change = next().map_err(named)?;
-        }
-        Ok(())
+    ) -> Result<Export<&Snapshot>> {
+        Export::of(self, dataset, after)
+    }
+
+    /// As [`Snapshot::export`], with the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::export`].
+    pub fn into_export(self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export> {
+        Export::of(self, dataset, after)
     }
 
     /// The events of the rows after a time, to be read in order of time, once the changes are proved.
@@ -135,23 +125,64 @@ impl Snapshot {
     }
 }
 
-/// Why an export ends early.
-enum Stop<E> {
-    /// A callback returned an error.
-    Named(E),
-    /// The registry returned an error, which does not have its path yet.
-    Registry(Error),
-}
-
-impl<E> From<Error> for Stop<E> {
-    fn from(error: Error) -> Self {
-        Stop::Registry(error)
+impl<S: Borrow<Snapshot>> Export<S> {
+    fn of(snapshot: S, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Self> {
+        let of = snapshot.borrow();
+        let rest = Rest::of(of, dataset, after).map_err(|error| of.registry.named(error))?;
+        Ok(Export { snapshot, rest })
     }
 }
 
-/// The changes that have not been exported yet.
-struct Changes {
-    page: VecDeque<Instance>,
-    last: Option<Timestamp>,
-    is_over: bool,
+impl Rest {
+    fn of(
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        after: Option<Timestamp>,
+    ) -> Result<Option<Self>> {
+        let (dataset, _) = dataset_of(&snapshot.read, name)?;
+        let latest = snapshot.read.latest_instance(dataset)?;
+        let up_to = latest.as_ref().map_or(Timestamp::MAX, |latest| latest.timestamp);
+        if after.is_some_and(|after| up_to <= after) {
+            return Ok(None);
+        }
+        let events = Arc::new(snapshot.events(dataset, name, after)?);
+        let progress = snapshot.registry.begin("exporting", "granules", Some(events.count()));
+        let events = Ahead::of(Sorted::of(events)?, BATCH_EVENTS).peekable();
+        let changes = VecDeque::new();
+        Ok(Some(Rest { dataset, events, changes, after, up_to, progress }))
+    }
+
+    /// The next event, unless a change is before it.
+    fn next(&mut self, snapshot: &Snapshot) -> Result<Option<Exported>> {
+        if self.changes.is_empty() {
+            let (after, up_to) = (self.after, self.up_to);
+            let page = snapshot.read.instances_after(self.dataset, after, up_to, PAGE_ROWS)?;
+            self.after = page.last().map(|last| last.timestamp).or(after);
+            self.changes = page.into();
+        }
+        let change = self.changes.front().map(|change| change.timestamp);
+        let is_before = |event: &Result<Event>| {
+            event.as_ref().map_or(true, |event| change.is_none_or(|change| event.at <= change))
+        };
+        match self.events.next_if(is_before).transpose()? {
+            Some(Event { at, kind, granule_id, producer_granule, .. }) => {
+                self.progress.advance()?;
+                Ok(Some(Exported::Event { at, kind, granule_id, producer_granule }))
+            }
+            None => Ok(self.changes.pop_front().map(Exported::Change)),
+        }
+    }
+}
+
+impl<S: Borrow<Snapshot>> Iterator for Export<S> {
+    type Item = Result<Exported>;
+
+    fn next(&mut self) -> Option<Result<Exported>> {
+        let snapshot = self.snapshot.borrow();
+        let next = self.rest.as_mut()?.next(snapshot);
+        if !matches!(next, Ok(Some(_))) {
+            self.rest = None;
+        }
+        next.map_err(|error| snapshot.registry.named(error)).transpose()
+    }
 }

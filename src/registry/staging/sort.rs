@@ -5,6 +5,7 @@
 //! still in the buffer. Events that are added in order form a single run, whatever their number, so
 //! the file is then written and read once and nothing is sorted.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -126,24 +127,8 @@ impl Staging {
     /// # Errors
     ///
     /// [`Error::Temporary`]: the temporary file cannot be written or read.
-    pub fn sorted(&self) -> Result<Sorted<'_>> {
-        let mut sorted = Sorted { staging: self, runs: Vec::new(), heads: BinaryHeap::new() };
-        let Runs { file, runs, .. } = self.spill.runs()?;
-        if let Some(file) = file {
-            for run in runs {
-                let section = Section { file: Arc::clone(&file), rest: run };
-                let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
-                sorted.runs.push(Run::Spilled { file, last: Vec::new() });
-            }
-        }
-        sorted.runs.push(Run::Buffered(self.buffer.order(self.by).into_iter()));
-        for (number, run) in sorted.runs.iter_mut().enumerate() {
-            let mut bytes = Vec::new();
-            if run.read(self, &mut bytes)? {
-                sorted.heads.push(Reverse(Head { bytes, run: number, by: self.by }));
-            }
-        }
-        Ok(sorted)
+    pub fn sorted(&self) -> Result<Sorted<&Staging>> {
+        Sorted::of(self)
     }
 
     fn encode_location(&mut self, location: Option<&SourceLocation>) -> (u32, u64) {
@@ -164,12 +149,37 @@ impl Staging {
     }
 }
 
-/// The events of a [`Staging`], in order.
-pub(in crate::registry) struct Sorted<'staging> {
-    staging: &'staging Staging,
+/// The events of a [`Staging`], in order. It keeps a reference to the staging area.
+pub(in crate::registry) struct Sorted<S> {
+    staging: S,
     runs: Vec<Run>,
     /// The next event of each run that has one.
     heads: BinaryHeap<Reverse<Head>>,
+}
+
+impl<S: Borrow<Staging>> Sorted<S> {
+    /// As [`Staging::sorted`].
+    pub fn of(staging: S) -> Result<Self> {
+        let source = staging.borrow();
+        let Runs { file, runs: spilled, .. } = source.spill.runs()?;
+        let mut runs = Vec::new();
+        if let Some(file) = file {
+            for run in spilled {
+                let section = Section { file: Arc::clone(&file), rest: run };
+                let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
+                runs.push(Run::Spilled { file, last: Vec::new() });
+            }
+        }
+        runs.push(Run::Buffered(source.buffer.order(source.by).into_iter()));
+        let mut heads = BinaryHeap::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            let mut bytes = Vec::new();
+            if run.read(source, &mut bytes)? {
+                heads.push(Reverse(Head { bytes, run: number, by: source.by }));
+            }
+        }
+        Ok(Sorted { staging, runs, heads })
+    }
 }
 
 enum Run {
@@ -227,15 +237,16 @@ impl Run {
     }
 }
 
-impl Iterator for Sorted<'_> {
+impl<S: Borrow<Staging>> Iterator for Sorted<S> {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
-        let event = Record(&head.bytes).decode(&self.staging.sources);
+        let staging = self.staging.borrow();
+        let event = Record(&head.bytes).decode(&staging.sources);
         // The run's next event takes its place, which costs less than to remove it and add another.
-        let has_next = self.runs[head.run].read(self.staging, &mut head.bytes);
+        let has_next = self.runs[head.run].read(staging, &mut head.bytes);
         if !matches!(has_next, Ok(true)) {
             PeekMut::pop(first);
         }

@@ -1,20 +1,22 @@
-//! Verifies several datasets or all of them, and the file once.
+//! Verifies several datasets or all of them, and the file once, on several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::finding::{Code, Finding, Findings, Verification, VerifyWork, readable};
-use super::jobs::in_order;
+use super::finding::{
+    Code, Finding, Findings, Verification, VerifyWork, readable, refuse_mismatch,
+};
+use super::jobs::{self, InOrder};
 use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::Registry;
+use crate::registry::handle::{JointWork, Registry, Work};
 use crate::registry::snapshot::dataset_of;
 use crate::store::DatasetKey;
 
 /// The number of dataset names in a page.
 const PAGE_NAMES: u32 = 1_024;
 
-/// The result of [`Registry::verify_all`].
+/// The totals of [`Verifications`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
     /// The number of datasets that were verified.
@@ -42,45 +44,104 @@ impl Verified {
     }
 }
 
+/// What was verified: the file, if there are findings about it, and then each dataset, in order.
+///
+/// Damage in one dataset does not prevent the verification of others, nor does a machine of a cluster
+/// that cannot be reached. No lock is held between two of them. When it is dropped, the threads are
+/// stopped and waited for.
+pub struct Verifications {
+    jobs: InOrder<Worker, Parts, JointWork>,
+    verified: Verified,
+    /// Whether the next one is that of the file.
+    is_file: bool,
+    /// The work of several threads is reported as one. `None` means that it is done, or that there is
+    /// one thread.
+    progress: Option<Work>,
+    is_over: bool,
+}
+
+impl Verifications {
+    /// The totals of what was verified so far; those of everything once the iterator has ended.
+    pub fn verified(&self) -> Verified {
+        self.verified
+    }
+
+    /// Verifies what is left, and returns the totals.
+    ///
+    /// # Errors
+    ///
+    /// Those of the iterator.
+    pub fn finish(mut self) -> Result<Verified> {
+        self.by_ref().try_for_each(|verification| verification.map(drop))?;
+        Ok(self.verified)
+    }
+
+    /// The same, but what does not agree is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `damaged`.
+    pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<Verified> {
+        self.by_ref().try_for_each(|verification| refuse_mismatch(verification?))?;
+        Ok(self.verified)
+    }
+}
+
+impl Iterator for Verifications {
+    type Item = Result<Verification>;
+
+    fn next(&mut self) -> Option<Result<Verification>> {
+        while !self.is_over {
+            let next = self.jobs.next().map(Result::flatten);
+            self.is_over = !matches!(next, Some(Ok(_)));
+            if self.is_over {
+                self.progress = None;
+            }
+            let verification = match next? {
+                Ok(verification) => verification,
+                Err(error) => return Some(Err(error)),
+            };
+            self.verified.add(&verification);
+            if !std::mem::take(&mut self.is_file) || !verification.ok {
+                return Some(Ok(verification));
+            }
+        }
+        None
+    }
+}
+
 impl Registry {
     /// The same as [`Registry::verify_all_on`] with as many jobs as there are cores.
     ///
     /// # Errors
     ///
     /// Those of [`Registry::verify_all_on`].
-    pub fn verify_all<E: From<Error>>(
-        &self,
-        datasets: &[DatasetName],
-        show: impl FnMut(Verification) -> Result<(), E>,
-    ) -> Result<Verified, E> {
+    pub fn verify_all(&self, datasets: &[DatasetName]) -> Result<Verifications> {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.verify_all_on(cores, datasets, show)
+        self.verify_all_on(cores, datasets)
     }
 
     /// Checks the file once, and verifies these datasets, or all of them if none is named. On a server
-    /// only the rows of the datasets that are named are checked in place of the file. Calls `show` with a [`Verification`] of the file if it has findings, and then with one for each
-    /// dataset, in order. Damage in one dataset does not prevent the verification of others, nor does a
-    /// machine of a cluster that cannot be reached. No lock is held while `show` runs.
+    /// only the rows of the datasets that are named are checked in place of the file.
     ///
     /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
     /// most 16; each dataset also has a thread that hashes. With one job, and in a registry that has
-    /// only one connection, such as [`Registry::in_memory`], or on a database server, they are checked one after the other.
+    /// only one connection, such as [`Registry::in_memory`], or on a database server, they are checked
+    /// one after the other.
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`], before anything is verified; [`Error::Store`]: the registry was
-    /// replaced, or cannot be opened; the errors of `show`. Damage is not an error.
-    pub fn verify_all_on<E: From<Error>>(
+    /// [`Error::NoDataset`], before anything is verified; from the iterator, [`Error::Store`]: the
+    /// registry was replaced, or cannot be opened. Damage is not an error.
+    pub fn verify_all_on(
         &self,
         jobs: NonZeroUsize,
         datasets: &[DatasetName],
-        mut show: impl FnMut(Verification) -> Result<(), E>,
-    ) -> Result<Verified, E> {
+    ) -> Result<Verifications> {
         let keys = self.keys_of(datasets)?;
         let jobs = if self.has_many_connections() { jobs } else { NonZeroUsize::MIN };
         let (registry, stop) = self.with_joint_monitor();
-        // Several threads report their work as one.
-        let (registry, _progress) = match jobs {
+        let (registry, progress) = match jobs {
             NonZeroUsize::MIN => (self.clone(), None),
             _ => (registry, Some(self.begin("verifying", "granules", None))),
         };
@@ -88,57 +149,17 @@ impl Registry {
             true => "the identifiers of the other datasets",
             false => "the other datasets, and payment ids",
         });
-        let mut verified = Verified { left_out, ..Verified::default() };
-        let mut is_file = true;
-        let show = |verification: Result<Verification>| {
-            let verification = verification?;
-            verified.add(&verification);
-            if std::mem::take(&mut is_file) && verification.ok {
-                return Ok(());
-            }
-            show(verification)
-        };
-        let parts = std::iter::once(Part::File).chain(datasets.iter().cloned().map(Part::Dataset));
-        let rest = datasets.is_empty().then(|| self.names()).into_iter().flatten();
-        let parts = parts.map(Ok).chain(rest).map(|part| part.map_err(E::from));
-        let size = |verification: &Result<Verification>| {
-            verification.as_ref().map_or(0, |verification| verification.mismatches.len())
-        };
-        // What one query about all machines cannot answer is asked of each dataset.
-        let is_split = AtomicBool::new(false);
-        let work = |part| registry.verify_part(part, &keys, &is_split);
-        in_order(jobs, stop, parts, work, (size, Verification::MAX_MISMATCHES), show)?;
-        Ok(verified)
-    }
-
-    fn verify_part(
-        &self,
-        part: Part,
-        keys: &[DatasetKey],
-        is_split: &AtomicBool,
-    ) -> Result<Verification> {
-        let dataset = match part {
-            Part::Finding(verification) => return Ok(verification),
-            Part::File => None,
-            Part::Dataset(dataset) => Some(dataset),
-        };
-        let verified = match &dataset {
-            None => self.verify_file(keys),
-            Some(dataset) if is_split.load(Ordering::Relaxed) => {
-                let rows = || self.verify_file(&self.keys_of(std::slice::from_ref(dataset))?);
-                self.verify(dataset).and_then(|verified| Ok(verified.and(rows()?)))
-            }
-            Some(dataset) => self.verify(dataset),
-        };
-        match verified {
-            Err(error) if error.is_of_lost_connection() => {
-                is_split.fetch_or(dataset.is_none(), Ordering::Relaxed);
-                let mut findings = Findings::default();
-                findings.add_unreachable(&error);
-                Ok(Verification::new(dataset, 0, findings, VerifyWork::default()))
-            }
-            verified => verified,
-        }
+        let all = datasets.is_empty().then(|| Names::of(registry.clone())).into_iter().flatten();
+        let datasets: Vec<Part> = datasets.iter().cloned().map(Part::Dataset).collect();
+        let parts: Parts = Box::new(std::iter::once(Part::File).chain(datasets).map(Ok).chain(all));
+        let worker = Worker { registry, keys, is_split: AtomicBool::new(false) };
+        Ok(Verifications {
+            jobs: InOrder::new(jobs, worker, parts, stop),
+            verified: Verified { left_out, ..Verified::default() },
+            is_file: true,
+            progress,
+            is_over: false,
+        })
     }
 
     /// The keys of the datasets, none of which may be unknown.
@@ -157,34 +178,125 @@ impl Registry {
         keys().map_err(|error| self.named(error))
     }
 
-    /// Every dataset, by name. If the names cannot be read, the last part is a finding.
-    fn names(&self) -> impl Iterator<Item = Result<Part>> {
-        let mut after = Some(String::new());
-        let mut page = Vec::<String>::new().into_iter();
-        std::iter::from_fn(move || {
-            loop {
-                if let Some(name) = page.next() {
-                    return Some(Ok(part_of(&name)));
-                }
-                let last = after.take()?;
-                let read = || Ok(self.read()?.dataset_names_after(&last, PAGE_NAMES)?);
-                let names = match readable(read()).map_err(|error: Error| self.named(error)) {
-                    Ok(Ok(names)) => names,
-                    Ok(Err(error)) => {
-                        let mut findings = Findings::default();
-                        findings.add_unreadable("the list of datasets cannot be read", &error);
-                        return Some(Ok(Part::Finding(not_of_a_dataset(findings))));
-                    }
-                    Err(error) => return Some(Err(error)),
-                };
-                after = names.last().cloned();
-                page = names.into_iter();
+    /// Makes SQLite check the pages and indexes of the file, the second copies of data that cannot
+    /// be recomputed, and that every row refers to rows that exist. Returns the findings, which are
+    /// empty if the file is sound. Costs one pass over the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`]: the registry was replaced, or cannot be opened. Damage is not an error.
+    pub fn check_file(&self) -> Result<Vec<Finding>> {
+        Ok(self.verify_file(&[])?.mismatches)
+    }
+
+    /// The same for these datasets, if the registry is on a server and any is given.
+    fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
+        let progress = self.begin("checking", "pages", None);
+        let check = || Ok(self.read()?.integrity(datasets)?);
+        let found = readable(check()).map_err(|error: Error| self.named(error))?;
+        drop(progress);
+        let mut findings = Findings::default();
+        match found {
+            Ok(found) => {
+                found.into_iter().for_each(|text| findings.add(Code::File, None, None, text));
             }
-        })
+            Err(error) => findings.add_unreadable("the file cannot be checked", &error),
+        }
+        let work = VerifyWork { file_checks: 1, ..VerifyWork::default() };
+        Ok(Verification::new(None, 0, findings, work))
     }
 }
 
-/// A part of what [`Registry::verify_all`] verifies.
+/// Verifies one part after another.
+struct Worker {
+    registry: Registry,
+    /// The datasets that were named.
+    keys: Vec<DatasetKey>,
+    /// What one query about all machines cannot answer is asked of each dataset.
+    is_split: AtomicBool,
+}
+
+impl jobs::Work for Worker {
+    type Job = Part;
+    type Done = Result<Verification>;
+
+    fn work(&self, part: Part) -> Result<Verification> {
+        let registry = &self.registry;
+        let dataset = match part {
+            Part::Finding(verification) => return Ok(verification),
+            Part::File => None,
+            Part::Dataset(dataset) => Some(dataset),
+        };
+        let verified = match &dataset {
+            None => registry.verify_file(&self.keys),
+            Some(dataset) if self.is_split.load(Ordering::Relaxed) => {
+                let keys = || registry.keys_of(std::slice::from_ref(dataset));
+                let rows = || registry.verify_file(&keys()?);
+                registry.verify(dataset).and_then(|verified| Ok(verified.and(rows()?)))
+            }
+            Some(dataset) => registry.verify(dataset),
+        };
+        match verified {
+            Err(error) if error.is_of_lost_connection() => {
+                self.is_split.fetch_or(dataset.is_none(), Ordering::Relaxed);
+                let mut findings = Findings::default();
+                findings.add_unreachable(&error);
+                Ok(Verification::new(dataset, 0, findings, VerifyWork::default()))
+            }
+            verified => verified,
+        }
+    }
+
+    fn size(verified: &Result<Verification>) -> usize {
+        verified.as_ref().map_or(0, |verification| verification.mismatches.len())
+    }
+
+    const MOST: usize = Verification::MAX_MISMATCHES;
+}
+
+type Parts = Box<dyn Iterator<Item = Result<Part>> + Send>;
+
+/// Every dataset, by name. If the names cannot be read, the last part is a finding.
+struct Names {
+    registry: Registry,
+    /// The last name of the page. `None` means that there are no further pages.
+    after: Option<String>,
+    page: std::vec::IntoIter<String>,
+}
+
+impl Names {
+    fn of(registry: Registry) -> Self {
+        Names { registry, after: Some(String::new()), page: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Names {
+    type Item = Result<Part>;
+
+    fn next(&mut self) -> Option<Result<Part>> {
+        loop {
+            if let Some(name) = self.page.next() {
+                return Some(Ok(part_of(&name)));
+            }
+            let last = self.after.take()?;
+            let read = || Ok(self.registry.read()?.dataset_names_after(&last, PAGE_NAMES)?);
+            let names = readable(read()).map_err(|error: Error| self.registry.named(error));
+            let names = match names {
+                Ok(Ok(names)) => names,
+                Ok(Err(error)) => {
+                    let mut findings = Findings::default();
+                    findings.add_unreadable("the list of datasets cannot be read", &error);
+                    return Some(Ok(Part::Finding(not_of_a_dataset(findings))));
+                }
+                Err(error) => return Some(Err(error)),
+            };
+            self.after = names.last().cloned();
+            self.page = names.into_iter();
+        }
+    }
+}
+
+/// A part of what is verified.
 enum Part {
     File,
     Dataset(DatasetName),
@@ -209,22 +321,4 @@ fn of_impossible_name(name: &str) -> Verification {
         format!("a dataset has the name {}, which is not a valid dataset name", quoted(name));
     findings.add(Code::File, None, None, text);
     not_of_a_dataset(findings)
-}
-
-/// For [`Registry::verify_all`]: stops at the first thing that does not agree.
-///
-/// # Errors
-///
-/// [`Error::Store`] of kind `damaged`.
-pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
-    let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
-    let Finding { timestamp, granule, text, .. } = finding;
-    let dataset = verification.dataset.map(|dataset| dataset.to_string());
-    let at = timestamp.map(|timestamp| format!("at {timestamp}"));
-    let granule = granule.map(|granule| quoted(&granule).to_string());
-    let place: Vec<String> = [dataset, at, granule].into_iter().flatten().collect();
-    Err(Error::damaged(match place.is_empty() {
-        true => text,
-        false => format!("{}: {text}", place.join(" ")),
-    }))
 }

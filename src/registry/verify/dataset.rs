@@ -1,26 +1,23 @@
-//! Verifying one dataset, in one pass over its granule rows.
+//! Verifying one dataset, or its last changes, in one pass over its granule rows.
 
 use super::checkpoints::{Agreement, Checkpoints};
-use super::finding::{Code, Findings, Verification, VerifyWork, readable};
-use super::history::{self, Recomputed, Stated};
-use super::intervals;
-use super::rows::Rows;
+use super::finding::{Findings, Verification, VerifyWork, readable, refuse_mismatch};
+use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
 use crate::chain::{Hashing, Sweep};
-use crate::model::{DatasetName, quoted};
+use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store::{self, Begin, DatasetKey};
+use crate::store::{self, Begin, DatasetKey, ProducedPeriod};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
     /// its granule rows, and checks its counts, dates and checkpoints. Nothing is repaired.
     /// [`Registry::check_file`] checks the file.
     ///
-    /// Costs one pass over the granule rows ([`Sweep`]), and a second one over some of them if
-    /// checkpoints disagree. The memory depends on the length of the history, not on the number of
-    /// granules.
+    /// Costs one pass over the granule rows ([`Sweep`]). The memory depends on the length of the history,
+    /// not on the number of granules.
     ///
     /// # Errors
     ///
@@ -97,17 +94,13 @@ impl Pass<'_> {
                     identifiers: swept.sweep.identifiers().take(history.len()).collect(),
                     counts: rows.counted(),
                 };
-                let agrees_to = match &swept.agreement {
-                    Agreement::Full(Some(last)) => Some(&last.granule_id),
-                    _ => None,
-                };
+                let agrees_to = swept.agreement.agrees_to();
                 findings.append(history::compare(&history, &recomputed, agrees_to));
                 findings.append(history::check_recorded(&history));
                 findings.append(std::mem::take(&mut rows.findings));
-                let (found, steps) =
-                    self.compare_checkpoints(&history, &recomputed, swept.agreement)?;
-                findings.append(found);
-                work.steps += steps;
+                let latest = history.last().zip(recomputed.identifiers.last());
+                let rows_agree = latest.map(|(stated, given)| stated.identifier == *given);
+                findings.append(swept.agreement.findings(rows_agree));
             }
             Err(error) => {
                 let what = match rows.last_id() {
@@ -142,45 +135,45 @@ impl Pass<'_> {
             progress.advance()?;
             let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
             selecting.held(granule_id, period);
-            checkpoints.compare(&hashing.hold(granule_id, span))
+            checkpoints.compare(hashing.hold(granule_id, span))
         })?;
-        let (sweep, reached) = hashing.finish();
-        checkpoints.compare(&reached)?;
-        Ok(Swept { sweep, selected: selecting.finish(), agreement: checkpoints.finish()? })
+        let ((sweep, reached), selected) = (hashing.finish(), selecting.finish());
+        checkpoints.compare(reached)?;
+        Ok(Swept { sweep, selected, agreement: checkpoints.finish()? })
     }
+}
 
-    fn compare_checkpoints(
-        &self,
-        history: &[Stated],
-        recomputed: &Recomputed,
-        agreement: Agreement,
-    ) -> Result<(Findings, u64)> {
-        let mut findings = Findings::default();
-        let latest = history.last().zip(recomputed.identifiers.last());
-        let rows_agree = latest.is_none_or(|(stated, identifier)| stated.identifier == *identifier);
-        match (agreement, latest) {
-            (Agreement::Unreadable(error), _) => {
-                findings.add_unreadable("the checkpoints cannot be read", &error);
-            }
-            (Agreement::Full(_), _) => {}
-            (Agreement::UpTo(last), Some((stated, _))) => {
-                let mut progress = self.registry.begin("narrowing down", "granules", None);
-                let last = last.as_ref();
-                let searched =
-                    intervals::search(self.read, self.key, stated, last, rows_agree, &mut progress);
-                return match readable(searched)? {
-                    Ok(found) => Ok(found),
-                    Err(error) => {
-                        findings.add_unreadable("the checkpoints cannot be read", &error);
-                        Ok((findings, 0))
-                    }
-                };
-            }
-            (Agreement::UpTo(_), None) => {
-                let text = "there are checkpoints, but no history".to_owned();
-                findings.add(Code::Checkpoint, None, None, text);
-            }
+/// Calls `show` for every granule row that lasts beyond a time (`None`: for all of them), by id and then
+/// by time, and proves every change after that time: its identifier and its counts must be those that
+/// the rows give.
+///
+/// Costs one pass over these rows, which are hashed on another thread. The memory depends on the
+/// number of changes.
+///
+/// # Errors
+///
+/// Those of `show`; [`Error::Store`](crate::Error::Store) of kind `damaged`: the rows contradict the
+/// history, or are not rows of it.
+pub(in crate::registry) fn prove_changes(
+    read: &store::Snapshot,
+    (dataset, key): (&DatasetName, DatasetKey),
+    after: Option<Timestamp>,
+    mut show: impl FnMut(ProducedPeriod<'_>) -> Result<()>,
+) -> Result<()> {
+    let changes = Stated::after(read, key, after)?;
+    let mut rows = Rows::after(after, &changes);
+    let mut hashing = Hashing::of(Sweep::over(changes.len()));
+    read.each_change(key, after, |row| -> Result<()> {
+        if let Some((granule_id, span)) = rows.held(row.period) {
+            hashing.hold(granule_id, span);
         }
-        Ok((findings, 0))
-    }
+        show(row)
+    })?;
+    let (sweep, _) = hashing.finish();
+    let identifiers = sweep.identifiers().take(changes.len()).collect();
+    let recomputed = Recomputed { identifiers, counts: rows.counted() };
+    let mut findings = history::compare(&changes, &recomputed, None);
+    findings.append(rows.findings);
+    let name = Some(dataset.clone());
+    refuse_mismatch(Verification::new(name, 0, findings, VerifyWork::default()))
 }

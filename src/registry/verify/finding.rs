@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use serde::Serialize;
 
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry::error::{Error, Result};
 
 /// The result of verifying a dataset, or the registry file.
@@ -255,4 +255,22 @@ pub(super) fn readable<T>(
         Err(Error::Store { source, .. }) if source.kind().is_of_content() => Ok(Err(source)),
         Err(error) => Err(error),
     }
+}
+
+/// Refuses what does not agree, by the first finding.
+///
+/// # Errors
+///
+/// [`Error::Store`] of kind `damaged`.
+pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
+    let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
+    let Finding { timestamp, granule, text, .. } = finding;
+    let dataset = verification.dataset.map(|dataset| dataset.to_string());
+    let at = timestamp.map(|timestamp| format!("at {timestamp}"));
+    let granule = granule.map(|granule| quoted(&granule).to_string());
+    let place: Vec<String> = [dataset, at, granule].into_iter().flatten().collect();
+    Err(Error::damaged(match place.is_empty() {
+        true => text,
+        false => format!("{}: {text}", place.join(" ")),
+    }))
 }

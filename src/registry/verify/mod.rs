@@ -6,24 +6,18 @@
 //! nothing that can still be read is left out because something else cannot.
 //!
 //! One cause gives one finding, or a few. Since a lost granule row changes every later identifier
-//! and every later checkpoint, a run of instances that disagree is one finding; if checkpoints
-//! disagree, a second pass resumes at each of them to find the interval that differs.
+//! and every later checkpoint, a run of instances that disagree is one finding, and so is the first
+//! checkpoint that disagrees, after the last one that agrees.
 
 mod all;
-mod changes;
-mod checkpoint_pages;
 mod checkpoints;
 mod dataset;
-mod file;
 mod finding;
 mod history;
-mod intervals;
 mod jobs;
 mod patterns;
-mod rows;
 mod subsets;
 
-pub use all::Verified;
-pub(super) use all::refuse_mismatch;
-pub(super) use changes::prove_changes;
+pub use all::{Verifications, Verified};
+pub(super) use dataset::prove_changes;
 pub use finding::{Code, Finding, Verification, VerifyWork};

@@ -223,7 +223,8 @@ impl<'a> Target<'a> {
             }
         };
         let mut events = Staging::default();
-        let mut walk = Walk::of(self.registry, held, (wanted, claim));
+        let held = (held.0.peekable(), held.1);
+        let mut walk = Walk::of(self.registry, held, (wanted.peekable(), claim));
         for only in walk.by_ref() {
             match only? {
                 Only::Left(granule) => {
