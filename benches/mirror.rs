@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{Primary, PullOptions, PullPolicy, Run, Status, compare, pull};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
 use accession::{
     Access, Change, DatasetName, GranuleId, MaxDelete, Registry, Selection, Stamp, Timestamp,
 };
@@ -106,7 +106,7 @@ fn child(directory: &Path) {
         assert_eq!(differ, (Status::Diverged, 2, 1));
     });
     let policy = PullPolicy::Reset(MaxDelete::Default);
-    let options = PullOptions { policy, run: Run::Rehearse, ..PullOptions::default() };
+    let options = PullOptions { policy, dry_run: true, ..PullOptions::default() };
     let pulled = median(|| {
         pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();
     });

@@ -26,7 +26,7 @@ pub use error::{Error, Result};
 #[cfg(feature = "http")]
 pub use http::{Address, HttpOptions, Remote, Replica, Retry, read_replica};
 pub use primary::Primary;
-pub use pull::{PullOptions, PullPolicy, Pulled, Run, UnknownMirror, pull};
+pub use pull::{PullOptions, PullPolicy, Pulled, pull};
 
 use serde::Serialize;
 

@@ -14,12 +14,12 @@ use crate::registry::{self, Applied, Change, ChangeOptions, MaxDelete, Registry,
 pub struct PullOptions {
     /// The time as of which the primary is read. `None` means its latest change.
     pub primary_at: Option<Moment>,
-    /// What to do if the mirror does not exist.
-    pub unknown: UnknownMirror,
+    /// Whether the mirror is created if it does not exist.
+    pub create_dataset: bool,
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
-    /// Whether the change is committed.
-    pub run: Run,
+    /// Whether the change is rolled back after everything was checked and computed.
+    pub dry_run: bool,
 }
 
 /// Which mirrors a pull may change.
@@ -44,26 +44,6 @@ impl PullPolicy {
             ) => false,
         }
     }
-}
-
-/// What to do with a pull into a dataset that does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum UnknownMirror {
-    /// Refuse it.
-    #[default]
-    Refuse,
-    /// Add the dataset.
-    Create,
-}
-
-/// Whether the change of a pull is committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Run {
-    /// Commit it.
-    #[default]
-    Commit,
-    /// Roll it back after everything was checked and computed.
-    Rehearse,
 }
 
 /// The result of a pull.
@@ -106,7 +86,7 @@ pub fn pull(
     options: PullOptions,
     stamp: &Stamp,
 ) -> Result<Pulled> {
-    if options.unknown == UnknownMirror::Refuse && !mirror.snapshot()?.has_dataset(dataset)? {
+    if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
     }
     let asking = match options.policy {
@@ -116,9 +96,9 @@ pub fn pull(
     let comparison = compare_with(mirror, dataset, primary, options.primary_at, asking)?;
     let before = comparison.status().clone();
     // Remembered where the mirror is not changed.
-    let remember = |outcome| match options.run {
-        Run::Commit => comparison.remember(mirror, dataset, stamp, outcome),
-        Run::Rehearse => Ok(()),
+    let remember = |outcome| match options.dry_run {
+        false => comparison.remember(mirror, dataset, stamp, outcome),
+        true => Ok(()),
     };
     if !options.policy.allows(&before) {
         remember(Outcome::Compared)?;
@@ -148,9 +128,9 @@ pub fn pull(
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
-        create_dataset: options.unknown == UnknownMirror::Create,
+        create_dataset: options.create_dataset,
         record: Some(comparison.record().clone()),
-        dry_run: options.run == Run::Rehearse,
+        dry_run: options.dry_run,
         ..ChangeOptions::default()
     };
     let remembered = comparison.remembered(Outcome::Pulled);

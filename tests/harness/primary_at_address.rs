@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use accession::mirror::{
     Address, Comparison, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy,
-    Pulled, Remote, UnknownMirror, compare, pull, read_replica,
+    Pulled, Remote, compare, pull, read_replica,
 };
 use accession::publish::{Error as PublishError, publish};
 use accession::{Import, Imported, MaxDelete, Members, Pattern, Registry, Selection, Stamp};
@@ -82,8 +82,8 @@ impl World {
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::mirror::Result<Pulled> {
-        let unknown = UnknownMirror::Create;
-        let options = PullOptions { unknown, policy, ..PullOptions::default() };
+        let create_dataset = true;
+        let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
         pull(&self.mirror, &name("mirror"), &self.primary(), options, &stamp)
     }

@@ -1,6 +1,6 @@
 //! The loss of a row from the file is detected by every read that passes its position.
 
-use accession::mirror::{self, Primary, PullOptions, UnknownMirror, manifest};
+use accession::mirror::{self, Primary, PullOptions, manifest};
 use accession::registry::Result;
 use accession::{Moment, Registry, Selection, Stamp};
 
@@ -103,7 +103,7 @@ fn a_comparison_with_a_mirror_ends_with_an_error_if_either_side_lost_a_row() {
     // Nor is the set pulled into a mirror that does not exist yet.
     let empty = Registry::in_memory().unwrap();
     let primary = Primary::open(&damaged.path, &name("dataset"), None, now()).unwrap();
-    let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let stamp = Stamp::at(second(2), now());
     let pulled = mirror::pull(&empty, &name("dataset"), &primary, options, &stamp);
     assert_eq!(pulled.unwrap_err().kind(), "damaged");

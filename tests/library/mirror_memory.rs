@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::mirror::{
-    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Run, Status,
-    UnknownMirror, compare, manifest, pull,
+    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
+    compare, manifest, pull,
 };
 use accession::{MaxDelete, Registry, Stamp};
 use proptest::prelude::*;
@@ -58,9 +58,9 @@ impl Mirror {
         compared
     }
 
-    fn pull(&self, at: i64, policy: PullPolicy, run: Run) -> Pulled {
-        let unknown = UnknownMirror::Create;
-        let options = PullOptions { unknown, policy, run, ..PullOptions::default() };
+    fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> Pulled {
+        let create_dataset = true;
+        let options = PullOptions { create_dataset, policy, dry_run, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
         pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap()
     }
@@ -73,6 +73,8 @@ impl Mirror {
     }
 }
 
+const COMMIT: bool = false;
+const REHEARSE: bool = true;
 const FOLLOW: PullPolicy = PullPolicy::Follow;
 const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
 
@@ -80,7 +82,7 @@ const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
 fn an_older_manifest_is_stale_even_where_the_mirror_holds_what_it_says() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A", "B"]));
-    assert_eq!(mirror.pull(0, FOLLOW, Run::Commit).before.status, Status::Behind);
+    assert_eq!(mirror.pull(0, FOLLOW, COMMIT).before.status, Status::Behind);
     assert_eq!(mirror.remembered(), (2, true));
     // Read, but not pulled.
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
@@ -88,18 +90,18 @@ fn an_older_manifest_is_stale_even_where_the_mirror_holds_what_it_says() {
     assert_eq!(mirror.remembered(), (3, true));
     write_manifest(&mirror.path, &sets(&["A", "B"]));
     assert_eq!(mirror.compare().status().status, Status::Stale);
-    let pulled = mirror.pull(1, FOLLOW, Run::Commit);
+    let pulled = mirror.pull(1, FOLLOW, COMMIT);
     assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
     assert_eq!(mirror.remembered().0, 3, "what was read is not forgotten");
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    assert!(mirror.pull(2, FOLLOW, Run::Commit).is_identical());
+    assert!(mirror.pull(2, FOLLOW, COMMIT).is_identical());
 }
 
 #[test]
 fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    mirror.pull(0, FOLLOW, Run::Commit);
+    mirror.pull(0, FOLLOW, COMMIT);
     // The same set in the end, by another way: it is the history that was rewritten.
     let other = [&["A"][..], &["A", "X"], &["A", "B", "C"]];
     let other: Vec<_> =
@@ -111,14 +113,14 @@ fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
         assert_eq!(compared.status().status, Status::Rewritten);
         assert_eq!(compared.status().first_difference, first);
     }
-    for run in [Run::Rehearse, Run::Commit] {
-        let pulled = mirror.pull(1, FOLLOW, run);
+    for dry_run in [REHEARSE, COMMIT] {
+        let pulled = mirror.pull(1, FOLLOW, dry_run);
         assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Rewritten, false));
         assert_eq!(mirror.remembered(), (3, true));
     }
-    mirror.pull(2, RESET, Run::Rehearse);
+    mirror.pull(2, RESET, REHEARSE);
     assert_eq!(mirror.compare().status().status, Status::Rewritten);
-    mirror.pull(3, RESET, Run::Commit);
+    mirror.pull(3, RESET, COMMIT);
     assert_eq!(mirror.compare().status().status, Status::Identical);
 }
 
@@ -126,20 +128,20 @@ fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
 fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    mirror.pull(0, FOLLOW, Run::Commit);
+    mirror.pull(0, FOLLOW, COMMIT);
     // Rewritten, but with the same set in the end.
     let other = [&["B"][..], &["A", "B", "C"]];
     let other: Vec<_> =
         other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
     write_manifest(&mirror.path, &other);
-    assert!(!mirror.pull(1, FOLLOW, Run::Commit).is_identical());
-    let pulled = mirror.pull(2, RESET, Run::Commit);
+    assert!(!mirror.pull(1, FOLLOW, COMMIT).is_identical());
+    let pulled = mirror.pull(2, RESET, COMMIT);
     assert!(pulled.applied.is_none() && pulled.is_identical());
-    assert_eq!(mirror.pull(3, FOLLOW, Run::Commit).before.status, Status::Identical);
+    assert_eq!(mirror.pull(3, FOLLOW, COMMIT).before.status, Status::Identical);
     // An older state: what came after it is forgotten.
     write_manifest(&mirror.path, &other[..1]);
-    assert_eq!(mirror.pull(4, FOLLOW, Run::Commit).before.status, Status::Stale);
-    assert!(mirror.pull(5, RESET, Run::Commit).is_identical());
+    assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, Status::Stale);
+    assert!(mirror.pull(5, RESET, COMMIT).is_identical());
     assert_eq!(mirror.remembered().0, 1);
     assert_eq!(mirror.compare().status().status, Status::Identical);
 }
@@ -148,9 +150,9 @@ fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
 fn a_dry_run_remembers_nothing() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
-    mirror.pull(0, FOLLOW, Run::Commit);
+    mirror.pull(0, FOLLOW, COMMIT);
     write_manifest(&mirror.path, &sets(&["A", "B"]));
-    mirror.pull(1, FOLLOW, Run::Rehearse);
+    mirror.pull(1, FOLLOW, REHEARSE);
     assert_eq!(mirror.remembered(), (1, true));
 }
 
@@ -184,7 +186,7 @@ proptest! {
         found.truncate((found.len() - cut.min(found.len() - 1)).max(1));
         let mirror = Mirror::new();
         write_manifest(&mirror.path, &known);
-        mirror.pull(0, FOLLOW, Run::Commit);
+        mirror.pull(0, FOLLOW, COMMIT);
         write_manifest(&mirror.path, &found);
         let compared = mirror.compare();
         let differs = known.iter().zip(&found).position(|(known, found)| known != found);

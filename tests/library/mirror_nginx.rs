@@ -12,9 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use accession::mirror::{
-    Address, HttpOptions, Primary, PullOptions, Pulled, Remote, UnknownMirror, pull,
-};
+use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
 use accession::publish::{Error as PublishError, publish};
 #[cfg(feature = "serve")]
 use accession::publish::{SiteSettings, publish_pages};
@@ -139,7 +137,7 @@ fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
         let primary = Primary::at_address(remote, None);
-        let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+        let options = PullOptions { create_dataset: true, ..PullOptions::default() };
         pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now())).unwrap()
     };
     for at in 0..9_i64 {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 
 use accession::mirror::{
-    self, MirrorDifference, Primary, PullOptions, PullPolicy, Run, Status, UnknownMirror, compare,
-    manifest, pull,
+    self, MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, manifest, pull,
 };
 use accession::{Identifier, Import, Imported, MaxDelete, Moment, Registry, Stamp};
 use proptest::prelude::*;
@@ -129,7 +128,7 @@ proptest! {
         // Without a reset, only a mirror that follows its primary is changed.
         let before = compare(&mirror, &name("mirror"), &primary, None).unwrap().status().clone();
         let follows = matches!(before.status, Status::Identical | Status::Behind);
-        let options = PullOptions { run: Run::Rehearse, ..PullOptions::default() };
+        let options = PullOptions { dry_run: true, ..PullOptions::default() };
         let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
         if !follows {
@@ -143,7 +142,7 @@ proptest! {
         let options = PullOptions { policy, ..options };
         pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         here.assert_matches(&mirror, &name("mirror"));
-        let options = PullOptions { run: Run::Commit, ..options };
+        let options = PullOptions { dry_run: false, ..options };
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(pulled.applied.is_none(), here.held() == there.held());
         let compared = compare(&mirror, &name("mirror"), &primary, None).unwrap();
@@ -197,7 +196,7 @@ fn a_large_change_continues_on_further_lines() {
     assert_eq!(text.matches("\"identifier\":").count(), 3 + 1);
     let mirror = new_registry();
     let stamp = Stamp::at(second(9), now());
-    let options = PullOptions { unknown: UnknownMirror::Create, ..PullOptions::default() };
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let primary = primary(bytes).unwrap();
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert_eq!(pulled.applied.unwrap().instance.unwrap().granules, 2_501);

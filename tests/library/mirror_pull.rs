@@ -2,9 +2,7 @@
 
 use std::io::Cursor;
 
-use accession::mirror::{
-    Primary, PullOptions, PullPolicy, Pulled, Status, UnknownMirror, manifest,
-};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status, manifest};
 use accession::{Change, Identifier, MaxDelete, Registry, Stamp};
 
 use crate::harness::history::{change, id, instances, name, now, second};
@@ -41,7 +39,7 @@ fn try_pull(
     policy: PullPolicy,
     at: i64,
 ) -> accession::mirror::Result<Pulled> {
-    let options = PullOptions { unknown: UnknownMirror::Create, policy, ..PullOptions::default() };
+    let options = PullOptions { create_dataset: true, policy, ..PullOptions::default() };
     let stamp = Stamp::at(second(at), now());
     accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use accession::mirror::{Primary, PullOptions, PullPolicy, Run, UnknownMirror, manifest, pull};
+use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
 use accession::registry::Result;
 use accession::{
     ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Members, Moment,
@@ -204,8 +204,8 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let options = PullOptions {
         primary_at: None,
         policy: PullPolicy::Reset(MaxDelete::Percent(100)),
-        unknown: UnknownMirror::Refuse,
-        run: Run::Commit,
+        create_dataset: false,
+        dry_run: false,
     };
     pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use accession::mirror::{
     Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
-    Remote, Status, UnknownMirror, compare, pull,
+    Remote, Status, compare, pull,
 };
 use accession::{MaxDelete, Registry, Selection, Stamp, Timestamp};
 
@@ -83,8 +83,8 @@ impl World {
         at: i64,
         policy: PullPolicy,
     ) -> accession::mirror::Result<Pulled> {
-        let unknown = UnknownMirror::Create;
-        let options = PullOptions { unknown, policy, ..PullOptions::default() };
+        let create_dataset = true;
+        let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
         pull(&self.mirror, &name("MIRROR"), primary, options, &stamp)
     }

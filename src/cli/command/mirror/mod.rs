@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use accession::disk::Spool;
 use accession::mirror::{
     FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, PullOptions, PullPolicy,
-    Pulled, Run, Standing, Status, UnknownMirror, compare, pull,
+    Pulled, Standing, Status, compare, pull,
 };
 use accession::registry::Counts;
 use accession::{Access, DatasetName, Instance, MaxDelete};
@@ -274,12 +274,12 @@ impl Pull {
         let dry_run = self.dry_run;
         let options = PullOptions {
             primary_at: self.primary.primary_at,
-            unknown: if self.create { UnknownMirror::Create } else { UnknownMirror::Refuse },
+            create_dataset: self.create,
             policy: match self.reset {
                 true => PullPolicy::Reset(self.max_delete.unwrap_or_default()),
                 false => PullPolicy::Follow,
             },
-            run: if dry_run { Run::Rehearse } else { Run::Commit },
+            dry_run,
         };
         let dataset = &self.primary.dataset;
         if self.create {
