@@ -333,8 +333,6 @@ error_kinds! {
     SelectsNothing = "selects-nothing",
     /// A granule that is to be cited was not held.
     NotHeldToCite = "not-held",
-    /// A dataset that is named as a mirror never held the set.
-    NotIdentical = "not-identical",
     /// A dataset has changed since an earlier attempt to copy its registry copied it.
     CopiedBefore = "copied-before",
     /// The clock is more than two years ahead of every time that the registry has recorded.

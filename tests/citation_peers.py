@@ -86,7 +86,7 @@ def check_datacite(kind, read, date):
     assert problems == (missing if kind == "bare" else set()), problems
     relations = [related["relationType"] for related in fields.get("relatedIdentifiers", [])]
     versions = ["IsNewVersionOf", "IsPreviousVersionOf"]
-    expected = {"whole": [*versions, "IsIdenticalTo"], "served": versions, "part": ["IsPartOf"], "bare": []}
+    expected = {"whole": versions, "served": versions, "part": ["IsPartOf"], "bare": []}
     assert relations == expected[kind]
     abstracts = [each["description"] for each in fields["descriptions"] if each["descriptionType"] == "Abstract"]
     assert abstracts == ([] if kind == "bare" else [DESCRIPTION])

@@ -3,8 +3,7 @@
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use crate::model::{
-    Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
-    is_interpreted,
+    Criteria, Dataset, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp, is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -27,8 +26,6 @@ pub struct Citation {
     pub(super) previous: Option<Identifier>,
     /// The identifier of the instance after the cited one; `None` if that is the last.
     pub(super) next: Option<Identifier>,
-    /// The records of the mirrors that held the same set.
-    mirrors: Vec<Dataset>,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
     /// The day on which the citation was written.
@@ -58,7 +55,7 @@ impl Citation {
             whole_granules: instance.granules,
         });
         Citation {
-            record: cited.record,
+            record: cited.dataset.dataset,
             identifier: cited.set.identifier(),
             granules: cited.set.granules(),
             from: instance.timestamp,
@@ -66,29 +63,8 @@ impl Citation {
             subset,
             previous: cited.previous.map(|previous| previous.identifier),
             next: cited.next.map(|next| next.identifier),
-            mirrors: cited.mirrors,
             as_of,
             accessed,
-        }
-    }
-
-    /// Returns the mirrors that no format can name: those with the DOI of the dataset itself, and
-    /// those with neither a DOI nor a web address.
-    pub fn unnamed_mirrors(&self) -> Vec<&DatasetName> {
-        let unnamed = self.mirrors.iter().filter(|mirror| !self.can_name(mirror));
-        unnamed.map(|mirror| &mirror.name).collect()
-    }
-
-    /// The mirrors that a format can name: those with another DOI, or with a web address.
-    pub(super) fn named_mirrors(&self) -> impl Iterator<Item = &Dataset> {
-        self.mirrors.iter().filter(|mirror| self.can_name(mirror))
-    }
-
-    fn can_name(&self, mirror: &Dataset) -> bool {
-        match (&mirror.doi, &self.record.doi) {
-            (Some(mirror), Some(doi)) => !mirror.is_same_as(doi),
-            (Some(_), None) => true,
-            (None, _) => url_of(mirror).is_some(),
         }
     }
 
@@ -264,7 +240,7 @@ pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
 }
 
 /// The web address in a record; `None` if there is none that a reader can follow.
-pub(super) fn url_of(record: &Dataset) -> Option<String> {
+fn url_of(record: &Dataset) -> Option<String> {
     record.url.as_ref().map(|url| encoded(url.as_str()))
 }
 

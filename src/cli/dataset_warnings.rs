@@ -22,7 +22,12 @@ pub fn warn_of_dataset(session: &Session, snapshot: &Snapshot, name: &DatasetNam
     }
 }
 
-fn warn_of_listed(session: &Session, asked: &DatasetName, listed: &Listed) -> Result<()> {
+/// Prints every warning about a dataset that was named `asked`.
+///
+/// # Errors
+///
+/// The clock cannot be used.
+pub fn warn_of_listed(session: &Session, asked: &DatasetName, listed: &Listed) -> Result<()> {
     let name = &listed.dataset.name;
     warn_of_former_name(session, asked, name);
     if let Some(withdrawal) = &listed.withdrawn {

@@ -209,7 +209,6 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         "selects-nothing" | "not-held" => {
             "`accession granules` lists the granules held; --at names another time"
         }
-        "not-identical" => "`accession compare` shows where they differ",
         "pages-missing" => {
             "nothing was changed; name the files of all pages; ingest and import take these with --partial"
         }

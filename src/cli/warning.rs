@@ -23,8 +23,6 @@ pub enum WarningKind {
     MirrorNotChanged,
     /// What was read of a primary could not be remembered.
     MirrorNotRemembered,
-    /// A mirror cannot be named in the citation.
-    MirrorUnnamed,
     /// No granule with this producer id was ever held.
     NeverHeld,
     /// The identifier of a list is not the expected one.
@@ -90,7 +88,6 @@ impl WarningKind {
         WarningKind::ManyTimes,
         WarningKind::MirrorNotChanged,
         WarningKind::MirrorNotRemembered,
-        WarningKind::MirrorUnnamed,
         WarningKind::NeverHeld,
         WarningKind::NotAsExpected,
         WarningKind::NotInForce,
@@ -116,7 +113,6 @@ impl WarningKind {
             WarningKind::DeletedInFile => "deleted-in-file",
             WarningKind::EdgeSpace => "edge-space",
             WarningKind::MirrorNotRemembered => "mirror-not-remembered",
-            WarningKind::MirrorUnnamed => "mirror-unnamed",
             WarningKind::NeverHeld => "never-held",
             WarningKind::NotInForce => "not-in-force",
             WarningKind::NotInRegistry => "not-in-registry",

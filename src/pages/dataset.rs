@@ -47,7 +47,7 @@ impl DatasetPage {
         let at = Some(Moment::Day(now.day()));
         let citation = match &listed.latest {
             // A change in the future is not in force today.
-            Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }, &[]) {
+            Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => Some(Citation::new(cited, at, now.day())),
                 Err(error) if error.kind() == "before-history" => None,
                 Err(error) => return Err(error),

@@ -126,14 +126,6 @@ pub enum Error {
         /// The greatest length that is allowed, in bytes.
         most: usize,
     },
-    /// A dataset that is named as a mirror never held the set.
-    #[error("{name} never held the granules of {identifier}")]
-    NotIdentical {
-        /// The mirror.
-        name: DatasetName,
-        /// The identifier of the set.
-        identifier: Identifier,
-    },
     /// A dataset has changed since an earlier attempt to copy its registry copied it.
     #[error("{name} was copied by an earlier attempt, and has changed since")]
     CopiedBefore {
@@ -193,7 +185,6 @@ impl Error {
             Error::SelectsNothing { .. } => "selects-nothing",
             Error::NotHeldThen { .. } => "not-held",
             Error::TooLong { .. } => "too-long",
-            Error::NotIdentical { .. } => "not-identical",
             Error::CopiedBefore { .. } => "copied-before",
             Error::ClockAhead { .. } => "clock-ahead",
             Error::Payment(_) => "payment-id",

@@ -217,7 +217,6 @@ fn an_error_in_json_is_one_object_on_stderr_and_stdout_is_empty() {
         ("granules US --identifier 00000000000000000000000000000000", "identifier-unknown"),
         ("cite US --select Z*", "selects-nothing"),
         ("cite US --select-from ids.txt", "input"),
-        ("cite US --at 2001-01-02 --mirror EMPTY", "not-identical"),
         ("check nothing", "usage"),
         ("lookup US --at noon", "usage"),
         ("lookup", "usage"),

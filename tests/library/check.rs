@@ -170,7 +170,7 @@ fn every_format_is_recognised_and_agrees() {
     let registry = registry();
     let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US"), at };
-    let whole = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
+    let whole = registry.snapshot().unwrap().cite(&selection).unwrap();
     let wanted = Members::Patterns(vec!["A.?".parse().unwrap()]);
     let subset = registry.cite_subset(&name("US"), at, &wanted, now()).unwrap();
     for cited in [whole, subset] {
@@ -216,7 +216,7 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
         };
         registry.edit_dataset(&name("US"), &edit, &Stamp::now(now())).unwrap();
         let selection = Selection::Dataset { name: name("US"), at };
-        let cited = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
+        let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
         let identifier = cited.set.identifier();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         for format in CitationFormat::ALL {
@@ -303,7 +303,7 @@ proptest! {
         let registry = registry();
         let at: Option<Moment> = Some("2001-01-05".parse().unwrap());
         let selection = Selection::Dataset { name: name("US"), at };
-        let cited = registry.snapshot().unwrap().cite(&selection, &[]).unwrap();
+        let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         let text = garbled(&citation.write(format), &garblings);
         let squeezed = squeezed(&text);

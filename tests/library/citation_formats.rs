@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use accession::citation::{Citation, CitationFormat, RecordField, record};
 use accession::registry::Edit;
 use accession::{
-    Access, Change, Dataset, DatasetEdit, DatasetName, Members, Moment, Pattern, Registry,
+    Access, Change, Dataset, DatasetEdit, Members, Moment, Pattern, Registry,
     Selection, Stamp,
 };
 use biblatex::{Bibliography, ChunksExt};
@@ -83,11 +83,9 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let day = at("2001-01-05");
     let today = "2026-01-02".parse().unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: day };
-    let cite = |edit, mirrors: &[DatasetName]| {
-        registry(edit).snapshot().unwrap().cite(&selection, mirrors).unwrap()
-    };
-    let whole = cite(difficult(), &[name("THEM")]);
-    let bare = cite(DatasetEdit::default(), &[]);
+    let cite = |edit| registry(edit).snapshot().unwrap().cite(&selection).unwrap();
+    let whole = cite(difficult());
+    let bare = cite(DatasetEdit::default());
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
     let subset = registry(difficult())
         .cite_subset(&name("US.FOOL2.002"), day, &Members::Patterns(patterns), now())
@@ -155,7 +153,7 @@ fn a_url_that_is_not_a_web_address_is_left_out() {
     assert_eq!(altered.unwrap(), 2);
     let registry = Registry::open(&path, Access::Read).unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
-    let cited = registry.snapshot().unwrap().cite(&selection, &[name("THEM")]).unwrap();
+    let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
     for format in CitationFormat::ALL {
         let text = citation.write(format);
@@ -168,7 +166,7 @@ fn json_ld_cannot_end_the_script_element_that_contains_it() {
     let title = "</script><script>alert(1)</script><!--";
     let edit = DatasetEdit { title: Edit::Set(title.to_owned()), ..DatasetEdit::default() };
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
-    let cited = registry(edit).snapshot().unwrap().cite(&selection, &[]).unwrap();
+    let cited = registry(edit).snapshot().unwrap().cite(&selection).unwrap();
     let text =
         Citation::new(cited, None, "2026-01-02".parse().unwrap()).write(CitationFormat::JsonLd);
     assert!(!text.contains('<'), "{text}");

@@ -207,7 +207,7 @@ impl World {
         let dataset = name("dataset");
         let selection = Selection::Dataset { name: dataset.clone(), at };
         let cited = match pattern {
-            None => self.registry.snapshot().unwrap().cite(&selection, &[]),
+            None => self.registry.snapshot().unwrap().cite(&selection),
             Some(pattern) => {
                 let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
                 self.registry.cite_subset(&dataset, at, &wanted, self.now)

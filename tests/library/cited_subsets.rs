@@ -197,16 +197,14 @@ fn a_subset_names_only_granules_that_were_held() {
 }
 
 #[test]
-fn a_mirror_is_named_only_if_it_held_the_set() {
+fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     let (registry, _) = history_of(&[&["A"], &["B"]]);
-    let stamp = Stamp::at(second(5), now());
-    registry.change(&name("mirror"), &change(["A"], []), &stamp).unwrap();
-    let of = |seconds: i64| Selection::Dataset {
-        name: name("dataset"),
-        at: Some(Moment::Instant(second(seconds))),
-    };
-    let snapshot = registry.snapshot().unwrap();
-    assert_eq!(snapshot.cite(&of(0), &[name("mirror")]).unwrap().mirrors.len(), 1);
-    let error = snapshot.cite(&of(1), &[name("mirror")]).unwrap_err();
-    assert_eq!(error.kind(), "not-identical");
+    let before = registry.snapshot().unwrap();
+    registry.withdraw_dataset(&name("dataset"), "replaced", &Stamp::now(now())).unwrap();
+    let selection = Selection::Dataset { name: name("dataset"), at: None };
+    let cited = before.cite(&selection).unwrap();
+    assert_eq!(cited.dataset.withdrawn, None);
+    assert_eq!(cited.dataset.latest.as_ref(), Some(cited.set.instance()));
+    let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
+    assert!(cited.dataset.withdrawn.is_some());
 }

@@ -140,13 +140,12 @@ fn answers(
 ) -> Vec<String> {
     let mut answers = Vec::new();
     let mut add = |what: &str, answer: String| answers.push(format!("{what}: {answer}"));
-    let mirrors = std::slice::from_ref(dataset);
     let mentioned = id(&POOL[0]);
     for selection in selections(dataset, history, identifiers) {
         add("held", outcome(held(registry, &selection)));
         let snapshot = registry.snapshot().unwrap();
         add("select", outcome(snapshot.select(&selection)));
-        add("cite", outcome(snapshot.cite(&selection, &[])));
+        add("cite", outcome(snapshot.cite(&selection)));
         let other = Selection::Dataset { name: name("other"), at: None };
         let compared = snapshot.compare(&selection, &other);
         drop(snapshot);
@@ -161,7 +160,7 @@ fn answers(
             add("resolve", outcome(snapshot.resolve(*identifier, Some(dataset), at)));
         }
         let selection = Selection::Identifier { identifier: *identifier, dataset: None };
-        add("cite a mirror", outcome(snapshot.cite(&selection, mirrors)));
+        add("cite what was held", outcome(snapshot.cite(&selection)));
         drop(snapshot);
         let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
         let mut verdicts = Vec::new();

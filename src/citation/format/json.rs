@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::citation::facts::{Citation, Licence, single_line, url_of};
-use crate::model::{Creator, Dataset, Doi};
+use crate::citation::facts::{Citation, Licence, single_line};
+use crate::model::{Creator, Doi};
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
 /// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
@@ -144,15 +144,6 @@ fn related(citation: &Citation) -> Vec<Value> {
             related.extend(by_address(address, relation));
         }
     }
-    related.extend(citation.named_mirrors().filter_map(|mirror| match &mirror.doi {
-        Some(doi) => Some(json!({
-            "relatedIdentifier": doi.as_str(),
-            "relatedIdentifierType": "DOI",
-            "relationType": "IsIdenticalTo",
-            "resourceTypeGeneral": "Dataset",
-        })),
-        None => by_address(url_of(mirror), "IsIdenticalTo"),
-    }));
     related
 }
 
@@ -182,9 +173,6 @@ pub(super) fn write_json_ld(citation: &Citation) -> String {
     let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
     let previous = citation.previous.filter(|_| citation.subset.is_none());
     let previous = previous.and_then(|previous| citation.address_of(previous));
-    let address_of =
-        |mirror: &Dataset| mirror.doi.as_ref().map(Doi::address).or_else(|| url_of(mirror));
-    let same = citation.named_mirrors().filter_map(|mirror| Some(address_of(mirror)?.into()));
     let creators = nonempty(record.creators.iter().map(json_ld_creator).collect());
     let object = without_nulls(json!({
         "@context": {
@@ -210,7 +198,6 @@ pub(super) fn write_json_ld(citation: &Citation) -> String {
         "spdx:checksum": checksum(citation),
         "isPartOf": whole.map(|id| json!({ "@type": "Dataset", "@id": id })),
         "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
-        "sameAs": nonempty(same.collect()),
     }));
     // In JSON, this character occurs in strings only.
     indented(&object).replace('<', "\\u003c")

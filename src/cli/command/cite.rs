@@ -8,9 +8,9 @@ use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
-use crate::cli::args::{SetArgs, stored_name};
+use crate::cli::args::SetArgs;
 use crate::cli::commit::Commit;
-use crate::cli::dataset_warnings::warn_of_dataset;
+use crate::cli::dataset_warnings::warn_of_listed;
 use crate::cli::exit::Exit;
 use crate::cli::output::in_force;
 use crate::cli::reading::{Entries, InputFile};
@@ -54,11 +54,6 @@ pub struct Args {
     /// Cite only the granules that a file names; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
     select_from: Option<InputFile>,
-
-    /// A dataset that mirrors this one and held the same granules, to be named in datacite-json
-    /// and json-ld (can be repeated)
-    #[arg(long, value_name = "DATASET", value_parser = stored_name, conflicts_with_all = ["select", "select_from"])]
-    mirror: Vec<DatasetName>,
 }
 
 #[derive(Serialize)]
@@ -90,7 +85,7 @@ impl Args {
             None => Some(Members::Patterns(self.select)),
         };
         let cited = match (members, &selection) {
-            (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection, &self.mirror)?,
+            (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
                 cite_subset(session, name, at, &members, now)?
             }
@@ -100,17 +95,11 @@ impl Args {
                     .into());
             }
         };
-        let dataset = cited.record.name.clone();
-        if self.mirror.contains(&dataset) {
-            return Err(UsageError::new(format!("{dataset} is not a mirror of itself")).into());
-        }
-        let snapshot = session.open(Access::Read)?.snapshot()?;
-        warn_of_dataset(session, &snapshot, &dataset)?;
-        drop(snapshot);
+        let dataset = cited.dataset.dataset.name.clone();
+        warn_of_listed(session, &dataset, &cited.dataset)?;
         warn_of_others(session, at, &cited);
         let citation = Citation::new(cited, at, now.day());
         warn_of_lacking(session, &dataset, &citation, self.format);
-        warn_of_unnamed_mirrors(session, &citation);
         let text = citation.write(self.format);
         let printed = Printed { format: self.format.name(), citation: &text };
         session.print(&printed, |out| write!(out, "{text}"))
@@ -194,15 +183,6 @@ fn warn_of_lacking(
                 "the citation is incomplete: `accession dataset edit {dataset}` can add {}",
                 options.join(", ")
             ),
-        );
-    }
-}
-
-fn warn_of_unnamed_mirrors(session: &Session, citation: &Citation) {
-    for mirror in citation.unnamed_mirrors() {
-        session.warn(
-            WarningKind::MirrorUnnamed,
-            &format!("the mirror {mirror} is not named: it has neither its own DOI nor an address"),
         );
     }
 }

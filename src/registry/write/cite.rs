@@ -79,7 +79,7 @@ impl Registry {
             };
             let set = Set::Subset { subset, instance: instance.clone() };
             let selected = Selected { set, others: selected.others.clone() };
-            Ok((cited(transaction, selected, &[])?, end))
+            Ok((cited(transaction, selected)?, end))
         })
     }
 
@@ -105,7 +105,7 @@ impl Registry {
         let set = Set::Subset { subset, instance: selected.instance().clone() };
         let selected = Selected { set, others: selected.others };
         let read = self.read()?;
-        let cited = cited(&read, selected, &[]).map_err(|error| self.named(error))?;
+        let cited = cited(&read, selected).map_err(|error| self.named(error))?;
         Ok((cited, false))
     }
 
@@ -135,7 +135,7 @@ impl Registry {
         };
         drop(progress);
         if granules > 0 && identifier == selected.set.identifier() {
-            return Ok(Found::Known(Box::new(cited(&read, selected, &[])?)));
+            return Ok(Found::Known(Box::new(cited(&read, selected)?)));
         }
         let known = match criteria_of(members) {
             Some(criteria) => read.subset(key, identifier, &criteria)?,
@@ -146,7 +146,7 @@ impl Registry {
                 let instance = selected.instance().clone();
                 let set = Set::Subset { subset, instance };
                 let selected = Selected { set, others: selected.others };
-                Ok(Found::Known(Box::new(cited(&read, selected, &[])?)))
+                Ok(Found::Known(Box::new(cited(&read, selected)?)))
             }
             None => Ok(Found::New(Box::new(New { selected, identifier, granules }))),
         }

@@ -131,7 +131,7 @@ pub async fn instance(
     let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
         let listed = snapshot.dataset(name)?;
         let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
-        let cited = snapshot.cite(&selection, &[])?;
+        let cited = snapshot.cite(&selection)?;
         let (first, last) = match format {
             Format::Html => first_and_last(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
             _ => (Vec::new(), Vec::new()),

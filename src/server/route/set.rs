@@ -138,7 +138,7 @@ async fn page(
             // The dataset that still holds the set, else the one that held it last.
             let holding = intervals.iter().find(|instance| instance.until.is_none());
             let dataset = holding.map(|instance| instance.dataset.clone());
-            let cited = snapshot.cite(&Selection::Identifier { identifier, dataset }, &[])?;
+            let cited = snapshot.cite(&Selection::Identifier { identifier, dataset })?;
             let (first, last) = first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
             let listed = snapshot.dataset(cited.set.dataset())?;
             let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
