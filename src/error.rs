@@ -425,8 +425,6 @@ error_kinds! {
     TooOld = "too-old",
     /// The primary does not have the dataset.
     PrimaryDatasetUnknown = "primary-dataset-unknown",
-    /// A dataset has a name that cannot be an address.
-    Unpublishable = "unpublishable",
     /// A history is not the one that was published.
     PublishedOtherwise = "published-otherwise",
     /// A published file is not as it was written.

@@ -199,7 +199,6 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "too-many-bytes" => "nothing was changed; a larger --max-bytes permits more",
         "too-old" => "nothing was changed; ask the primary, or accept its age with --max-age",
-        "unpublishable" => "`accession dataset rename` gives it another name",
         "primary-dataset-unknown" => "name one of them with --primary-dataset",
         "dataset-unknown" => "`accession dataset list` lists the datasets of the registry",
         "dataset-exists" => "`accession dataset edit` changes its record",

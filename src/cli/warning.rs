@@ -72,7 +72,7 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 27] = [
+    pub const ALL: [WarningKind; 26] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,

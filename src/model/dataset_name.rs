@@ -15,10 +15,6 @@ use super::message::quoted;
 /// the time in `NAME@TIME`; and a name is not an [`Identifier`], with or without `DI:`, because
 /// commands take either in the same place.
 ///
-/// Earlier versions also accepted `/`, `..` and a punctuation mark as the first character.
-/// Registries that contain such a name can be opened ([`DatasetName::from_stored`]), but the
-/// dataset must be renamed before it is published or served ([`DatasetName::is_publishable`]).
-///
 /// # Examples
 ///
 /// ```
@@ -26,10 +22,6 @@ use super::message::quoted;
 ///
 /// assert!("US.FOOL2.002".parse::<DatasetName>().is_ok());
 /// assert!("FOOL2@2001-01-02".parse::<DatasetName>().is_err());
-///
-/// let older = DatasetName::from_stored("10.5067/ABC")?;
-/// assert!(!older.is_publishable());
-/// # Ok::<(), accession::model::DatasetNameError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatasetName(Box<str>);
@@ -37,24 +29,6 @@ pub struct DatasetName(Box<str>);
 impl DatasetName {
     /// The greatest length of a name, in characters.
     pub const MAX_CHARS: usize = 200;
-
-    /// Accepts a name that is stored in a registry or a manifest of any version.
-    ///
-    /// # Errors
-    ///
-    /// - `""`, or 201 characters: the length
-    /// - `"FOOL2@2001-01-02"`, `"my data"`, `"größe"`: a character that was never allowed
-    /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
-    pub fn from_stored(text: &str) -> Result<Self, DatasetNameError> {
-        check(text, |character| is_allowed(character) || character == '/')?;
-        Ok(DatasetName(text.into()))
-    }
-
-    /// Whether the name follows the present rule. A dataset whose name does not must be renamed
-    /// before it is published or served.
-    pub fn is_publishable(&self) -> bool {
-        self.0.parse::<DatasetName>().is_ok()
-    }
 
     /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
@@ -64,22 +38,6 @@ impl DatasetName {
 
 fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-' | ':')
-}
-
-/// Checks the rules that all versions have in common.
-fn check(text: &str, is_allowed: impl Fn(char) -> bool) -> Result<(), DatasetNameError> {
-    let chars = text.chars().count();
-    if chars == 0 || chars > DatasetName::MAX_CHARS {
-        return Err(DatasetNameError::Length { chars });
-    }
-    let name = || text.to_owned();
-    if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
-        return Err(DatasetNameError::Character { name: name(), character });
-    }
-    if text.parse::<Identifier>().is_ok() {
-        return Err(DatasetNameError::ReadsAsIdentifier { name: name() });
-    }
-    Ok(())
 }
 
 /// Why a string is not a dataset name.
@@ -127,7 +85,7 @@ pub enum DatasetNameError {
 impl FromStr for DatasetName {
     type Err = DatasetNameError;
 
-    /// Parses a new name.
+    /// Parses a name.
     ///
     /// # Errors
     ///
@@ -137,8 +95,17 @@ impl FromStr for DatasetName {
     /// - `"A..B"`: two dots in a row
     /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
     fn from_str(text: &str) -> Result<Self, DatasetNameError> {
-        check(text, is_allowed)?;
+        let chars = text.chars().count();
+        if chars == 0 || chars > DatasetName::MAX_CHARS {
+            return Err(DatasetNameError::Length { chars });
+        }
         let name = || text.to_owned();
+        if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
+            return Err(DatasetNameError::Character { name: name(), character });
+        }
+        if text.parse::<Identifier>().is_ok() {
+            return Err(DatasetNameError::ReadsAsIdentifier { name: name() });
+        }
         if !text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
             return Err(DatasetNameError::FirstCharacter { name: name() });
         }
@@ -215,32 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn names_that_follow_the_present_rule_are_kept_unchanged() {
+    fn names_that_follow_the_rule_are_kept_unchanged() {
         let long = "a".repeat(200);
         for text in ["A", "7", "a.b.", "MOD09GQ.061", "a:1_2-3", "DI:7631", &long] {
             let name: DatasetName = text.parse().unwrap();
             assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
-            assert!(name.is_publishable());
         }
         assert_eq!(format!("{:?}", "A.1".parse::<DatasetName>().unwrap()), "\"A.1\"");
-    }
-
-    #[test]
-    fn names_of_older_registries_are_read_and_not_exported() {
-        for text in ["10.5067/ABC:1_2-3", ".a", "-a", "a..b", "..", "/", "../../etc"] {
-            let name = DatasetName::from_stored(text).unwrap();
-            assert_eq!(name.as_str(), text);
-            assert!(!name.is_publishable(), "{text}");
-        }
-        assert!(DatasetName::from_stored("US.FOOL2.002").unwrap().is_publishable());
-        for text in ["", "A@B", "a b", "größe", "763122197bfb3ffbf0da14adbfb1b13b"] {
-            assert_eq!(
-                DatasetName::from_stored(text).is_err(),
-                text.parse::<DatasetName>().is_err(),
-                "{text}"
-            );
-            assert!(DatasetName::from_stored(text).is_err(), "{text}");
-        }
-        assert!(DatasetName::from_stored(&"a".repeat(201)).is_err());
     }
 }

@@ -43,7 +43,7 @@ shown_as_str!(DatasetName, Doi, GranuleId, Licence, Orcid, Pattern, WebAddress);
 
 serde_as_text!(
     Creator: Creator::from_stored,
-    DatasetName: DatasetName::from_stored,
+    DatasetName: DatasetName::from_str,
     Day: Day::from_str,
     Doi: Doi::from_str,
     GranuleId: GranuleId::from_str,

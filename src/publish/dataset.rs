@@ -65,7 +65,7 @@ pub(super) fn publish(
     let line =
         head.to_line().map_err(|error| Error::file("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
-    for former in prepared.listed.former_names.iter().filter(|former| former.is_publishable()) {
+    for former in &prepared.listed.former_names {
         let directory = datasets.enter_or_create(former.as_str())?;
         let line = HeadFile::moved_line(name)
             .map_err(|error| Error::file("write", directory.path(), error.into()))?;
@@ -83,9 +83,6 @@ pub(super) fn publish(
 fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Result<Prepared> {
     let listed = snapshot.dataset(name)?;
     let name = &listed.dataset.name;
-    if !name.is_publishable() {
-        return Err(Error::Unpublishable { name: name.clone() });
-    }
     let directory = datasets.enter(name.as_str())?;
     let before = match directory.as_ref().map(head_in).transpose()?.flatten() {
         Some(HeadFile::Head(head)) => Some(*head),

@@ -32,12 +32,6 @@ pub enum Error {
         /// What the operating system reported.
         source: io::Error,
     },
-    /// A dataset whose name cannot be an address.
-    #[error("{name} cannot be published: its name is one that only older versions permitted")]
-    Unpublishable {
-        /// Its name.
-        name: DatasetName,
-    },
     /// A history that is not the one that was published.
     #[error(
         "the history of {name} contradicts what was published in {}: change {change}, at {timestamp}, is not in the registry as it was published",
@@ -77,7 +71,6 @@ impl Error {
             Error::Mirror(error) => error.kind(),
             Error::Disk(error) => error.kind().as_str(),
             Error::File { .. } => "io",
-            Error::Unpublishable { .. } => "unpublishable",
             Error::Contradicts { .. } => "published-otherwise",
             Error::Damaged { .. } => "published-damaged",
         }

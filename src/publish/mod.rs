@@ -47,8 +47,7 @@ pub use verify::{Difference, VerifiedFiles, verify};
 ///
 /// # Errors
 ///
-/// [`Error::Unpublishable`]: a name that only older versions permitted; [`Error::Contradicts`]: the
-/// history is not the one that was published; [`Error::Damaged`]: what was published is damaged;
+/// [`Error::Contradicts`]: the history is not the one that was published; [`Error::Damaged`]: what was published is damaged;
 /// [`Error::Disk`]: a file cannot be read or written, or is a symbolic link; [`Error::Registry`].
 pub fn publish<E: From<Error>>(
     registry: &Registry,

@@ -48,7 +48,7 @@ pub fn publish_pages(
         let name = &listed.dataset.name;
         let text = page(&registry, name, &site, now)?;
         write(&datasets.enter_or_create(name.as_str())?, INDEX, &text)?;
-        for former in listed.former_names.iter().filter(|former| former.is_publishable()) {
+        for former in &listed.former_names {
             write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
         }
     }

@@ -165,14 +165,13 @@ impl Registry {
         Registry { monitor: Some(monitor), ..self.clone() }
     }
 
-    /// Returns the same registry as others may see it: its snapshots show only datasets whose names
-    /// can be published ([`DatasetName::is_publishable`]) and, if `names` is not empty, only those
-    /// that have one of these names, or once had it. The others are as if they did not exist. Who
+    /// Returns the same registry as others may see it: if `names` is not empty, its snapshots show
+    /// only datasets that have one of these names, or once had it. The others are as if they did not exist. Who
     /// recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
         let visibility = match names {
-            [] => Visibility::Publishable,
+            [] => Visibility::Public,
             names => Visibility::Named(names.into()),
         };
         Registry { visibility, ..self.clone() }

@@ -13,9 +13,9 @@ pub(super) enum Visibility {
     /// All of them.
     #[default]
     All,
-    /// Those that can be published.
-    Publishable,
-    /// Those that can be published and have, or once had, one of these names.
+    /// All of them, without who recorded a change.
+    Public,
+    /// Those that have, or once had, one of these names, without who recorded a change.
     Named(Arc<[DatasetName]>),
 }
 
@@ -23,7 +23,6 @@ pub(super) enum Visibility {
 #[derive(Debug)]
 pub(super) enum Shown {
     All,
-    Publishable,
     /// By their names at the time of the snapshot.
     Named(BTreeSet<DatasetName>),
 }
@@ -37,8 +36,7 @@ impl Visibility {
     /// Which datasets a snapshot shows.
     pub fn of(&self, read: &store::Snapshot) -> Result<Shown> {
         Ok(match self {
-            Visibility::All => Shown::All,
-            Visibility::Publishable => Shown::Publishable,
+            Visibility::All | Visibility::Public => Shown::All,
             Visibility::Named(names) => {
                 let mut shown = BTreeSet::new();
                 for name in names.iter() {
@@ -55,8 +53,7 @@ impl Shown {
     pub fn shows(&self, name: &DatasetName) -> bool {
         match self {
             Shown::All => true,
-            Shown::Publishable => name.is_publishable(),
-            Shown::Named(names) => names.contains(name) && name.is_publishable(),
+            Shown::Named(names) => names.contains(name),
         }
     }
 }

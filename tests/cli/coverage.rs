@@ -23,7 +23,6 @@ const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("moved-away", "tests/trust/restore.rs", "\"moved-away\""),
     ("not-as-expected", "tests/library/mirror_properties.rs", "\"not-as-expected\""),
     ("published-damaged", "tests/library/publish.rs", "\"published-damaged\""),
-    ("unpublishable", "src/publish/error.rs", "Error::Unpublishable"),
     ("primary-conflict", "tests/server/restored_primary.rs", "\"primary-conflict\""),
     ("path-too-long", "tests/cli/registry_paths.rs", "\"path-too-long\""),
     ("read-only", "tests/trust/full_disk.rs", "\"read-only\""),

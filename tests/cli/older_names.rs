@@ -1,9 +1,9 @@
-//! Datasets whose names only older versions permitted are found by every command that takes a dataset.
+//! A registry with a dataset whose name is not valid is refused, and the name is printed.
 
 use crate::harness::console::Sandbox;
 
-/// A registry with a dataset whose name contains a slash.
-fn older_registry() -> Sandbox {
+/// A registry with a dataset whose name contains a slash, as a testing version permitted it.
+fn registry_with_an_older_name() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run("accession ingest NEW --create --at 2001-01-02 A");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
@@ -12,36 +12,36 @@ fn older_registry() -> Sandbox {
 }
 
 #[test]
-fn the_record_of_a_dataset_with_an_older_name_is_shown_and_changed() {
-    let sandbox = older_registry();
-    for command in [
-        "accession dataset show 10.5067/ABC",
-        "accession dataset edit 10.5067/ABC --title FOO",
-        "accession dataset withdraw 10.5067/ABC --note WHY",
-        "accession dataset reinstate 10.5067/ABC",
-        "accession dataset rename 10.5067/ABC ABC",
-    ] {
+fn a_registry_with_an_older_name_is_refused_and_the_name_is_printed() {
+    let sandbox = registry_with_an_older_name();
+    for command in ["accession dataset list", "accession find A", "accession publish site"] {
         let printed = sandbox.run(command);
-        assert!(!printed.contains("error:"), "{command}: {printed}");
-        assert!(printed.contains("ABC  bf072e9119077b4e76437a93986787ef"), "{command}: {printed}");
+        assert!(printed.starts_with("error: "), "{command}: {printed}");
+        assert!(printed.contains("\"10.5067/ABC\""), "{command}: {printed}");
+        assert!(printed.ends_with("? 2\n"), "{command}: {printed}");
     }
 }
 
 #[test]
-fn a_dataset_with_an_older_name_is_verified() {
-    let printed = older_registry().run("accession verify 10.5067/ABC");
-    assert!(printed.contains("1 dataset, 1 identifier"), "{printed}");
+fn verify_finds_an_older_name() {
+    let printed = registry_with_an_older_name().run("accession verify");
+    assert!(printed.contains("\"10.5067/ABC\", which is not a valid dataset name"), "{printed}");
+    assert!(printed.ends_with("? 1\n"), "{printed}");
 }
 
 #[test]
-fn a_new_dataset_cannot_have_an_older_name() {
-    let printed = older_registry().run("accession dataset add 10.5067/DEF");
-    assert!(printed.contains("error:") && printed.ends_with("? 2\n"), "{printed}");
+fn no_command_takes_an_older_name() {
+    let sandbox = registry_with_an_older_name();
+    for command in ["dataset add 10.5067/DEF", "dataset show 10.5067/ABC", "lookup 10.5067/ABC"] {
+        let printed = sandbox.run(&format!("accession {command}"));
+        assert!(printed.contains("error:") && printed.ends_with("? 2\n"), "{printed}");
+        assert!(printed.contains("has only letters, digits and . _ - :"), "{printed}");
+    }
 }
 
 #[test]
 fn restoring_a_copy_that_is_missing_does_not_advise_to_create_a_registry() {
-    let printed = older_registry().run("accession restore missing.db");
+    let printed = registry_with_an_older_name().run("accession restore missing.db");
     assert!(printed.starts_with("error: cannot read \"missing.db\""), "{printed}");
     assert!(!printed.contains("dataset add"), "{printed}");
 }

@@ -7,7 +7,7 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
+use crate::harness::history::{History, POOL, cases, held, id, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 

@@ -1,8 +1,9 @@
-//! The record in a manifest is checked like the options are, and names of older registries can
-//! still be read.
+//! The record in a manifest is checked like the options are, and so are the names in a registry.
+
+use std::error::Error as _;
 
 use accession::mirror::{self, manifest::Reader};
-use accession::{Access, Dataset, DatasetName, Import, Registry, Selection, Stamp};
+use accession::{Access, Dataset, Import, Registry, Stamp, Withdrawn};
 
 use crate::harness::history::{change, name, now, second};
 use crate::properties::resealed;
@@ -35,15 +36,18 @@ fn a_manifest_whose_url_is_not_a_web_address_is_refused() {
 }
 
 #[test]
-fn a_manifest_of_an_older_registry_keeps_its_dataset_name() {
-    let file = manifest(r#"{"name":"10.5067/ABC"}"#);
-    assert_eq!(record(&file).unwrap().name.as_str(), "10.5067/ABC");
-    let file = manifest(r#"{"name":"A@B"}"#);
-    assert!(record(&file).is_err());
+fn a_manifest_whose_dataset_has_no_valid_name_is_refused() {
+    for dataset in ["10.5067/ABC", "A@B", "..", ".a"] {
+        let file = manifest(&format!(r#"{{"name":"{dataset}"}}"#));
+        let error = record(&file).expect_err(dataset);
+        let error = error.to_string();
+        assert!(error.starts_with("us.jsonl:2: not a manifest: "), "{error}");
+        assert!(error.contains(&format!("{dataset:?}")), "{error}");
+    }
 }
 
 #[test]
-fn a_registry_with_a_name_of_an_older_version_can_be_read_and_changed() {
+fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
@@ -55,11 +59,12 @@ fn a_registry_with_a_name_of_an_older_version_can_be_read_and_changed() {
         .execute("UPDATE dataset SET name = '../US'", [])
         .unwrap();
 
-    let older = DatasetName::from_stored("../US").unwrap();
     let registry = Registry::open(&path, Access::Write).unwrap();
-    registry.change(&older, &change(["B"], []), &stamp(1)).unwrap();
-    let selection = Selection::Dataset { name: older.clone(), at: None };
     let snapshot = registry.snapshot().unwrap();
-    assert_eq!(snapshot.select(&selection).unwrap().set.granules(), 2);
-    assert!(!snapshot.dataset(&older).unwrap().dataset.name.is_publishable());
+    let error = snapshot.datasets(None, Withdrawn::Listed, 10).unwrap_err();
+    assert_eq!(error.kind(), "damaged");
+    let chain = format!("{error} {:?}", error.source().map(ToString::to_string));
+    assert!(chain.contains("\"../US\""), "{chain}");
+    let found = registry.verify_all(&[], |_| Ok::<(), accession::Error>(())).unwrap();
+    assert_eq!(found.findings, 1);
 }

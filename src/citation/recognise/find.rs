@@ -179,7 +179,7 @@ impl Members {
         let doi = doi_of_member(&before).or_else(|| doi_of_member(&format!("{after},")));
         let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&after)).next());
         let first = members.first().filter(|first| doi.is_none() && !looks_like_a_date(first));
-        let dataset = first.and_then(|first| DatasetName::from_stored(first).ok());
+        let dataset = first.and_then(|first| first.parse::<DatasetName>().ok());
         Some(Members { doi, dataset, date: date.or(unread) })
     }
 }

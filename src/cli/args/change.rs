@@ -1,13 +1,10 @@
 //! What commands that change something take: the dataset, the time, the note.
 
-use accession::model::DatasetNameError;
 use accession::{ChangeOptions, DatasetName};
-use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::cli::applied::Application;
 use crate::cli::session::ChangeTime;
-use crate::cli::usage::UsageError;
 
 /// The time of a change, and its options.
 #[derive(clap::Args)]
@@ -56,24 +53,5 @@ impl ClockArgs {
     /// The time to record. `None` means that of the clock, unless it is refused.
     pub fn time(&self) -> Option<ChangeTime> {
         self.at.map(|Confirmed::Now| ChangeTime::Now)
-    }
-}
-
-/// Parses the name of an existing dataset, which may be one that only older versions permitted.
-pub fn stored_name(text: &str) -> Result<DatasetName, DatasetNameError> {
-    DatasetName::from_stored(text)
-}
-
-/// Refuses to create a dataset whose name only older versions permitted.
-///
-/// # Errors
-///
-/// Why the name is refused.
-pub fn refuse_older_name(name: &DatasetName) -> Result<()> {
-    match name.as_str().parse::<DatasetName>() {
-        Ok(_) => Ok(()),
-        Err(refused) => Err(UsageError::new(refused.to_string())
-            .with_hint("choose another name; an existing dataset is found by it without --create")
-            .into()),
     }
 }

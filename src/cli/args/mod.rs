@@ -6,7 +6,7 @@ mod primary;
 mod set;
 mod value;
 
-pub use change::{ChangeArgs, ClockArgs, refuse_older_name, stored_name};
+pub use change::{ChangeArgs, ClockArgs};
 pub use granules::{FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs};
 pub use set::{KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future};

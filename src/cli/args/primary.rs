@@ -11,7 +11,6 @@ use accession::model::quoted;
 use accession::{DatasetName, Moment};
 use anyhow::{Context, Result};
 
-use super::change::stored_name;
 use super::set::refuse_future;
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
@@ -22,7 +21,6 @@ use crate::cli::usage::UsageError;
 #[derive(clap::Args)]
 pub struct PrimaryArgs {
     /// The mirror: a dataset of this registry
-    #[arg(value_parser = stored_name)]
     pub dataset: DatasetName,
 
     /// The primary: the address of a published dataset, a manifest, compressed with gzip or not, or
@@ -30,7 +28,7 @@ pub struct PrimaryArgs {
     primary: InputFile,
 
     /// The dataset of the primary [default: the one of the same name, or the only one]
-    #[arg(long, value_name = "N", value_parser = stored_name)]
+    #[arg(long, value_name = "N")]
     primary_dataset: Option<DatasetName>,
 
     /// The time as of which the primary is read: RFC 3339, or a date, which means the end of that

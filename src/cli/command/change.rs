@@ -9,10 +9,7 @@ use anyhow::Result;
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::apply;
-use crate::cli::args::{
-    ChangeArgs, FormatArgs, GranuleArgs, TypedIdentifier, refuse_future, refuse_older_name,
-    stored_name,
-};
+use crate::cli::args::{ChangeArgs, FormatArgs, GranuleArgs, TypedIdentifier, refuse_future};
 use crate::cli::exit::Exit;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -30,7 +27,6 @@ use crate::cli::usage::UsageError;
 #[command(verbatim_doc_comment)]
 pub struct Ingest {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     #[command(flatten)]
@@ -71,9 +67,6 @@ impl Ingest {
             let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
             Uniquify { collection, hash_length, hashes_time }
         });
-        if self.create {
-            refuse_older_name(&self.dataset)?;
-        }
         let mut change = accession::Change::new();
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
@@ -106,7 +99,6 @@ impl Ingest {
 #[command(verbatim_doc_comment)]
 pub struct Delete {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     #[command(flatten)]
@@ -144,7 +136,6 @@ impl Delete {
 #[command(verbatim_doc_comment)]
 pub struct Change {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// A file of granules to add; - is stdin (can be repeated)
@@ -211,7 +202,6 @@ impl Change {
 #[command(verbatim_doc_comment)]
 pub struct Sync {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     #[command(flatten)]
@@ -232,9 +222,6 @@ pub struct Sync {
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.create {
-            refuse_older_name(&self.dataset)?;
-        }
         let options = ChangeOptions { create_dataset: self.create, ..self.change.options() };
         let max_delete = self.max_delete.unwrap_or_default();
         let mut listing = Listing::new();
@@ -260,7 +247,6 @@ impl Sync {
 #[command(verbatim_doc_comment)]
 pub struct Revert {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an

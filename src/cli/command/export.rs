@@ -8,7 +8,6 @@ use accession::model::quoted;
 use accession::{Access, DatasetName, Registry};
 use anyhow::{Context, Result, anyhow};
 
-use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
 use crate::cli::session::Session;
 use crate::cli::usage::UsageError;
@@ -26,7 +25,6 @@ use crate::cli::usage::UsageError;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The file to write; - means stdout [default: -]

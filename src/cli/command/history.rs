@@ -8,7 +8,7 @@ use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future, stored_name};
+use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Row, in_force, one_line, or_held, selected_by};
@@ -26,7 +26,6 @@ use crate::cli::warning::WarningKind;
 #[command(verbatim_doc_comment)]
 pub struct Lookup {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The time: RFC 3339, or a date [default: now]
@@ -98,7 +97,6 @@ fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
 #[command(verbatim_doc_comment)]
 pub struct History {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// Only changes that took effect at or after this time: RFC 3339, or a date
@@ -291,7 +289,7 @@ pub struct Resolve {
     identifier: TypedIdentifier,
 
     /// Search this dataset only
-    #[arg(long, value_name = "D", value_parser = stored_name)]
+    #[arg(long, value_name = "D")]
     dataset: Option<DatasetName>,
 
     /// Check that the identifier was in force then: RFC 3339, or a date, which means any time of
@@ -366,7 +364,6 @@ impl Row for Resolved {
 #[command(verbatim_doc_comment)]
 pub struct Subsets {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 }
 

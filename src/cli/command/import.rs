@@ -6,7 +6,7 @@ use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestam
 use anyhow::Result;
 
 use crate::cli::applied::{Application, write_dry_run};
-use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs, refuse_older_name, stored_name};
+use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };
@@ -34,7 +34,6 @@ use crate::cli::warning::WarningKind;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     dataset: DatasetName,
 
     /// The file, or the address of a published dataset; - is stdin
@@ -92,9 +91,6 @@ const MANY_TIMES: u64 = 3_000;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.create {
-            refuse_older_name(&self.dataset)?;
-        }
         let mut import = Import::new();
         import.options = ChangeOptions {
             create_dataset: self.create,

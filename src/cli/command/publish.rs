@@ -15,13 +15,10 @@ use accession::{Access, DatasetName, Registry};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-use crate::cli::args::{
-    PublicUrl, ValueOrRemoval, edit_of, named_path, stored_name, value_or_removal,
-};
+use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};
 use crate::cli::exit::Exit;
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
 /// Publish datasets as files for any web server, from which mirrors read
@@ -47,7 +44,6 @@ pub struct Publish {
     directory: PathBuf,
 
     /// The datasets (can be repeated) [default: all]
-    #[arg(value_parser = stored_name)]
     datasets: Vec<DatasetName>,
 
     /// Read all that was published, and compare it with the registry: the exit status is 1 if a
@@ -225,13 +221,7 @@ impl Serve {
     fn check_datasets(&self, session: &Session) -> Result<()> {
         let snapshot = session.open(Access::Follow)?.snapshot()?;
         for name in &self.datasets {
-            let dataset = snapshot.dataset(name)?.dataset;
-            if !dataset.name.is_publishable() {
-                let message = format!("{} cannot be part of an address", dataset.name);
-                return Err(UsageError::new(message)
-                    .with_hint("`accession dataset rename` gives it another name")
-                    .into());
-            }
+            snapshot.dataset(name)?;
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use accession::registry::Verified;
 use accession::{Access, DatasetName, Verification};
 use anyhow::Result;
 
-use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
@@ -22,7 +21,7 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The datasets [default: all]
-    #[arg(value_name = "DATASET", value_parser = stored_name)]
+    #[arg(value_name = "DATASET")]
     datasets: Vec<DatasetName>,
 
     /// Check at most this many datasets at the same time, up to 16 [default: the number of cores]

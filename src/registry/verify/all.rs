@@ -305,7 +305,7 @@ enum Part {
 }
 
 fn part_of(name: &str) -> Part {
-    match DatasetName::from_stored(name) {
+    match name.parse() {
         Ok(dataset) => Part::Dataset(dataset),
         Err(_) => Part::Finding(of_impossible_name(name)),
     }

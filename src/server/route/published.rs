@@ -177,9 +177,6 @@ fn unpublished(error: PublishError) -> Problem {
         PublishError::Damaged { .. } => {
             Problem::conflict(kind, "What was published of this dataset is damaged.")
         }
-        PublishError::Unpublishable { .. } => {
-            Problem::conflict(kind, "This dataset must be renamed before it can be published.")
-        }
         _ => {
             let detail = "The log of this dataset cannot be published now.".to_owned();
             Problem::overload(kind, detail, 60)

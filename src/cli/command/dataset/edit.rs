@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::show::write_listed;
 use crate::cli::applied::Created;
-use crate::cli::args::{ClockArgs, ValueOrRemoval, edit_of, stored_name, value_or_removal};
+use crate::cli::args::{ClockArgs, ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::reading::{InputFile, open};
@@ -47,7 +47,6 @@ pub struct Add {
 #[command(verbatim_doc_comment)]
 pub struct Edit {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     #[command(flatten)]
@@ -118,7 +117,6 @@ impl Edit {
 #[command(verbatim_doc_comment)]
 pub struct Rename {
     /// The present name
-    #[arg(value_parser = stored_name)]
     old: DatasetName,
 
     /// The new name
@@ -138,7 +136,6 @@ pub struct Rename {
 #[command(verbatim_doc_comment)]
 pub struct Withdraw {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     /// Why it is withdrawn
@@ -157,7 +154,6 @@ pub struct Withdraw {
 #[command(verbatim_doc_comment)]
 pub struct Reinstate {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     #[command(flatten)]

@@ -8,7 +8,6 @@ use accession::{Access, Dataset, DatasetName};
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::cli::args::stored_name;
 use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name, warn_of_future};
 use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
@@ -24,7 +23,6 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Show {
     /// The dataset
-    #[arg(value_parser = stored_name)]
     name: DatasetName,
 
     /// List every version of the record, oldest first

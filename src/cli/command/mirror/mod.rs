@@ -12,7 +12,7 @@ use accession::{Access, DatasetName, Instance, MaxDelete};
 use anyhow::Result;
 
 use crate::cli::applied::Application;
-use crate::cli::args::{PrimaryArgs, refuse_older_name};
+use crate::cli::args::PrimaryArgs;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Table, count, json, write_json_list};
 use crate::cli::session::{ChangeTime, Session};
@@ -282,9 +282,6 @@ impl Pull {
             dry_run,
         };
         let dataset = &self.primary.dataset;
-        if self.create {
-            refuse_older_name(dataset)?;
-        }
         let (at, create) = (self.at, self.create);
         let application = Application { dataset, at, create, dry_run };
         let (pulled, created) = application.make(session, |registry, stamp| {

@@ -3,7 +3,6 @@ use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::args::stored_name;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Row};
 use crate::cli::session::Session;
@@ -18,7 +17,6 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset [default: all]
-    #[arg(value_parser = stored_name)]
     dataset: Option<DatasetName>,
 }
 

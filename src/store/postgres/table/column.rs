@@ -43,7 +43,7 @@ pub(super) fn granule_id_or_null(row: &Row, index: usize) -> Result<Option<Granu
 
 /// The dataset name in a `text` column.
 pub(super) fn dataset_name(row: &Row, index: usize) -> Result<DatasetName> {
-    DatasetName::from_stored(value(row, index)?).map_err(damaged)
+    value::<&str>(row, index)?.parse().map_err(damaged)
 }
 
 /// The count in a `bigint` column.

@@ -175,7 +175,7 @@ impl Snapshot {
             let (key, dataset) = from_row(row)?;
             let note: Option<String> = value(row, 13)?;
             let former: Vec<&str> = value(row, 14)?;
-            let former = former.into_iter().map(DatasetName::from_stored);
+            let former = former.into_iter().map(str::parse);
             Ok(ListedRow {
                 key,
                 dataset,

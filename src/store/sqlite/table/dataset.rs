@@ -209,7 +209,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(DatasetKey, Dataset)> {
 /// The dataset name in a column.
 pub(super) fn name_from(row: &Row<'_>, index: usize) -> rusqlite::Result<DatasetName> {
     let name = row.get_ref(index)?.as_str()?;
-    DatasetName::from_stored(name).map_err(|error: crate::model::DatasetNameError| {
+    name.parse().map_err(|error: crate::model::DatasetNameError| {
         rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
     })
 }
