@@ -146,7 +146,7 @@ pub fn of_kind(kind: &str) -> Option<&'static str> {
         }
         "too-long" => "shorten the note, the title or the list of patterns",
         "registry-address" => {
-            "write postgres://USER@HOST/DATABASE, and the password into ~/.pgpass"
+            "write the path of a file, or postgres://USER@HOST/DATABASE and the password into ~/.pgpass"
         }
         "unreachable" => {
             "check the address, the role, its password (PGPASSWORD, or a line of ~/.pgpass), and whether the server runs"

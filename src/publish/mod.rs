@@ -55,16 +55,23 @@ pub fn publish<E: From<Error>>(
     datasets: &[DatasetName],
     mut show: impl FnMut(Published) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    // Nothing is created for datasets that are not there.
+    let names = names(registry, datasets)?;
     let place = Place::to_publish(directory)?;
     let made = place.datasets()?;
-    let names = match datasets {
-        [] => all_datasets(registry)?.into_iter().map(|listed| listed.dataset.name).collect(),
-        named => named.to_vec(),
-    };
     for name in &names {
         show(dataset::publish(registry, &made, name)?)?;
     }
     Ok(())
+}
+
+/// The present names of the datasets to publish.
+fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetName>> {
+    if datasets.is_empty() {
+        return Ok(all_datasets(registry)?.into_iter().map(|listed| listed.dataset.name).collect());
+    }
+    let snapshot = registry.snapshot()?;
+    datasets.iter().map(|name| Ok(snapshot.present_name(name)?)).collect()
 }
 
 /// The datasets in a directory that the registry does not have, under a present or a former name: it

@@ -36,6 +36,9 @@ impl Kind {
         }
         let states_password =
             || text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='));
+        if text.starts_with("file://") {
+            return Err(Error::address("a file is named by its path, without file://"));
+        }
         if text.contains("://") || states_password() {
             let what =
                 "it is neither the path of a file nor an address that begins with postgres://";
@@ -69,7 +72,17 @@ pub(crate) fn full_name(name: &Path) -> PathBuf {
         }
         #[cfg(feature = "postgres")]
         Ok(Kind::Server) => postgres::shown(name),
-        Err(_) => PathBuf::from(SCHEMES[0]),
+        Err(_) => of_unknown_kind(name),
+    }
+}
+
+/// The scheme of an address: what follows can contain a password.
+fn of_unknown_kind(name: &Path) -> PathBuf {
+    let is_of_scheme =
+        |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
+    match name.to_string_lossy().split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(is_of_scheme) => format!("{scheme}://").into(),
+        _ => PathBuf::from("(an address)"),
     }
 }
 

@@ -436,3 +436,13 @@ fn a_writer_that_has_the_registry_open_fails_after_another_process_restores_a_co
     assert_eq!(ingest("C", "2001-01-04T00:00:00Z").unwrap_err().kind(), "replaced");
     assert_eq!(sandbox.run("accession granules US"), "A\n");
 }
+
+#[test]
+fn publishing_a_dataset_that_is_not_there_creates_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest US --create A");
+    let printed = sandbox.run("accession publish site US NOPE");
+    assert!(printed.starts_with("error: ") && printed.ends_with("? 2\n"), "{printed}");
+    assert!(printed.contains("NOPE"), "{printed}");
+    assert!(!sandbox.path().join("site").exists());
+}

@@ -57,6 +57,12 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
     std::fs::create_dir(sandbox.path().join("file:")).unwrap();
     let printed = sandbox.run("accession --registry file:///x.db ingest DATASET --create A --json");
     assert!(printed.contains("\"kind\":\"registry-address\""), "{printed}");
+    assert!(printed.contains("registry \\\"file://\\\": "), "{printed}");
+    assert!(printed.contains("a file is named by its path, without file://"), "{printed}");
+    // What follows the scheme can contain a password.
+    let printed = sandbox.run("accession --registry mysql://me:secret@db/archive dataset list");
+    assert!(printed.contains("registry \"mysql://\": "), "{printed}");
+    assert!(!printed.contains("secret"), "{printed}");
 }
 
 /// SQLite reported that it cannot open the file.

@@ -19,6 +19,7 @@ mod harness {
     pub mod server;
     pub mod server_log;
     pub mod standby;
+    pub mod web_server;
 }
 
 mod addresses;
@@ -34,6 +35,7 @@ mod full_disk;
 mod guide;
 #[cfg(feature = "serve")]
 mod hung_machine;
+mod imports;
 mod lost_machines;
 mod machine_settings;
 mod migrations;

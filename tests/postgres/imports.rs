@@ -1,0 +1,31 @@
+//! A history that is imported from an address into a registry on a server.
+
+use accession::publish::{Error as PublishError, publish};
+use accession::{Registry, Stamp};
+
+use crate::harness::web_server::WebServer;
+use crate::scene::{Scene, ingest, name, second, stamp};
+
+/// It was asked whether there is a file with the address of the server as its name. There was none, so
+/// that the whole log was read each time.
+#[test]
+fn an_import_from_an_address_reads_only_what_is_new() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let us = Registry::in_memory().unwrap();
+    for number in 0..300 {
+        let stamp = Stamp { at: Some(second(number)), ..stamp() };
+        us.change(&name("US"), &ingest(&format!("granule.{number}")), &stamp).unwrap();
+    }
+    publish(&us, directory.path(), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    let server = WebServer::over(directory.path());
+    let import = || {
+        let address = server.dataset("US");
+        let output = scene.command(&["import", "US", &address, "--create"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let served = server.served();
+        served.iter().map(|(_, bytes)| bytes).sum::<usize>()
+    };
+    let (all, again) = (import(), import());
+    assert!(again * 4 < all, "{again} bytes of {all} were read again");
+}
