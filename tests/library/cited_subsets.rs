@@ -7,7 +7,7 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, held, id, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
@@ -198,7 +198,10 @@ fn a_subset_names_only_granules_that_were_held() {
 
 #[test]
 fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
-    let (registry, _) = history_of(&[&["A"], &["B"]]);
+    let directory = tempfile::tempdir().unwrap();
+    let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
+    let stamp = Stamp::at(second(0), now());
+    registry.change(&name("dataset"), &change(["A"], []), &stamp).unwrap();
     let before = registry.snapshot().unwrap();
     registry.withdraw_dataset(&name("dataset"), "replaced", &Stamp::now(now())).unwrap();
     let selection = Selection::Dataset { name: name("dataset"), at: None };
