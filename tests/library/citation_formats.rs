@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use accession::citation::{Citation, CitationFormat, RecordField, record};
 use accession::registry::Edit;
 use accession::{
-    Access, Change, Dataset, DatasetEdit, Members, Moment, Pattern, Registry,
-    Selection, Stamp,
+    Access, Change, Dataset, DatasetEdit, Members, Moment, Pattern, Registry, Selection, Stamp,
 };
 use biblatex::{Bibliography, ChunksExt};
 

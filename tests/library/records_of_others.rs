@@ -3,7 +3,8 @@
 use std::error::Error as _;
 
 use accession::mirror::{self, manifest::Reader};
-use accession::{Access, Dataset, Import, Registry, Stamp, Withdrawn};
+use accession::registry::Withdrawn;
+use accession::{Access, Dataset, Import, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::properties::resealed;
