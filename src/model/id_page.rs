@@ -76,14 +76,10 @@ impl IdPageBuilder {
         self.lines.push(b'\n');
     }
 
-    /// The bytes of the last id. `None` if there is none yet.
-    pub fn last(&self) -> Option<&[u8]> {
-        let last = self.ends.len().checked_sub(1)?;
-        Some(self.get(last))
-    }
-
-    fn get(&self, index: usize) -> &[u8] {
-        &self.lines[start(&self.ends, index)..self.ends[index]]
+    /// The bytes of the id at an index. `None` after the last one.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)?;
+        Some(&self.lines[start(&self.ends, index)..end])
     }
 
     /// Checks all ids at once.
@@ -93,8 +89,8 @@ impl IdPageBuilder {
     /// Those of [`GranuleId::new`] for the first id that is not valid.
     pub fn finish(self) -> Result<IdPage, GranuleIdError> {
         if !self.is_plain() {
-            (0..self.ends.len()).try_for_each(|index| {
-                let text = std::str::from_utf8(self.get(index))
+            (0..).map_while(|index| self.get(index)).try_for_each(|id| {
+                let text = std::str::from_utf8(id)
                     .map_err(|error| GranuleIdError::NotUtf8 { byte: error.valid_up_to() + 1 })?;
                 GranuleId::check(text)
             })?;
@@ -116,8 +112,8 @@ impl IdPageBuilder {
                 usize::from(chunk.iter().fold(0_u8, |count, byte| count + is_other(byte)))
             })
             .sum();
-        let has_length = |index| (1..=GranuleId::MAX_BYTES).contains(&self.get(index).len());
-        others == self.ends.len() && (0..self.ends.len()).all(has_length)
+        let has_length = |id: &[u8]| (1..=GranuleId::MAX_BYTES).contains(&id.len());
+        others == self.ends.len() && (0..).map_while(|index| self.get(index)).all(has_length)
     }
 }
 
@@ -150,7 +146,7 @@ mod tests {
             let mut builder = IdPageBuilder::default();
             for id in &ids {
                 builder.push(id);
-                prop_assert_eq!(builder.last(), Some(id.as_slice()));
+                prop_assert_eq!(builder.get(builder.ends.len() - 1), Some(id.as_slice()));
             }
             let one_by_one: Result<Vec<GranuleId>, _> =
                 ids.iter().map(|id| GranuleId::from_bytes(id)).collect();

@@ -77,8 +77,7 @@ pub fn restore(
     // Nothing is added to the registry between the comparison and the replacement.
     let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
     let lacks = lacks(target, &registry, monitor.as_ref()).map_err(of_copy)?;
-    let store = registry.into_store().into_file().map_err(in_target)?;
-    file.close(store).map_err(in_target)?;
+    registry.into_store().close(&file).map_err(in_target)?;
     let bytes = size(file.path()).map_err(in_target)?;
     let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
     let Verified { datasets, identifiers, .. } = verified;

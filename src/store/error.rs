@@ -60,13 +60,6 @@ impl Error {
         Error::stored(ErrorKind::Damaged, format!("the registry is damaged: {what}"))
     }
 
-    /// What is damaged, according to an error of [`Error::damaged`].
-    #[cfg(feature = "postgres")]
-    pub(in crate::store) fn damage(&self) -> String {
-        let message = self.to_string();
-        message.strip_prefix("the registry is damaged: ").unwrap_or(&message).to_owned()
-    }
-
     /// The caller asked to stop. Nothing was changed.
     pub(crate) fn interrupted() -> Self {
         Error::new(ErrorKind::Interrupted, "stopped; nothing was changed")

@@ -2,7 +2,7 @@
 //!
 //! The interface consists of the types of [`crate::model`], batches of rows, and keyset pages in
 //! canonical order. It contains no SQL, no type of a database driver, and no function that is
-//! called once for each granule. It has three types, each an enum of what the stores implement:
+//! called once for each granule. It has three types, each of which has a trait that the stores implement:
 //!
 //! - [`Store`] is the registry; it returns the other two.
 //! - [`Snapshot`] is one consistent state of it. It is short-lived: the caller must not wait for a
@@ -11,30 +11,28 @@
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
 //!   afterwards. It reads what it has written.
 
-use crate::error::{Error, ErrorKind, Result};
-
-mod access;
 mod error;
-mod json_column;
+mod handle;
 mod name;
-mod order;
+mod page;
+mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rows;
 mod session;
-mod snapshot;
 mod sqlite;
-mod transaction;
+mod statement;
+mod storage;
+mod table;
 
-pub(crate) use access::Watch;
-pub use access::{Access, BUSY_WAIT};
+use crate::error::{Error, ErrorKind, Result};
+
+pub(crate) use handle::{New, Store, exists};
 pub(crate) use name::{check_is_file, full_name, shown_name};
-pub use rows::Withdrawn;
+pub use rows::{Access, BUSY_WAIT, Withdrawn};
 pub(crate) use rows::{
     Begin, DatasetKey, ListedRow, NewPeriod, Period, ProducedPeriod, StoredSource, StoredVersion,
-    SubsetKey, ToChange, WorkerRow,
+    SubsetKey, ToChange, Watch, WorkerRow,
 };
-pub(crate) use session::{New, Store, exists};
-pub(crate) use snapshot::Snapshot;
+pub(crate) use session::{Snapshot, Transaction};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
-pub(crate) use transaction::Transaction;

@@ -1,10 +1,44 @@
-//! The rows and keys that cross the boundary between the registry and its store.
+//! The rows, keys and options that cross the boundary between the registry and its store.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::{Dataset, DatasetName, Granule, GranuleId, Instance, Timestamp, Withdrawal};
+
+/// Whether a registry is opened for reading or for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// For reading only, which is also possible where nothing can be written. A read never changes
+    /// the file.
+    Read,
+    /// For reading as long as others write to the registry. A registry with an older schema is read
+    /// from a copy, as with [`Access::Read`], but the first read after the file was written fails
+    /// with the error `changed`: it is to be opened again.
+    Follow,
+    /// For reading and writing.
+    Write,
+}
+
+impl Access {
+    /// Whether nothing can be written.
+    pub(crate) fn is_for_reading(self) -> bool {
+        self != Access::Write
+    }
+}
+
+/// How long a writer waits for another writer by default.
+pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// Returns whether long work should stop. It is called now and then from the thread that does the
+/// work.
+pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DatasetKey(pub(in crate::store) i64);
+
+/// What is locked for what does not belong to a dataset: a new dataset, payment ids.
+pub(in crate::store) const REGISTRY: DatasetKey = DatasetKey(0);
 
 /// The key of a cited subset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,17 +159,13 @@ pub(crate) enum Begin<'id> {
 }
 
 impl<'id> Begin<'id> {
-    /// Chooses the statement that begins there, and its id.
-    pub(in crate::store) fn choose<'sql>(
-        self,
-        at: &'sql str,
-        after: &'sql str,
-    ) -> (&'sql str, &'id str) {
+    /// The id and the start of a period after which the rows are read. Every period of an id is after
+    /// the beginning of time, and before its end.
+    pub(in crate::store) fn start(self) -> (&'id str, i64) {
         match self {
-            // No id is empty, so every id is after the empty string.
-            Begin::Start => (after, ""),
-            Begin::At(granule_id) => (at, granule_id.as_str()),
-            Begin::After(granule_id) => (after, granule_id.as_str()),
+            Begin::Start => ("", i64::MIN),
+            Begin::At(granule_id) => (granule_id.as_str(), i64::MIN),
+            Begin::After(granule_id) => (granule_id.as_str(), i64::MAX),
         }
     }
 }

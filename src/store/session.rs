@@ -1,266 +1,272 @@
-//! An open registry, in either store.
+//! One consistent state of a registry, and one change of it.
 
+use std::ops::{ControlFlow, Deref};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use super::access::{Access, Watch};
-use super::name::Kind;
-#[cfg(feature = "postgres")]
-use super::postgres;
-use super::snapshot::{Of, Snapshot};
-use super::transaction::Transaction;
-use super::{Error, ErrorKind, Result, sqlite};
+use super::Result;
+use super::page::{Packing, Page};
+use super::rows::DatasetKey;
+use super::sqlite::NewFile;
+use super::statement::{Columns, Insert, Scope, Sql, Value};
+use crate::model::{GranuleId, Timestamp};
 
-/// An open registry. Clones share its connections.
-#[derive(Clone)]
-pub(crate) enum Store {
-    Sqlite(Arc<sqlite::Store>),
-    #[cfg(feature = "postgres")]
-    Postgres(Arc<postgres::Store>),
+/// A transaction of one of the stores, in which statements are run: what `table` is written for.
+pub(super) trait Session: Send {
+    /// Calls `each` for every row of a query.
+    fn rows(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()>;
+
+    /// As [`Session::rows`], for a query that sees a dataset as it is once it is locked.
+    fn rows_locked(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Whether datasets are locked one by one: in a transaction that writes to a server. In a file,
+    /// a transaction locks all of them.
+    fn locks_datasets(&self) -> bool;
+
+    /// Locks a dataset against other writers until the transaction ends, if datasets are locked one by
+    /// one. [`REGISTRY`](super::rows::REGISTRY) is what does not belong to a dataset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time.
+    fn lock(&self, dataset: DatasetKey) -> Result<()>;
+
+    /// Locks a dataset that is being added.
+    fn lock_new(&self, dataset: DatasetKey) -> Result<()>;
+
+    /// Runs a statement whose result nobody needs. A server may run it later, in its order: at the
+    /// latest with the commit, which then returns its error.
+    fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()>;
+
+    /// Adds rows, whose values follow each other.
+    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()>;
+
+    /// The rows of a query about granules.
+    fn page(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        packing: Packing,
+    ) -> Result<Page>;
+
+    /// Ends the present holding period of each of some granules, each at its own time. Returns the
+    /// first granule of which not one row was changed, with the number of rows.
+    fn end_periods(
+        &self,
+        dataset: DatasetKey,
+        ends: &[(&GranuleId, Timestamp)],
+    ) -> Result<Option<(GranuleId, usize)>>;
+
+    /// Compares the rows of a small table with their second copies, if it can be done faster than by
+    /// the query that reads them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](super::ErrorKind::Damaged): they differ.
+    fn check_copies(&self, table: &'static str) -> Result<()>;
+
+    /// What [`Snapshot::integrity`] returns.
+    fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
+
+    /// What [`Snapshot::check_same_file`] checks.
+    fn check_same_file(&self) -> Result<()>;
+
+    /// What [`Snapshot::copy_beside`] does.
+    fn copy_beside(
+        &self,
+        target: &Path,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile>;
+
+    /// Runs what is still to be run, without a commit.
+    fn flush(&self) -> Result<()>;
+
+    /// Commits a write transaction, whose changes are durable when this returns.
+    fn commit(self: Box<Self>) -> Result<()>;
 }
 
-/// A new registry that is not visible until it is put in place.
-pub(crate) enum New {
-    Sqlite(sqlite::NewFile),
-    #[cfg(feature = "postgres")]
-    Postgres(postgres::NewDatabase),
+/// One consistent state of the registry. It should be short-lived (see the documentation of the
+/// module `store`).
+pub(crate) struct Snapshot {
+    pub(super) session: Box<dyn Session>,
+    hides_recorders: bool,
 }
 
-/// A copy that nobody else uses until it is finished.
-pub(crate) enum Copy {
-    Sqlite(sqlite::NewFile),
-    #[cfg(feature = "postgres")]
-    Postgres,
+/// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
+/// it has written.
+pub(crate) struct Transaction {
+    snapshot: Snapshot,
 }
 
-/// Whether there is something at the path or the address of a registry: a registry, or another file.
-///
-/// # Errors
-///
-/// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`]; [`ErrorKind::Denied`].
-pub(crate) fn exists(name: &Path) -> Result<bool> {
-    match Kind::of(name)? {
-        Kind::File => Ok(name.exists()),
-        #[cfg(feature = "postgres")]
-        Kind::Server => postgres::Store::exists(name),
+impl Snapshot {
+    pub(super) fn new(session: Box<dyn Session>) -> Self {
+        Snapshot { session, hides_recorders: false }
     }
-}
 
-impl Store {
-    /// Opens the registry at a path or an address.
+    /// The same snapshot, which does not say who recorded anything if it is for the public.
+    pub fn for_public(self, is_for_public: bool) -> Self {
+        Snapshot { hides_recorders: is_for_public, ..self }
+    }
+
+    /// Who recorded something, unless that is hidden.
+    pub(super) fn shown(&self, recorded_by: Option<String>) -> Option<String> {
+        recorded_by.filter(|_| !self.hides_recorders)
+    }
+
+    /// What the rows of a query say.
+    pub(super) fn rows<T>(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        decode: impl Fn(&dyn Columns) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.session.rows(scope, sql, values, &mut |row| {
+            rows.push(decode(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// What the only row of a query says. `None` means that there is none.
+    pub(super) fn row<T>(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        decode: impl Fn(&dyn Columns) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.rows(scope, sql, values, decode)?.pop())
+    }
+
+    /// As [`Snapshot::row`], for a query that sees a dataset as it is once it is locked.
+    pub(super) fn row_locked<T>(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        decode: impl Fn(&dyn Columns) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut found = None;
+        self.session.rows_locked(dataset, sql, values, &mut |row| {
+            found = Some(decode(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
+    /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
+    /// each table. Costs one pass over the whole file. On a server, only the rows of these datasets
+    /// are checked, unless none is given.
+    ///
+    /// If others have added tables or indexes to the file, only those of the schema are checked:
+    /// the others may have constraints that take hours to evaluate, or that fail.
+    pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
+        self.session.integrity(datasets)
+    }
+
+    /// Checks, after a read, that the path still refers to the file that was read and, if the file
+    /// is read without locks, that it has not changed. A server has nothing to check: the registry was
+    /// identified when the transaction began, and another cannot take its place within it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`] and what opening a file, or
-    /// connecting to a server, may return.
-    pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        Ok(match Kind::of(name)? {
-            Kind::File => Store::of(sqlite::Store::open(name, access, busy_wait)?),
-            #[cfg(feature = "postgres")]
-            Kind::Server => {
-                Store::Postgres(Arc::new(postgres::Store::open(name, access, busy_wait)?))
-            }
-        })
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced), [`ErrorKind::Changed`](super::ErrorKind::Changed).
+    pub fn check_same_file(&self) -> Result<()> {
+        self.session.check_same_file()
     }
 
-    /// Creates a registry in memory, which is deleted when it is dropped.
-    pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(sqlite::Store::in_memory(busy_wait)?))
-    }
-
-    /// Creates a registry in a temporary file without a name, which is deleted when it is dropped.
+    /// Copies the registry, in the state of this snapshot, into a file beside `target`, where no
+    /// file exists yet. `progress` is called with the number of pages copied and the total number of
+    /// pages.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Temporary`].
-    pub fn temporary(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(sqlite::Store::temporary(busy_wait)?))
-    }
-
-    /// Creates a registry for a path or an address, which is visible there once it is put in place.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`], [`ErrorKind::Denied`].
-    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, New)> {
-        Ok(match Kind::of(name)? {
-            Kind::File => {
-                let (store, file) = sqlite::Store::create(name, busy_wait)?;
-                (Store::of(store), New::Sqlite(file))
-            }
-            #[cfg(feature = "postgres")]
-            Kind::Server => {
-                let (store, new) = postgres::Store::create(name, busy_wait)?;
-                (Store::Postgres(Arc::new(store)), New::Postgres(new))
-            }
-        })
-    }
-
-    /// Creates the target of a copy of the registry with a name: a file with the permissions of that
-    /// registry, if it is in one. On a server, what an earlier attempt has copied is kept.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::create`]; [`ErrorKind::UnfinishedCopy`]: there is an unfinished copy of another
-    /// registry.
-    pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
-        Ok(match Kind::of(name)? {
-            Kind::File => {
-                let (store, file) = sqlite::Store::create(name, busy_wait)?;
-                match Kind::of(source)? {
-                    Kind::File => file.take_permissions_of(source)?,
-                    #[cfg(feature = "postgres")]
-                    Kind::Server => {}
-                }
-                (Store::of(store), Copy::Sqlite(file))
-            }
-            #[cfg(feature = "postgres")]
-            Kind::Server => {
-                let source = source.to_string_lossy();
-                let store = postgres::Store::create_copy(name, &source, busy_wait)?;
-                (Store::Postgres(Arc::new(store)), Copy::Postgres)
-            }
-        })
-    }
-
-    fn of(store: sqlite::Store) -> Self {
-        Store::Sqlite(Arc::new(store))
-    }
-
-    /// The path or the address, without its password, that the registry was opened by, or that a new
-    /// one will have. `None` means that it is in memory.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Store::Sqlite(store) => store.path(),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(store) => Some(store.path()),
-        }
-    }
-
-    /// Begins a read transaction.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Replaced`]: there is another registry at the path now.
-    pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
-        Ok(Snapshot::new(match self {
-            Store::Sqlite(store) => Of::Sqlite(store.snapshot(watch)?),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(store) => Of::Postgres(store.snapshot(watch)?),
-        }))
-    }
-
-    /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
-    /// on a server of the dataset that it looks at first.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: another writer did not finish in time; [`ErrorKind::ReadOnly`].
-    pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        Ok(Transaction::of(match self {
-            Store::Sqlite(store) => Of::Sqlite(store.transaction(watch)?),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(store) => Of::Postgres(store.transaction(watch)?),
-        }))
-    }
-
-    /// Whether several threads should read the registry at the same time, each with a connection of
-    /// its own. A server has a limited number of connections for all its users.
-    pub fn has_many_connections(&self) -> bool {
-        match self {
-            Store::Sqlite(store) => store.has_many_connections(),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(_) => false,
-        }
-    }
-
-    /// Whether it is in a file, or in memory, rather than on a server.
-    pub fn is_file(&self) -> bool {
-        matches!(self, Store::Sqlite(_))
-    }
-
-    /// Spreads the registry over the machines of a cluster. Returns how many tables were
-    /// distributed, 0 if they had been before.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotAServer`], [`ErrorKind::NoCitus`], [`ErrorKind::Busy`], [`ErrorKind::Denied`].
-    pub fn distribute(&self) -> Result<u64> {
-        match self {
-            Store::Sqlite(_) => Err(Error::stored(
-                ErrorKind::NotAServer,
-                "the distribution of tables is for a registry on a server, and this one is a file",
-            )),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(store) => store.distribute(),
-        }
-    }
-
-    /// The only handle of a registry in a file, to close it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: a clone of the store is still in use. [`ErrorKind::NotAFile`].
-    pub fn into_file(self) -> Result<sqlite::Store> {
-        match self {
-            Store::Sqlite(store) => Arc::try_unwrap(store).map_err(|_| Error::busy()),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(_) => Err(Error::not_a_file("a file to put in place")),
-        }
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
+    /// [`ErrorKind::Full`](super::ErrorKind::Full); [`ErrorKind::Interrupted`](super::ErrorKind::Interrupted):
+    /// `progress` returned `Break`; [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    pub fn copy_beside(
+        &self,
+        target: &Path,
+        mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        self.session.copy_beside(target, &mut progress)
     }
 }
 
-impl New {
-    /// Makes the registry visible, atomically.
+impl Transaction {
+    /// The change that is made in a session that was begun for writing.
+    pub(super) fn new(session: Box<dyn Session>) -> Self {
+        Transaction { snapshot: Snapshot::new(session) }
+    }
+
+    /// Runs a statement about a dataset, once it is locked, whose result nobody needs.
+    pub(super) fn run(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<()> {
+        self.session.lock(dataset)?;
+        self.session.run(sql, values)
+    }
+
+    /// Adds rows to a dataset, once it is locked.
+    pub(super) fn insert<'a, Row, const COLUMNS: usize>(
+        &self,
+        dataset: DatasetKey,
+        insert: &'static Insert,
+        rows: &'a [Row],
+        encode: impl Fn(&'a Row) -> [Value<'a>; COLUMNS],
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        debug_assert_eq!(insert.columns, COLUMNS);
+        self.session.lock(dataset)?;
+        let values: Vec<Value<'_>> = rows.iter().flat_map(encode).collect();
+        self.session.insert(insert, &values)
+    }
+
+    /// Takes the change back, once every statement of it was run: what it would have failed at is an
+    /// error.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: another process has created a registry there. [`ErrorKind::Busy`]: a clone of
-    /// the store is still in use.
-    pub fn put_in_place(self, store: Store) -> Result<()> {
-        match (self, store) {
-            (New::Sqlite(file), store) => file.put_in_place(store.into_file()?),
-            #[cfg(feature = "postgres")]
-            (New::Postgres(new), Store::Postgres(store)) => new.put_in_place(&store),
-            #[cfg(feature = "postgres")]
-            (New::Postgres(_), Store::Sqlite(_)) => Err(Error::replaced()),
-        }
+    /// Those of its statements.
+    pub fn roll_back(self) -> Result<()> {
+        self.snapshot.session.flush()
+    }
+
+    /// Commits the change, which is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): the registry was moved or removed. Nothing is
+    /// changed.
+    pub fn commit(self) -> Result<()> {
+        self.snapshot.session.commit()
     }
 }
 
-impl Copy {
-    /// Ends the writing of a copy, and returns it for verification.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`], and the errors of writing.
-    pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
-        match self {
-            Copy::Sqlite(file) => {
-                file.close(store.into_file()?)?;
-                Ok(Store::of(sqlite::Store::open(file.path(), Access::Read, busy_wait)?))
-            }
-            #[cfg(feature = "postgres")]
-            Copy::Postgres => Ok(store),
-        }
-    }
+impl Deref for Transaction {
+    type Target = Snapshot;
 
-    /// Makes a verified copy available to everybody.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: another process has created a registry there.
-    pub fn finish(self, store: Store) -> Result<()> {
-        match (self, store) {
-            (Copy::Sqlite(file), store) => {
-                drop(store);
-                file.put_closed_in_place()
-            }
-            #[cfg(feature = "postgres")]
-            (Copy::Postgres, Store::Postgres(store)) => store.finish_copy(),
-            #[cfg(feature = "postgres")]
-            (Copy::Postgres, Store::Sqlite(_)) => Err(Error::replaced()),
-        }
+    fn deref(&self) -> &Snapshot {
+        &self.snapshot
     }
 }

@@ -58,32 +58,87 @@ fn every_migration_begins_with_its_reason() {
     assert!(migrations >= 5, "only {migrations} migrations were found");
 }
 
-/// The statements of the store: the string of each `const` that holds SQL.
+/// The statements of the store as it gives them to SQLite: the string of each `const` that holds SQL,
+/// and the first string of each `Sql`.
 fn statements() -> Vec<String> {
     let mut statements = Vec::new();
-    for (_, text) in
-        rust_files(&["src"]).into_iter().filter(|(path, _)| path.starts_with("src/store/sqlite"))
-    {
-        // The text that a macro `select_…!` inserts at the beginning of a query.
-        let select = text.split("macro_rules! select_").nth(1).map(|rest| {
-            let start = rest.find("SELECT").unwrap();
-            rest[start..start + rest[start..].find('"').unwrap()].to_owned()
-        });
+    for (path, text) in rust_files(&["src"]) {
         let text = text.split("#[cfg(test)]").next().unwrap();
-        for part in text.split("const ").skip(1) {
-            let Some((head, rest)) = part.split_once('"') else { continue };
-            let Some((sql, _)) = rest.split_once('"') else { continue };
-            if head.contains("select_") && head.contains('!') {
-                statements.push(format!("{} {sql}", select.as_ref().unwrap()));
-            } else if ["SELECT", "INSERT", "UPDATE", "DELETE"]
-                .iter()
-                .any(|verb| sql.trim_start().starts_with(verb))
-            {
-                statements.push(sql.to_owned());
+        if path.starts_with("src/store/sqlite") {
+            let consts = text.split("const ").skip(1).filter_map(first_string);
+            statements.extend(consts.map(str::to_owned));
+        } else if path.starts_with("src/store/table") {
+            // The texts that the macros `select_…!` insert at the beginning of a query, and those of
+            // macros without an argument.
+            let inserted: Vec<(&str, &str, &str)> = text
+                .split("macro_rules! ")
+                .skip(1)
+                .map(|text| {
+                    let strings = strings_of(&text[..text.find("\n}\n").unwrap()]);
+                    let begin = strings.iter().position(|text| text.starts_with("SELECT")).unwrap();
+                    let middle = strings.get(begin + 1).copied().unwrap_or_default();
+                    (text.split(' ').next().unwrap(), strings[begin], middle)
+                })
+                .collect();
+            for text in text.split(" static ").skip(1) {
+                let text = text.split(';').next().unwrap();
+                let mut sql = String::new();
+                let strings = strings_of(text);
+                let called = |name: &str| text.contains(&format!("{name}!("));
+                let of = |name: &str| inserted.iter().find(|(called, ..)| *called == name);
+                match inserted.iter().find(|(name, ..)| name.starts_with("select_") && called(name))
+                {
+                    // The dataset of the inner query is the second argument.
+                    Some((_, begin, middle)) if text.contains("select_instance") => {
+                        let dataset = strings.get(1).copied().unwrap_or("?1");
+                        sql = format!("{begin}{dataset}{middle}{}", strings[0]);
+                    }
+                    Some((_, begin, _)) => {
+                        sql.push_str(begin);
+                        sql.push_str(strings[0]);
+                        if called("key_of_name") {
+                            sql.push_str(of("key_of_name").unwrap().1);
+                            sql.push_str(strings[1]);
+                        }
+                    }
+                    None if called("key_of_name") => sql = of("key_of_name").unwrap().1.to_owned(),
+                    None if text.contains("Insert::new") => {
+                        let columns = text.rsplit('"').next().unwrap();
+                        let is_other = |character: char| !character.is_ascii_digit();
+                        let last: usize = columns.trim_matches(is_other).parse().unwrap();
+                        let first = 1 + strings[0].matches('[').count();
+                        let values: Vec<String> = (first..=last).map(|n| format!("?{n}")).collect();
+                        sql = format!("{} VALUES ({})", strings[0], values.join(", "));
+                    }
+                    None => sql.push_str(strings[0]),
+                }
+                statements.push(rendered(&sql));
             }
         }
     }
+    statements.retain(|sql| {
+        ["SELECT", "INSERT", "UPDATE", "DELETE"]
+            .iter()
+            .any(|verb| sql.trim_start().starts_with(verb))
+    });
     statements
+}
+
+/// A text without what is for a server only, and without the braces around the names of tables.
+fn rendered(sql: &str) -> String {
+    let mut parts = sql.split('[');
+    let mut rendered = parts.next().unwrap().to_owned();
+    parts.for_each(|part| rendered.push_str(part.split_once(']').unwrap().1));
+    rendered.replace(['{', '}'], "")
+}
+
+fn first_string(text: &str) -> Option<&str> {
+    strings_of(text).first().copied()
+}
+
+/// The strings of a text, none of which has an escaped quotation mark.
+fn strings_of(text: &str) -> Vec<&str> {
+    text.split('"').skip(1).step_by(2).collect()
 }
 
 #[test]
@@ -120,9 +175,10 @@ fn every_statement_of_the_store_uses_a_key() {
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = [
             "ORDER BY dataset.name",
-            "WHERE instance.identifier = :identifier",
+            "WHERE instance.identifier = ?",
             "ORDER BY dataset_name.renamed",
-            "FROM rarray(:granule_ids)",
+            "FROM rarray(",
+            "string_agg(former.name",
             "UNION ALL",
         ]
         .iter()

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::connection::{Connection, value};
-use super::parameter::{bigint, text};
 use super::settings;
 use crate::store::Result;
 
@@ -76,7 +75,7 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
         *wait = twice.max(*wait);
     }
     // A promoted standby may not have reached this transaction id: it then reports an error.
-    if let Ok(Some(row)) = connection.query_opt(STATUS, &[text(change.transaction_id)])
+    if let Ok(Some(row)) = connection.query_opt(STATUS, &[change.transaction_id.into()])
         && value(&row, 0)?
     {
         return Ok(None);
@@ -84,7 +83,7 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
     connection.roll_back("ROLLBACK")?;
     connection.begin(&settings::writing(LOCK_WAIT, "on", []))?;
     for (position, (dataset_id, revision)) in change.locked.iter().enumerate() {
-        let parameters = [bigint(*dataset_id), text(change.token)];
+        let parameters = [(*dataset_id).into(), change.token.into()];
         let Some(row) = connection.query_opt(LOCKED, &parameters)? else {
             // It would have added the dataset. If it did, another row was locked before, and says so.
             return Ok((position == 0).then_some(Outcome::NotCommitted));

@@ -1,7 +1,7 @@
 //! One connection to the server, and the state of its transaction.
 
 use std::cell::{Cell, RefCell};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,8 @@ use super::address::Address;
 use super::driver::{Answer, Driver, both, in_order};
 use super::error::with_cause;
 use super::machines::Waiting;
-use super::parameter::{Encoded, Parameter, borrowed, borrowed_encoded, encoded};
+use super::value::{Encoded, borrowed, borrowed_encoded};
+use crate::store::statement::{Columns, Value};
 use crate::store::{Error, ErrorKind, Result, Watch};
 
 /// The number of statements that wait to be sent with the next one, at most.
@@ -40,7 +41,7 @@ pub(super) struct Connection {
 /// A statement that is still to be sent.
 struct Statement {
     sql: String,
-    parameters: Vec<(Encoded, Type)>,
+    values: Vec<Encoded>,
 }
 
 impl Connection {
@@ -140,9 +141,9 @@ impl Connection {
     }
 
     /// The rows of a query.
-    pub fn query(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
+    pub fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
-        self.send(async |client| client.query_typed(sql, &borrowed(parameters)).await)
+        self.send(async |client| client.query_typed(sql, &borrowed(values)).await)
     }
 
     /// The rows of a query that waits for a machine of a cluster. It is not waited for any longer than
@@ -155,13 +156,14 @@ impl Connection {
         &self,
         waiting: Waiting,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        values: &[Value<'_>],
     ) -> Result<Vec<Row>> {
         self.check_watch()?;
         let watch = self.watch.borrow().clone();
-        let answered = self.driver.borrow_mut().wait(watch.as_ref(), async |client| {
-            client.query_typed(sql, &borrowed(parameters)).await
-        });
+        let answered = self
+            .driver
+            .borrow_mut()
+            .wait(watch.as_ref(), async |client| client.query_typed(sql, &borrowed(values)).await);
         let answered = answered.ok_or_else(Error::interrupted).and_then(|answer| Ok(answer?));
         if let Err(error) = &answered {
             self.has_failed.set(true);
@@ -175,10 +177,10 @@ impl Connection {
     /// The rows of two queries, in one round trip. The second one sees what the first one changed.
     pub fn query_both(
         &self,
-        [first, second]: [(&str, &[Parameter<'_>]); 2],
+        [first, second]: [(&str, &[Value<'_>]); 2],
     ) -> Result<(Vec<Row>, Vec<Row>)> {
         self.check_watch()?;
-        let [first, second] = [first, second].map(|(sql, parameters)| (sql, borrowed(parameters)));
+        let [first, second] = [first, second].map(|(sql, values)| (sql, borrowed(values)));
         self.send(async |client| {
             both(client.query_typed(first.0, &first.1), client.query_typed(second.0, &second.1))
                 .await
@@ -186,20 +188,21 @@ impl Connection {
     }
 
     /// The only row of a query. `None` means that there is none.
-    pub fn query_opt(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Row>> {
-        Ok(self.query(sql, parameters)?.into_iter().next())
+    pub fn query_opt(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>> {
+        Ok(self.query(sql, values)?.into_iter().next())
     }
 
     /// Runs a statement, and waits until it is done.
-    pub fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<()> {
-        self.query(sql, parameters).map(|_| ())
+    pub fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
+        self.query(sql, values).map(|_| ())
     }
 
     /// Runs a statement of a transaction whose result is not needed: it is sent together with the
     /// next one that is waited for, at the latest with the COMMIT, which returns its error.
-    pub fn defer(&self, sql: &str, parameters: &[Parameter<'_>]) -> Result<()> {
+    pub fn defer(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         self.check_watch()?;
-        self.defer_encoded(Statement { sql: sql.to_owned(), parameters: encoded(parameters)? })
+        let values = values.iter().map(Encoded::of).collect::<Result<_>>()?;
+        self.defer_encoded(Statement { sql: sql.to_owned(), values })
     }
 
     fn defer_encoded(&self, statement: Statement) -> Result<()> {
@@ -213,24 +216,24 @@ impl Connection {
     /// A server has little more to plan for many rows than for one, and a cluster sends the statement
     /// to one machine, which commits it alone; a row of a query would make it collect them first. The
     /// numbers of rows are powers of two, so that there are few different statements.
-    pub fn insert(&self, into: &str, mut rows: &[Vec<Parameter<'_>>]) -> Result<()> {
-        while !rows.is_empty() {
-            let number = (rows.len().ilog2()).min(MAX_ROWS.ilog2());
-            let (batch, rest) = rows.split_at(1 << number);
-            rows = rest;
+    pub fn insert(&self, into: &str, columns: usize, mut values: &[Value<'_>]) -> Result<()> {
+        while !values.is_empty() {
+            let rows = 1 << (values.len() / columns).ilog2().min(MAX_ROWS.ilog2());
+            let (batch, rest) = values.split_at(rows * columns);
+            values = rest;
             self.check_watch()?;
             let mut sql = format!("{into} VALUES ");
-            let mut parameters = Vec::new();
-            for (index, row) in batch.iter().enumerate() {
-                sql.push_str(if index == 0 { "(" } else { ", (" });
-                for column in 0..row.len() {
-                    let separator = if column == 0 { "" } else { ", " };
-                    sql.push_str(&format!("{separator}${}", parameters.len() + column + 1));
-                }
-                sql.push(')');
-                parameters.extend(encoded(row)?);
+            for number in 1..=batch.len() {
+                sql.push_str(match (number, number % columns == 1 % columns) {
+                    (1, _) => "(",
+                    (_, true) => "), (",
+                    (_, false) => ", ",
+                });
+                sql.push_str(&format!("${number}"));
             }
-            self.defer_encoded(Statement { sql, parameters })?;
+            sql.push(')');
+            let values = batch.iter().map(Encoded::of).collect::<Result<_>>()?;
+            self.defer_encoded(Statement { sql, values })?;
         }
         Ok(())
     }
@@ -243,18 +246,18 @@ impl Connection {
 
     /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
     /// costs the server about half as much as INSERT.
-    pub fn copy_in<Item>(
+    pub fn copy_in(
         &self,
         sql: &str,
         types: &[Type],
-        rows: &[Item],
-        write: impl AsyncFn(Pin<&mut BinaryCopyInWriter>, &Item) -> Answer<()>,
+        columns: usize,
+        values: &[Value<'_>],
     ) -> Result<()> {
         self.check_watch()?;
         let copied = self.send(async |client| {
             let mut writer = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, types));
-            for row in rows {
-                write(writer.as_mut(), row).await?;
+            for row in values.chunks(columns) {
+                writer.as_mut().write_raw(row).await?;
             }
             writer.finish().await
         });
@@ -267,7 +270,7 @@ impl Connection {
         let deferred = self.deferred.take();
         let answered = self.driver.borrow_mut().wait(None, async |client| {
             let execute = async |statement: &Statement| {
-                client.execute_typed(&statement.sql, &borrowed_encoded(&statement.parameters)).await
+                client.execute_typed(&statement.sql, &borrowed_encoded(&statement.values)).await
             };
             let deferred = in_order(deferred.iter().map(execute).collect());
             both(deferred, last(client)).await
@@ -296,4 +299,25 @@ impl Connection {
 /// [`ErrorKind::Damaged`]: it is not of the type of the column.
 pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
     row.try_get(index).map_err(|error| Error::damaged(with_cause(&error)))
+}
+
+impl Columns for Row {
+    fn int_or_null(&self, column: usize) -> Result<Option<i64>> {
+        match *self.columns()[column].type_() {
+            Type::INT4 => Ok(value::<Option<i32>>(self, column)?.map(i64::from)),
+            _ => value(self, column),
+        }
+    }
+
+    fn text_or_null(&self, column: usize) -> Result<Option<&str>> {
+        value(self, column)
+    }
+
+    fn bytes(&self, column: usize) -> Result<&[u8]> {
+        value(self, column)
+    }
+
+    fn flag(&self, column: usize) -> Result<bool> {
+        value(self, column)
+    }
 }

@@ -4,18 +4,78 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::address::Address;
+use super::address::{Address, shown};
 use super::connection::{Connection, value};
-use super::parameter::text;
-use super::pool::Pool;
 use super::schema;
 use super::session::{Stage, Store, state};
 use super::settings;
+use crate::store::pool::Pool;
+use crate::store::storage::{CopyStorage, Kind, NewStorage, Storage};
 use crate::store::{Access, Error, ErrorKind, Result};
 
-/// A new registry that is complete when it is put in place.
-pub(crate) struct NewDatabase {
-    address: Address,
+/// Registries on servers, by their addresses.
+pub(in crate::store) struct Server;
+
+/// A new registry, or a copy, that is complete when it is put in place.
+struct NewDatabase {
+    store: Arc<Store>,
+}
+
+impl Kind for Server {
+    fn exists(&self, name: &Path) -> Result<bool> {
+        Store::exists(name)
+    }
+
+    fn open(&self, name: &Path, access: Access, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(Store::open(name, access, busy_wait)?))
+    }
+
+    fn create(
+        &self,
+        name: &Path,
+        busy_wait: Duration,
+    ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
+        let store = Arc::new(Store::create(name, busy_wait)?);
+        Ok((store.clone(), Box::new(NewDatabase { store })))
+    }
+
+    fn create_copy(
+        &self,
+        name: &Path,
+        source: &Path,
+        busy_wait: Duration,
+    ) -> Result<(Arc<dyn Storage>, Box<dyn CopyStorage>)> {
+        let store = Arc::new(Store::create_copy(name, &source.to_string_lossy(), busy_wait)?);
+        Ok((store.clone(), Box::new(NewDatabase { store })))
+    }
+
+    fn check_is_file(&self, what: &'static str) -> Result<()> {
+        Err(Error::not_a_file(what))
+    }
+
+    fn full_name(&self, name: &Path) -> PathBuf {
+        shown(name)
+    }
+}
+
+impl NewStorage for NewDatabase {
+    fn put_in_place(self: Box<Self>, _: Arc<dyn Storage>) -> Result<()> {
+        self.store.put_in_place()
+    }
+}
+
+impl CopyStorage for NewDatabase {
+    fn take_permissions_of(&self, _: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn reopen(&self, store: Arc<dyn Storage>, _: Duration) -> Result<Arc<dyn Storage>> {
+        Ok(store)
+    }
+
+    fn finish(self: Box<Self>, _: Arc<dyn Storage>) -> Result<()> {
+        self.store.finish_copy()
+    }
 }
 
 impl Store {
@@ -41,7 +101,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
-    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, NewDatabase)> {
+    pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
         let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
@@ -49,9 +109,8 @@ impl Store {
         connection.begin(&settings::writing(busy_wait, &synchronous_commit, []))?;
         schema::create(&connection)?;
         let path = PathBuf::from(address.to_string());
-        let new = NewDatabase { address: address.clone() };
-        let store = Store {
-            pool: Pool::default(),
+        Ok(Store {
+            pool: Pool::of(connection),
             address,
             access: Access::Write,
             busy_wait,
@@ -59,9 +118,7 @@ impl Store {
             path,
             stage: Stage::New,
             machines: OnceLock::new(),
-        };
-        store.pool.put_back(connection);
-        Ok((store, new))
+        })
     }
 
     /// Creates a registry that is marked as an unfinished copy of another, or opens the one that an
@@ -76,12 +133,11 @@ impl Store {
             UPDATE accession.registry
             SET copied_from = $1";
         match Store::create(name, busy_wait) {
-            Ok((store, new)) => {
-                let store = Arc::new(store);
+            Ok(store) => {
                 let connection = store.pool.take().ok_or_else(Error::busy)?;
-                connection.execute(MARK, &[text(source)])?;
+                connection.execute(MARK, &[source.into()])?;
                 store.pool.put_back(connection);
-                new.put_in_place(&store)?;
+                store.put_in_place()?;
             }
             Err(error) if error.kind() == ErrorKind::RegistryExists => {}
             Err(error) => return Err(error),
@@ -110,20 +166,18 @@ impl Store {
         self.pool.put_back(connection);
         Ok(())
     }
-}
 
-impl NewDatabase {
-    /// Commits the registry.
+    /// Commits a new registry.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process has
     /// created a registry.
-    pub fn put_in_place(self, store: &Arc<Store>) -> Result<()> {
+    fn put_in_place(&self) -> Result<()> {
         const ID: &str = "
             SELECT registry_id::text
             FROM accession.registry";
-        let connection = store.pool.take().ok_or_else(Error::busy)?;
+        let connection = self.pool.take().ok_or_else(Error::busy)?;
         let row = connection.query_opt(ID, &[])?.ok_or_else(Error::replaced)?;
         let registry_id: String = value(&row, 0)?;
         match connection.run("COMMIT") {

@@ -14,7 +14,7 @@ impl Store {
     ///
     /// [`ErrorKind::NoCitus`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
     /// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
-    pub fn distribute(&self) -> Result<u64> {
+    pub(super) fn distribute_tables(&self) -> Result<u64> {
         const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
         // If this function fails, the connection is dropped, which rolls back.
         let connection = self.connection()?;

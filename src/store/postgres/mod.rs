@@ -43,22 +43,20 @@
 //! Every statement names the dataset, except those whose comment says why they ask every machine.
 
 mod address;
+mod bulk;
 mod commit;
 mod connection;
 mod create;
 mod distribute;
 mod driver;
 mod error;
+mod integrity;
 mod machines;
-mod parameter;
 mod placement;
-mod pool;
 mod schema;
 mod session;
 mod settings;
-mod table;
 mod tls;
+mod value;
 
-pub(crate) use address::shown;
-pub(crate) use create::NewDatabase;
-pub(crate) use session::{Snapshot, Store, Transaction};
+pub(in crate::store) use create::Server;

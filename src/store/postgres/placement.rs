@@ -1,12 +1,10 @@
 //! Where the tables are on a Citus cluster.
 
-use tokio_postgres::types::Type;
-
 use super::connection::{Connection, value};
 use super::machines::Machine;
-use super::parameter::{array, bigint};
 use super::schema;
 use crate::store::Result;
+use crate::store::statement::Value;
 
 /// Small tables, of which every machine gets a copy: they are read with every dataset. All others
 /// are distributed by dataset. A referenced table comes before the one that refers to it.
@@ -44,7 +42,7 @@ pub(super) fn machine_of(connection: &Connection, dataset_id: i64) -> Result<Mac
         SELECT nodename || ':' || nodeport
         FROM pg_dist_shard_placement
         WHERE shardid = get_shard_id_for_distribution_column('accession.writer', $1)";
-    let row = connection.query_opt(PLACE, &[bigint(dataset_id)])?;
+    let row = connection.query_opt(PLACE, &[dataset_id.into()])?;
     row.map_or(Ok(Machine::Any), |row| value(&row, 0).map(Machine::At))
 }
 
@@ -69,8 +67,7 @@ pub(super) fn complete(connection: &Connection) -> Result<u64> {
         let rows = connection.query(sql, parameters)?;
         rows.iter().map(|row| value(row, 0)).collect()
     };
-    let reference_tables: &[&str] = &REFERENCE_TABLES;
-    let tables = strings(LOCAL, &[array(&reference_tables, Type::TEXT_ARRAY)])?;
+    let tables = strings(LOCAL, &[Value::Texts(&REFERENCE_TABLES)])?;
     for table in &tables {
         let beside = if table == "writer" { "" } else { ", colocate_with => 'accession.writer'" };
         connection.run(&match REFERENCE_TABLES.contains(&table.as_str()) {

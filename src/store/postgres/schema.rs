@@ -1,7 +1,6 @@
 //! The schema: the migrations that create it, and which of them a registry has.
 
 use super::connection::{Connection, value};
-use super::parameter::integer;
 use crate::store::{Error, ErrorKind, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never
@@ -100,7 +99,7 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
     for migration in MIGRATIONS {
         connection.run_each(&statements(migration)).map_err(taken)?;
     }
-    connection.execute(STATE, &[integer(VERSION as i32)])?;
+    connection.execute(STATE, &[VERSION.into()])?;
     connection.execute(WRITER, &[])?;
     Ok(())
 }
@@ -150,7 +149,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
         connection.run_each(&statements(migration))?;
     }
     grant(connection)?;
-    connection.execute(SET, &[integer(VERSION as i32)])
+    connection.execute(SET, &[VERSION.into()])
 }
 
 /// Grants the privileges on tables that a migration has added: to everybody who may read or fill

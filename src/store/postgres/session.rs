@@ -1,7 +1,7 @@
 //! A registry on a server in use: snapshots for reading, transactions for writing.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Deref;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,14 +11,18 @@ use tokio_postgres::Row;
 use super::address::Address;
 use super::commit::{Change, Outcome, outcome};
 use super::connection::{Connection, value};
-use super::machines::{Machine, Machines, PATIENCE, Waiting};
-use super::parameter::{Parameter, bigint, text};
+use super::machines::{Machine, Machines, PATIENCE};
 use super::placement;
-use super::pool::Pool;
 use super::schema::{self, Stated};
 use super::settings;
+use crate::model::{GranuleId, Timestamp};
+use crate::store::page::{Packing, Page};
+use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::{Access, Error, ErrorKind, Result, Watch};
+use crate::store::session::Session;
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
+use crate::store::storage::Storage;
+use crate::store::{Access, Error, ErrorKind, NewFile, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
 const STATE: &str = "
@@ -35,7 +39,7 @@ const LOCK: &str = "
 
 /// An open registry on a server.
 pub(crate) struct Store {
-    pub(super) pool: Pool,
+    pub(super) pool: Pool<Connection>,
     pub(super) address: Address,
     pub(super) access: Access,
     pub(super) busy_wait: Duration,
@@ -58,19 +62,11 @@ pub(super) enum Stage {
 }
 
 /// One consistent state of the registry, or the state that a transaction sees.
-pub(crate) struct Snapshot {
+pub(super) struct ServerSession {
     lease: Lease,
     writing: Option<Writing>,
     /// Whether the database has Citus. A transaction that writes does not need to know.
     has_citus: bool,
-}
-
-/// The connection for a query that asks one machine of a cluster, or all.
-pub(super) struct Asking<'snapshot> {
-    connection: &'snapshot Connection,
-    /// `None` means that there is only one machine, or that the query must be waited for.
-    waiting: Option<Waiting>,
-    machines: Option<&'snapshot Machines>,
 }
 
 /// What a transaction that writes must know to ask whether it was committed.
@@ -79,11 +75,6 @@ struct Writing {
     transaction_id: String,
     /// The datasets that are locked, each with its revision.
     locked: RefCell<Vec<(i64, i64)>>,
-}
-
-/// A snapshot that [`Store::transaction`] began, as the statements that write see it.
-pub(crate) struct Transaction<'snapshot> {
-    snapshot: &'snapshot Snapshot,
 }
 
 /// A connection that is returned to its pool when dropped.
@@ -140,25 +131,157 @@ impl Store {
         }
         let path = PathBuf::from(address.to_string());
         let stage = Stage::Visible(stated.registry_id);
-        let pool = Pool::default();
-        pool.put_back(connection);
+        let pool = Pool::of(connection);
         let machines = OnceLock::new();
         let store =
             Store { pool, address, access, busy_wait, synchronous_commit, path, stage, machines };
         Ok((store, stated.copied_from))
     }
 
-    /// The address, without its password.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Takes a connection and begins a transaction on it. An idle connection may have been lost
+    /// meanwhile, so another one is tried.
+    fn lease(
+        self: &Arc<Self>,
+        watch: Option<&Watch>,
+        begin: impl Fn(&Lease) -> Result<()>,
+    ) -> Result<Lease> {
+        let leased = |connection: Connection| {
+            connection.set_watch(watch);
+            let store = Arc::clone(self);
+            let lease = Lease { connection: Some(connection), store, is_open: Cell::new(false) };
+            begin(&lease)?;
+            Ok(lease)
+        };
+        if self.stage == Stage::New {
+            return leased(self.pool.wait(self.busy_wait).ok_or_else(Error::busy)?);
+        }
+        while let Some(idle) = self.idle() {
+            match leased(idle) {
+                Err(error) if error.kind() == ErrorKind::ConnectionLost => {}
+                result => return result,
+            }
+        }
+        leased(Connection::open(&self.address)?)
     }
 
-    /// Begins a read transaction.
+    pub(super) fn connection(&self) -> Result<Connection> {
+        self.idle().map_or_else(|| Connection::open(&self.address), Ok)
+    }
+
+    /// Takes an idle connection that is not known to be lost. `None` means that there are none.
+    fn idle(&self) -> Option<Connection> {
+        std::iter::from_fn(|| self.pool.take()).find(|connection| !connection.is_closed())
+    }
+}
+
+/// What the registry at the other end of a connection states about itself.
+/// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
+pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
+    let row = connection.begin(&settings::reading([STATE, "ROLLBACK"]))?;
+    let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
+    Ok((Stated::of(&row)?, synchronous_commit))
+}
+
+fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {
+    if stated.registry_id == registry_id { Ok(()) } else { Err(Error::replaced()) }
+}
+
+impl ServerSession {
+    /// The values of [`LOCK`]. `None` means that nothing has to be locked.
+    fn locking(&self, dataset_id: i64) -> Option<[Value<'_>; 2]> {
+        let writing = self.writing.as_ref()?;
+        let is_locked = writing.locked.borrow().iter().any(|(locked, _)| *locked == dataset_id);
+        (!is_locked).then(|| [dataset_id.into(), writing.token.as_str().into()])
+    }
+
+    fn note_locked(&self, dataset_id: i64, rows: &[Row]) -> Result<()> {
+        let Some(row) = rows.first() else {
+            let what = format!("the table writer has no row for dataset {dataset_id}");
+            return Err(Error::damaged(what));
+        };
+        if let Some(writing) = &self.writing {
+            writing.locked.borrow_mut().push((dataset_id, value(row, 0)?));
+        }
+        Ok(())
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.lease.connection()
+    }
+
+    /// The connection for a query about what every machine of a cluster has. If damage made one fail
+    /// before, the server would refuse every
+    /// other one in the transaction, so a snapshot that only reads begins another: what is
+    /// undamaged can still be read.
+    pub(super) fn reading(&self) -> Result<&Connection> {
+        let connection = self.connection();
+        if connection.is_abandoned() {
+            return Err(Error::interrupted());
+        }
+        if connection.has_failed() && self.writing.is_none() && self.lease.store.stage != Stage::New
+        {
+            connection.roll_back("ROLLBACK")?;
+            connection.begin(&settings::reading([]))?;
+        }
+        Ok(connection)
+    }
+
+    /// The rows of a query. On a cluster, one about a dataset waits for the machine that has it, and
+    /// one about all datasets for all machines.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`]: there is another registry at the address now.
-    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
+    /// [`ErrorKind::ConnectionLost`]: the machine has not answered others for some time.
+    pub(super) fn query(&self, scope: Scope, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        let connection = self.reading()?;
+        let machines = match scope {
+            Scope::Registry => None,
+            Scope::Dataset(_) | Scope::AllDatasets => self.machines(connection)?,
+        };
+        let Some(machines) = machines else { return connection.query(sql, values) };
+        let machine = match scope {
+            Scope::Dataset(DatasetKey(id)) => {
+                machines.of_dataset(id, || placement::machine_of(connection, id))?
+            }
+            _ => Machine::Any,
+        };
+        let rows = connection.query_machine(machines.wait_for(&machine)?, sql, values);
+        if rows.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost) {
+            machines.forget_places();
+        }
+        rows
+    }
+
+    /// The only row of a query. `None` means that there is none.
+    pub(super) fn query_opt(
+        &self,
+        scope: Scope,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Option<Row>> {
+        Ok(self.query(scope, sql, values)?.into_iter().next())
+    }
+
+    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
+        if !self.has_citus {
+            return Ok(None);
+        }
+        let known = &self.lease.store.machines;
+        if known.get().is_none() {
+            let is_distributed = placement::is_distributed(connection)?;
+            known.get_or_init(|| is_distributed.then(Arc::default));
+        }
+        Ok(known.get().and_then(Option::as_ref))
+    }
+}
+
+impl Storage for Store {
+    /// The address, without its password.
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
         let has_citus = Cell::new(false);
         let begin = |lease: &Lease| match &self.stage {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
@@ -171,15 +294,13 @@ impl Store {
             }
         };
         let lease = self.lease(watch, begin)?;
-        Ok(Snapshot { lease, writing: None, has_citus: has_citus.get() })
+        Ok(Box::new(ServerSession { lease, writing: None, has_citus: has_citus.get() }))
     }
 
-    /// Begins a write transaction, of which nothing is stored until [`Snapshot::commit`].
-    ///
     /// # Errors
     ///
     /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
-    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
+    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
         const STATE: &str = "
             SELECT registry_id, version, copied_from, gen_random_uuid(),
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
@@ -213,144 +334,126 @@ impl Store {
             transaction_id: transaction_id.clone().ok_or_else(Error::read_only)?,
             locked: RefCell::default(),
         };
-        Ok(Snapshot { lease, writing: Some(writing), has_citus: false })
+        Ok(Box::new(ServerSession { lease, writing: Some(writing), has_citus: false }))
     }
 
-    /// Takes a connection and begins a transaction on it. An idle connection may have been lost
-    /// meanwhile, so another one is tried.
-    fn lease(
-        self: &Arc<Self>,
-        watch: Option<&Watch>,
-        begin: impl Fn(&Lease) -> Result<()>,
-    ) -> Result<Lease> {
-        let leased = |connection: Connection| {
-            connection.set_watch(watch);
-            let store = Arc::clone(self);
-            let lease = Lease { connection: Some(connection), store, is_open: Cell::new(false) };
-            begin(&lease)?;
-            Ok(lease)
+    fn has_many_connections(&self) -> bool {
+        false
+    }
+
+    fn is_file(&self) -> bool {
+        false
+    }
+
+    fn distribute(&self) -> Result<u64> {
+        self.distribute_tables()
+    }
+
+    fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>> {
+        Err(Error::not_a_file("a file to put in place"))
+    }
+}
+
+impl Session for ServerSession {
+    fn rows(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        self.query(scope, &sql.for_server(), values)?.iter().try_for_each(|row| each(row))
+    }
+
+    fn rows_locked(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        let Some(lock) = self.locking(dataset.0) else {
+            return self.rows(Scope::Registry, sql, values, each);
         };
-        if self.stage == Stage::New {
-            return leased(self.pool.wait(self.busy_wait)?);
-        }
-        while let Some(idle) = self.pool.take() {
-            match leased(idle) {
-                Err(error) if error.kind() == ErrorKind::ConnectionLost => {}
-                result => return result,
-            }
-        }
-        leased(Connection::open(&self.address)?)
+        let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
+        let (locked, rows) = self.connection().query_both(queries)?;
+        self.note_locked(dataset.0, &locked)?;
+        rows.iter().try_for_each(|row| each(row))
     }
 
-    pub(super) fn connection(&self) -> Result<Connection> {
-        match self.pool.take() {
-            Some(connection) => Ok(connection),
-            None => Connection::open(&self.address),
-        }
-    }
-}
-
-/// What the registry at the other end of a connection states about itself.
-/// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
-pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
-    let row = connection.begin(&settings::reading([STATE, "ROLLBACK"]))?;
-    let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
-    Ok((Stated::of(&row)?, synchronous_commit))
-}
-
-fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {
-    if stated.registry_id == registry_id { Ok(()) } else { Err(Error::replaced()) }
-}
-
-impl Snapshot {
-    /// Whether the snapshot was begun for writing.
-    pub(super) fn is_writing(&self) -> bool {
+    fn locks_datasets(&self) -> bool {
         self.writing.is_some()
     }
 
-    /// Locks a dataset against other writers until the transaction ends; row 0 is the registry
-    /// itself. In a snapshot that only reads, this does nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: another writer did not finish in time.
-    pub(super) fn lock(&self, dataset_id: i64) -> Result<()> {
-        match self.locking(dataset_id) {
+    fn lock(&self, dataset: DatasetKey) -> Result<()> {
+        match self.locking(dataset.0) {
             None => Ok(()),
             Some(lock) => {
                 let locked = self.connection().query(LOCK, &lock)?;
-                self.note_locked(dataset_id, &locked)
+                self.note_locked(dataset.0, &locked)
             }
         }
     }
 
-    /// The rows of a query, which sees the dataset as it is once it is locked, as
-    /// [`Snapshot::lock`] does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::lock`].
-    pub(super) fn query_locked(
-        &self,
-        dataset_id: i64,
-        sql: &str,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Vec<Row>> {
-        let Some(lock) = self.locking(dataset_id) else {
-            return self.reading()?.query(sql, parameters);
-        };
-        let (locked, rows) = self.connection().query_both([(LOCK, &lock), (sql, parameters)])?;
-        self.note_locked(dataset_id, &locked)?;
-        Ok(rows)
-    }
-
-    /// The parameters of [`LOCK`]. `None` means that nothing has to be locked.
-    fn locking(&self, dataset_id: i64) -> Option<[Parameter<'_>; 2]> {
-        let writing = self.writing.as_ref()?;
-        let is_locked = writing.locked.borrow().iter().any(|(locked, _)| *locked == dataset_id);
-        (!is_locked).then(|| [bigint(dataset_id), text(writing.token.as_str())])
-    }
-
-    fn note_locked(&self, dataset_id: i64, rows: &[Row]) -> Result<()> {
-        let Some(row) = rows.first() else {
-            let what = format!("the table writer has no row for dataset {dataset_id}");
-            return Err(Error::damaged(what));
-        };
-        if let Some(writing) = &self.writing {
-            writing.locked.borrow_mut().push((dataset_id, value(row, 0)?));
-        }
-        Ok(())
-    }
-
     /// Adds the row by which a new dataset is locked, and so locks it.
-    pub(super) fn insert_writer(&self, dataset_id: i64) -> Result<()> {
+    fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO accession.writer (dataset_id, revision, tokens)
             VALUES ($1, 1, ARRAY[CAST($2 AS uuid)])";
         let Some(writing) = &self.writing else { return Ok(()) };
-        let parameters = [bigint(dataset_id), text(writing.token.as_str())];
-        self.connection().defer(INSERT, &parameters)?;
-        writing.locked.borrow_mut().push((dataset_id, 1));
+        let values = [dataset.into(), writing.token.as_str().into()];
+        self.connection().defer(INSERT, &values)?;
+        writing.locked.borrow_mut().push((dataset.0, 1));
         Ok(())
     }
 
-    /// Nothing to check: the registry was identified when the transaction began, and another cannot
-    /// take its place within it.
-    ///
-    /// # Errors
-    ///
-    /// None.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "the other store checks")]
-    pub fn check_same_file(&self) -> Result<()> {
+    fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()> {
+        self.connection().defer(&sql.for_server(), values)
+    }
+
+    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
+        self.insert_rows(insert, values)
+    }
+
+    fn page(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        packing: Packing,
+    ) -> Result<Page> {
+        self.read_page(dataset, sql, values, packing)
+    }
+
+    fn end_periods(
+        &self,
+        dataset: DatasetKey,
+        ends: &[(&GranuleId, Timestamp)],
+    ) -> Result<Option<(GranuleId, usize)>> {
+        self.end_all_periods(dataset, ends)
+    }
+
+    fn check_copies(&self, _: &'static str) -> Result<()> {
         Ok(())
     }
 
-    /// Sends the statements that wait to be sent with the next one.
-    ///
-    /// # Errors
-    ///
-    /// Those of the statements.
-    pub fn flush(&self) -> Result<()> {
+    fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
+        self.check_integrity(datasets)
+    }
+
+    fn check_same_file(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_beside(
+        &self,
+        _: &Path,
+        _: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        Err(Error::not_a_file("a copy of the file"))
+    }
+
+    fn flush(&self) -> Result<()> {
         self.connection().flush()
     }
 
@@ -363,7 +466,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::Conflict`]: nothing was committed, and the change can be made again.
     /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: it was committed.
-    pub fn commit(self) -> Result<()> {
+    fn commit(self: Box<Self>) -> Result<()> {
         let connection = self.connection();
         if connection.has_failed() {
             // COMMIT would end it without an error, and without a change.
@@ -412,92 +515,6 @@ impl Snapshot {
                 "the change was made, but cannot be seen yet: a machine of the cluster was lost during the commit",
             )),
         }
-    }
-
-    pub(super) fn connection(&self) -> &Connection {
-        self.lease.connection()
-    }
-
-    /// The connection for a query about what every machine of a cluster has. If damage made one fail
-    /// before, the server would refuse every
-    /// other one in the transaction, so a snapshot that only reads begins another: what is
-    /// undamaged can still be read.
-    pub(super) fn reading(&self) -> Result<&Connection> {
-        let connection = self.connection();
-        if connection.is_abandoned() {
-            return Err(Error::interrupted());
-        }
-        if connection.has_failed() && !self.is_writing() && self.lease.store.stage != Stage::New {
-            connection.roll_back("ROLLBACK")?;
-            connection.begin(&settings::reading([]))?;
-        }
-        Ok(connection)
-    }
-
-    /// The connection for a query about a dataset, or about all of them: on a cluster it waits for the
-    /// machine that has the dataset, or for all machines.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::ConnectionLost`]: the machine has not answered others for some time.
-    pub(super) fn reading_at(&self, dataset: Option<DatasetKey>) -> Result<Asking<'_>> {
-        let connection = self.reading()?;
-        let Some(machines) = self.machines(connection)? else {
-            return Ok(Asking { connection, waiting: None, machines: None });
-        };
-        let machine = match dataset {
-            None => Machine::Any,
-            Some(DatasetKey(id)) => {
-                machines.of_dataset(id, || placement::machine_of(connection, id))?
-            }
-        };
-        let waiting = Some(machines.wait_for(&machine)?);
-        Ok(Asking { connection, waiting, machines: Some(machines) })
-    }
-
-    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
-        if !self.has_citus {
-            return Ok(None);
-        }
-        let known = &self.lease.store.machines;
-        if known.get().is_none() {
-            let is_distributed = placement::is_distributed(connection)?;
-            known.get_or_init(|| is_distributed.then(Arc::default));
-        }
-        Ok(known.get().and_then(Option::as_ref))
-    }
-}
-
-impl Asking<'_> {
-    /// The rows of a query.
-    pub fn query(self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
-        let Some(waiting) = self.waiting else { return self.connection.query(sql, parameters) };
-        let rows = self.connection.query_machine(waiting, sql, parameters);
-        let is_lost = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
-        if let (true, Some(machines)) = (rows.as_ref().is_err_and(is_lost), self.machines) {
-            machines.forget_places();
-        }
-        rows
-    }
-
-    /// The only row of a query. `None` means that there is none.
-    pub fn query_opt(self, sql: &str, parameters: &[Parameter<'_>]) -> Result<Option<Row>> {
-        Ok(self.query(sql, parameters)?.into_iter().next())
-    }
-}
-
-impl<'snapshot> Transaction<'snapshot> {
-    /// The statements that write, in a snapshot that [`Store::transaction`] began.
-    pub fn of(snapshot: &'snapshot Snapshot) -> Self {
-        Transaction { snapshot }
-    }
-}
-
-impl Deref for Transaction<'_> {
-    type Target = Snapshot;
-
-    fn deref(&self) -> &Snapshot {
-        self.snapshot
     }
 }
 

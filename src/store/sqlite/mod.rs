@@ -42,23 +42,24 @@
 //! changed during the read.
 
 mod backup;
+mod bulk;
 mod connection;
 mod create;
 mod error;
 mod files;
 mod identity;
+mod integrity;
 mod limits;
 mod migrate;
+mod new_file;
 mod open;
-mod pool;
 mod restore;
 mod schema;
 mod session;
-mod table;
 
 pub(crate) use connection::limit_memory;
 pub(crate) use files::{MAGIC_BYTES, is_database};
-pub(crate) use session::NewFile;
-pub(in crate::store) use session::{Snapshot, Store, Transaction};
+pub(crate) use new_file::NewFile;
+pub(in crate::store) use session::{File, Store};
 
 use crate::store::Result;

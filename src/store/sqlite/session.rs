@@ -1,47 +1,47 @@
 //! A registry file in use: snapshots for reading, transactions for writing.
 
-use std::ops::{ControlFlow, Deref};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput};
+use rusqlite::{Connection, Row, Statement};
 
+use super::backup;
 use super::create::TemporaryRegistry;
 use super::identity::Identity;
+use super::new_file::NewFile;
 use super::open::{self, Opened};
-use super::pool::Pool;
-use super::restore::TargetLock;
 use super::schema::{self, Age};
-use super::{backup, files, restore};
-use crate::store::{Access, Error, Result, Watch};
+use crate::model::{GranuleId, Timestamp};
+use crate::store::page::{Packing, Page};
+use crate::store::pool::Pool;
+use crate::store::rows::DatasetKey;
+use crate::store::session::Session;
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::storage::{CopyStorage, Kind, NewStorage, Storage};
+use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 
 /// An open registry.
 pub(crate) struct Store {
-    pool: Pool,
+    pool: Pool<Connection>,
     identity: Identity,
     /// The path with which it was opened.
     path: Option<PathBuf>,
     busy_wait: Duration,
 }
 
-/// A new registry in a temporary file, which is not visible until it is put in place.
-pub(crate) struct NewFile {
-    file: TemporaryRegistry,
-}
+/// Registries in files, by their paths.
+pub(in crate::store) struct File;
 
-/// One consistent state of the registry. It should be short-lived (see the documentation of the
-/// module `store`).
-pub(crate) struct Snapshot {
+/// A transaction on a connection to the file.
+pub(super) struct FileSession {
     lease: Lease,
-}
-
-/// A snapshot that [`Store::transaction`] began, as the statements that write see it.
-pub(crate) struct Transaction<'snapshot> {
-    snapshot: &'snapshot Snapshot,
 }
 
 /// A connection that is returned to its pool when dropped.
@@ -88,59 +88,12 @@ impl Store {
         let (connection, file) = TemporaryRegistry::create(target, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);
         let store = Store::of(Opened { connection, identity }, busy_wait);
-        Ok((Store { path: Some(target.to_owned()), ..store }, NewFile { file }))
+        Ok((Store { path: Some(target.to_owned()), ..store }, NewFile::of(file)))
     }
 
     fn of(opened: Opened, busy_wait: Duration) -> Self {
         let Opened { connection, identity } = opened;
         Store { pool: Pool::of(connection), identity, path: None, busy_wait }
-    }
-
-    /// The path with which the registry was opened, or that a new one will have. `None` means that
-    /// it is in memory.
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
-    /// Whether more than one connection can be opened: not to a registry in memory, nor to a
-    /// migrated copy or a new registry.
-    pub fn has_many_connections(&self) -> bool {
-        self.identity.file().is_some()
-    }
-
-    /// Begins a read transaction.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Replaced`]: another file has replaced the registry.
-    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
-        let lease = self.lease(watch)?;
-        lease.connection().execute_batch("BEGIN DEFERRED")?;
-        let snapshot = Snapshot { lease };
-        // SQLite begins the transaction with its first read, which must not be later than the
-        // caller's first query. This also detects a registry that a newer version has migrated.
-        check_same_schema(snapshot.connection())?;
-        snapshot.check_same_file()?;
-        Ok(snapshot)
-    }
-
-    /// Begins a write transaction, of which nothing is stored until [`Snapshot::commit`]. Waits for
-    /// another writer up to the busy wait.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: another writer did not finish in time; [`ErrorKind::ReadOnly`].
-    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Snapshot> {
-        let mut lease = self.lease(watch)?;
-        lease.is_writing = true;
-        // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
-        // it changes. They stay in memory (they are few): a change must not need a temporary file of
-        // SQLite, whose directory can be full or unusable.
-        lease.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
-        let snapshot = Snapshot { lease };
-        check_same_schema(snapshot.connection())?;
-        snapshot.check_same_file()?;
-        Ok(snapshot)
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Lease> {
@@ -149,7 +102,7 @@ impl Store {
             None => match self.identity.open_again()? {
                 Some(connection) => connection,
                 // The registry can have only one connection.
-                None => self.pool.wait(self.busy_wait)?,
+                None => self.pool.wait(self.busy_wait).ok_or_else(in_use)?,
             },
         };
         let handler = watch.cloned().map(|watch| move || watch());
@@ -158,151 +111,288 @@ impl Store {
     }
 }
 
-impl NewFile {
-    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace
-    /// it. `progress` is called with the number of pages copied and the total number of pages.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::open`] for the copy; [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]: `progress`
-    /// returned `Break`.
-    pub fn copy_of(
-        copy: &Path,
-        target: &Path,
+impl Kind for File {
+    fn exists(&self, name: &Path) -> Result<bool> {
+        Ok(name.exists())
+    }
+
+    fn open(&self, name: &Path, access: Access, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(Store::open(name, access, busy_wait)?))
+    }
+
+    fn create(
+        &self,
+        name: &Path,
         busy_wait: Duration,
-        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Self> {
-        let file = restore::prepare(copy, target, busy_wait, progress)?;
-        Ok(NewFile { file })
+    ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
+        let (store, file) = Store::create(name, busy_wait)?;
+        Ok((Arc::new(store), Box::new(file)))
     }
 
-    /// The path of the temporary file.
-    pub fn path(&self) -> &Path {
-        self.file.path()
+    fn create_copy(
+        &self,
+        name: &Path,
+        _: &Path,
+        busy_wait: Duration,
+    ) -> Result<(Arc<dyn Storage>, Box<dyn CopyStorage>)> {
+        let (store, file) = Store::create(name, busy_wait)?;
+        Ok((Arc::new(store), Box::new(file)))
     }
 
-    /// Renames the registry to its target, atomically.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: another process has created a file there.
-    pub fn put_in_place(self, store: Store) -> Result<()> {
-        self.close(store)?;
-        self.file.put_in_place()
+    fn check_is_file(&self, _: &'static str) -> Result<()> {
+        Ok(())
     }
 
-    /// Gives the registry the permissions of the file at a path, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`].
-    pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
-        match files::metadata(path)? {
-            Some(metadata) => self.file.take_permissions(&metadata),
-            None => Ok(()),
-        }
-    }
-
-    /// Locks the registry at the target, if there is one, so that nobody else changes it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: another process is writing to it.
-    pub fn lock_target(&self, busy_wait: Duration) -> Result<TargetLock> {
-        restore::lock(self.file.target(), busy_wait)
-    }
-
-    /// Renames the file at the target, which is locked, to `TARGET.replaced-SUFFIX`, and then the
-    /// registry, to which no connection is open, to the target. Returns the new path of the old file. `None` means that there was no
-    /// file. If it fails, the file at the target is the one that was there before.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`; [`ErrorKind::MovedAway`]: it
-    /// was renamed, and cannot be renamed back.
-    pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
-        restore::replace(self.file, lock, suffix)
-    }
-
-    /// Closes the connection that filled the registry.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`], and the errors of writing.
-    pub fn close(&self, store: Store) -> Result<()> {
-        match store.pool.into_one() {
-            Some(connection) => self.file.close(connection),
-            None => Ok(()),
-        }
-    }
-
-    /// Renames the registry, to which no connection is open, to its target.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`NewFile::put_in_place`].
-    pub fn put_closed_in_place(self) -> Result<()> {
-        self.file.put_in_place()
+    fn full_name(&self, name: &Path) -> PathBuf {
+        let path = name.canonicalize().or_else(|_| std::path::absolute(name));
+        path.unwrap_or_else(|_| name.to_owned())
     }
 }
 
-impl Snapshot {
-    /// Checks, after a read, that the path still refers to the file that was read and, if the file
-    /// is read without locks, that it has not changed.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Replaced`], [`ErrorKind::Changed`].
-    pub fn check_same_file(&self) -> Result<()> {
-        self.lease.store.identity.check()
+impl NewStorage for NewFile {
+    fn put_in_place(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
+        self.close(store.into_connection()?)?;
+        self.put_closed_in_place()
+    }
+}
+
+impl CopyStorage for NewFile {
+    fn take_permissions_of(&self, file: &Path) -> Result<()> {
+        NewFile::take_permissions_of(self, file)
     }
 
-    /// Copies the registry, in the state of this snapshot, beside `target`, where no file exists
-    /// yet. `progress` is called with the number of pages copied and the total number of pages.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]:
-    /// `progress` returned `Break`.
-    pub fn copy_beside(
-        &self,
-        target: &Path,
-        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<NewFile> {
-        let Store { busy_wait, path, .. } = &*self.lease.store;
-        let (of, source) = (path.as_deref(), self.connection());
-        let file = backup::copy_beside(source, of, target, *busy_wait, progress)?;
-        Ok(NewFile { file })
+    fn reopen(&self, store: Arc<dyn Storage>, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
+        self.close(store.into_connection()?)?;
+        File.open(self.path(), Access::Read, busy_wait)
     }
 
-    /// Commits a write transaction, whose changes are durable when this returns.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Replaced`]: the registry was moved or removed. Nothing is changed.
-    pub fn commit(self) -> Result<()> {
-        self.check_same_file()?;
-        Ok(self.connection().execute_batch("COMMIT")?)
+    fn finish(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
+        drop(store);
+        self.put_closed_in_place()
+    }
+}
+
+impl Storage for Store {
+    fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
+    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+        let lease = self.lease(watch)?;
+        lease.connection().execute_batch("BEGIN DEFERRED")?;
+        let session = FileSession { lease };
+        // SQLite begins the transaction with its first read, which must not be later than the
+        // caller's first query. This also detects a registry that a newer version has migrated.
+        check_same_schema(session.connection())?;
+        session.check_same_file()?;
+        Ok(Box::new(session))
+    }
+
+    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+        let mut lease = self.lease(watch)?;
+        lease.is_writing = true;
+        // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
+        // it changes. They stay in memory (they are few): a change must not need a temporary file of
+        // SQLite, whose directory can be full or unusable.
+        lease.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
+        let session = FileSession { lease };
+        check_same_schema(session.connection())?;
+        session.check_same_file()?;
+        Ok(Box::new(session))
+    }
+
+    /// More than one connection can be opened neither to a registry in memory, nor to a migrated copy
+    /// or a new registry.
+    fn has_many_connections(&self) -> bool {
+        self.identity.file().is_some()
+    }
+
+    fn is_file(&self) -> bool {
+        true
+    }
+
+    fn distribute(&self) -> Result<u64> {
+        Err(Error::stored(
+            ErrorKind::NotAServer,
+            "the distribution of tables is for a registry on a server, and this one is a file",
+        ))
+    }
+
+    fn into_connection(self: Arc<Self>) -> Result<Option<Connection>> {
+        Ok(Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_one())
+    }
+}
+
+impl FileSession {
     pub(super) fn connection(&self) -> &Connection {
         self.lease.connection()
     }
 }
 
-impl<'snapshot> Transaction<'snapshot> {
-    /// The statements that write, in a snapshot that [`Store::transaction`] began.
-    pub fn of(snapshot: &'snapshot Snapshot) -> Self {
-        Transaction { snapshot }
+impl Session for FileSession {
+    fn rows(
+        &self,
+        _: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        let mut statement = self.connection().prepare_cached(sql.for_file())?;
+        bind(&mut statement, values)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            each(row)?;
+        }
+        Ok(())
+    }
+
+    fn rows_locked(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        self.rows(Scope::Dataset(dataset), sql, values, each)
+    }
+
+    fn locks_datasets(&self) -> bool {
+        false
+    }
+
+    fn lock(&self, _: DatasetKey) -> Result<()> {
+        Ok(())
+    }
+
+    fn lock_new(&self, _: DatasetKey) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()> {
+        let mut statement = self.connection().prepare_cached(sql.for_file())?;
+        bind(&mut statement, values)?;
+        statement.raw_execute()?;
+        Ok(())
+    }
+
+    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
+        self.insert_rows(insert, values)
+    }
+
+    fn page(
+        &self,
+        _: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        packing: Packing,
+    ) -> Result<Page> {
+        self.read_page(sql, values, packing)
+    }
+
+    fn end_periods(
+        &self,
+        dataset: DatasetKey,
+        ends: &[(&GranuleId, Timestamp)],
+    ) -> Result<Option<(GranuleId, usize)>> {
+        self.end_each_period(dataset, ends)
+    }
+
+    fn check_copies(&self, table: &'static str) -> Result<()> {
+        self.check_table(table)
+    }
+
+    fn integrity(&self, _: &[DatasetKey]) -> Result<Vec<String>> {
+        self.check_integrity()
+    }
+
+    fn check_same_file(&self) -> Result<()> {
+        self.lease.store.identity.check()
+    }
+
+    fn copy_beside(
+        &self,
+        target: &Path,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        let Store { busy_wait, path, .. } = &*self.lease.store;
+        let (of, source) = (path.as_deref(), self.connection());
+        let file = backup::copy_beside(source, of, target, *busy_wait, progress)?;
+        Ok(NewFile::of(file))
+    }
+
+    /// Each statement was run when it was called.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        self.check_same_file()?;
+        Ok(self.connection().execute_batch("COMMIT")?)
     }
 }
 
-impl Deref for Transaction<'_> {
-    type Target = Snapshot;
-
-    fn deref(&self) -> &Snapshot {
-        self.snapshot
+/// Binds values to a statement, which may leave some of the last unused.
+pub(super) fn bind(statement: &mut Statement<'_>, values: &[Value<'_>]) -> Result<()> {
+    for (number, value) in (1..=statement.parameter_count()).zip(values) {
+        statement.raw_bind_parameter(number, value)?;
     }
+    Ok(())
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let too_large = |error: std::num::TryFromIntError| {
+            rusqlite::Error::ToSqlConversionFailure(error.into())
+        };
+        Ok(match self {
+            Value::Int(value) => value.map_or(Null.into(), ToSqlOutput::from),
+            Value::Count(None) => Null.into(),
+            Value::Count(Some(count)) => i64::try_from(*count).map_err(too_large)?.into(),
+            Value::Text(text) => text.map_or(Null.into(), ToSqlOutput::from),
+            Value::Identifier(identifier) => identifier.as_bytes().as_slice().into(),
+            Value::Flag(flag) => (*flag).into(),
+            Value::Texts(texts) => list(texts.iter().map(|&text| text.to_owned().into())),
+            Value::Ints(ints) => list(ints.iter().map(|&int| int.into())),
+        })
+    }
+}
+
+/// A list as a parameter of `rarray`.
+fn list<'a>(values: impl Iterator<Item = rusqlite::types::Value>) -> ToSqlOutput<'a> {
+    ToSqlOutput::from_rc(Rc::new(values.collect::<Vec<_>>()), c"rarray")
+}
+
+impl Columns for Row<'_> {
+    fn int_or_null(&self, column: usize) -> Result<Option<i64>> {
+        Ok(self.get(column)?)
+    }
+
+    fn text_or_null(&self, column: usize) -> Result<Option<&str>> {
+        let value = self.get_ref(column)?;
+        value.as_str_or_null().map_err(|error| wrong(self, column, error))
+    }
+
+    fn bytes(&self, column: usize) -> Result<&[u8]> {
+        let value = self.get_ref(column)?;
+        value.as_blob().map_err(|error| wrong(self, column, error))
+    }
+
+    fn flag(&self, column: usize) -> Result<bool> {
+        Ok(self.get(column)?)
+    }
+}
+
+/// The error of a value that is not of the type of its column.
+fn wrong(row: &Row<'_>, column: usize, error: FromSqlError) -> Error {
+    let name = row.as_ref().column_name(column).unwrap_or_default();
+    damaged(format_args!("a value of the column {name} is not valid: {error}"))
+}
+
+/// The error of a registry that can have only one connection, of which a snapshot is still open.
+fn in_use() -> Error {
+    let message =
+        "the registry has only one connection, which a snapshot or another operation still uses";
+    Error::stored(ErrorKind::Busy, message)
 }
 
 /// Refuses a registry whose schema has changed since it was opened.

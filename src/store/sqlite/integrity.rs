@@ -1,26 +1,24 @@
 //! The findings of SQLite's own checks of the file, and queries that work on a damaged file.
 
-use rusqlite::{Connection, OptionalExtension, ToSql, named_params};
 use std::collections::BTreeMap;
 
-use crate::model::DatasetName;
-use crate::store::Result;
-use crate::store::order::ascending;
-use crate::store::rows::DatasetKey;
-use crate::store::sqlite::schema;
-use crate::store::sqlite::session::Snapshot;
+use rusqlite::{Connection, ToSql};
+
+use super::schema;
+use super::session::FileSession;
+use crate::store::{Error, Result};
 
 /// The number of findings after which SQLite's check of the file stops.
 const MAX_FINDINGS: u32 = 100;
 
-impl Snapshot {
+impl FileSession {
     /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
     /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
     /// each table. Costs one pass over the whole file, whichever the datasets are.
     ///
     /// If others have added tables or indexes to the file, only those of the schema are checked:
     /// the others may have constraints that take hours to evaluate, or that fail.
-    pub fn integrity(&self, _: &[DatasetKey]) -> Result<Vec<String>> {
+    pub(super) fn check_integrity(&self) -> Result<Vec<String>> {
         let tables = schema::tables()?;
         let mut findings = Vec::new();
         if schema::has_others(self.connection())? {
@@ -40,7 +38,19 @@ impl Snapshot {
         Ok(by_index(findings))
     }
 
-    /// As [`Snapshot::rows_without_parent`], but with one look-up for each dataset instead of one for
+    /// Refuses a table of which a row differs from its second copy.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`].
+    pub(super) fn check_table(&self, table: &str) -> Result<()> {
+        match integrity_check(self.connection(), table)?.into_iter().next() {
+            None => Ok(()),
+            Some(what) => Err(Error::damaged(what)),
+        }
+    }
+
+    /// As [`FileSession::rows_without_parent`], but with one look-up for each dataset instead of one for
     /// each row: the rows are in order of dataset.
     fn granules_without_dataset(&self) -> Result<Vec<String>> {
         const ROWS: &str = "
@@ -70,35 +80,6 @@ impl Snapshot {
             format!("{count} rows of {table} belong to a {parent} that is missing")
         };
         Ok(rows.into_iter().map(text).collect())
-    }
-
-    /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
-    /// of them, as they are stored. They are read from an index, so that a damaged record hides
-    /// neither its own name nor those after it.
-    pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
-        const PAGE: &str = "
-            SELECT name
-            FROM dataset
-            WHERE name > :after
-            ORDER BY name
-            LIMIT :limit";
-        let params = named_params! { ":after": after, ":limit": limit };
-        let mut statement = self.connection().prepare_cached(PAGE)?;
-        let rows =
-            statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        ascending("dataset", rows, |first: &String| first.as_str() > after, |one, next| one < next)
-    }
-
-    /// The key of a dataset, whether or not its record can be read. `None` means that there is no
-    /// such dataset.
-    pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
-        const KEY: &str = "
-            SELECT id
-            FROM dataset
-            WHERE name = :name";
-        let mut statement = self.connection().prepare_cached(KEY)?;
-        let params = named_params! { ":name": name.as_str() };
-        Ok(statement.query_row(params, |row| row.get(0).map(DatasetKey)).optional()?)
     }
 }
 
@@ -134,7 +115,7 @@ fn by_index(findings: Vec<String>) -> Vec<String> {
 }
 
 /// The findings of SQLite's check of a table, or of the file up to a number of findings.
-pub(super) fn integrity_check(connection: &Connection, of: impl ToSql) -> Result<Vec<String>> {
+fn integrity_check(connection: &Connection, of: impl ToSql) -> Result<Vec<String>> {
     let mut findings: Vec<String> = Vec::new();
     connection.pragma(None, "integrity_check", of, |row| {
         findings.push(row.get(0)?);

@@ -1,12 +1,10 @@
 //! Comparison of the second copies, rows without a dataset, and queries that work on damaged rows.
 
-use super::column::value;
-use crate::model::DatasetName;
-use crate::store::order::ascending;
-use crate::store::postgres::parameter::{Parameter, bigint, text};
-use crate::store::postgres::session::Snapshot;
+use super::connection::value;
+use super::session::ServerSession;
+use crate::store::Result;
 use crate::store::rows::DatasetKey;
-use crate::store::{ErrorKind, Result};
+use crate::store::statement::{Scope, Value};
 
 /// A query about the rows of a table: how many there are, and the first of them.
 ///
@@ -202,14 +200,14 @@ const ORPHANS: [Check; 8] = [
     },
 ];
 
-impl Snapshot {
+impl ServerSession {
     /// The tables with rows that differ from their second copy, or that belong to a row that does not
     /// exist: of these datasets, or in the whole registry if none is given. Costs a pass over their
     /// rows.
     ///
     /// The files below the tables are the server's to check: `initdb --data-checksums` and
     /// `pg_amcheck` do so.
-    pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
+    pub(super) fn check_integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         let mut findings = Vec::new();
         for check in &DIFFERING {
             if let Some((rows, first)) = self.found(check, datasets, &mut findings)? {
@@ -218,11 +216,8 @@ impl Snapshot {
                 findings.push(format!("{rows} rows of {table} differ from their checksums{first}"));
             }
         }
-        if datasets.is_empty()
-            && let Err(error) = self.payment_workers()
-            && error.kind() == ErrorKind::Damaged
-        {
-            findings.push(error.damage());
+        if datasets.is_empty() {
+            findings.extend(self.differing_worker()?);
         }
         for check in &ORPHANS {
             if let Some((rows, _)) = self.found(check, datasets, &mut findings)? {
@@ -241,17 +236,17 @@ impl Snapshot {
         findings: &mut Vec<String>,
     ) -> Result<Option<(i64, Option<String>)>> {
         let of_one = check.dataset.map(|column| format!("{} AND {column} = $1", check.sql));
-        let queries: Vec<(Option<DatasetKey>, &str, Vec<Parameter<'_>>)> = match (datasets, &of_one)
-        {
-            ([], _) => vec![(None, check.sql, Vec::new())],
-            (datasets, Some(sql)) => {
-                datasets.iter().map(|key| (Some(*key), sql.as_str(), vec![bigint(key.0)])).collect()
-            }
+        let queries: Vec<(Scope, &str, Vec<Value<'_>>)> = match (datasets, &of_one) {
+            ([], _) => vec![(Scope::AllDatasets, check.sql, Vec::new())],
+            (datasets, Some(sql)) => datasets
+                .iter()
+                .map(|&key| (Scope::Dataset(key), sql.as_str(), vec![key.into()]))
+                .collect(),
             (_, None) => Vec::new(),
         };
         let mut found = (0, None);
-        for (dataset, sql, parameters) in queries {
-            match self.reading_at(dataset)?.query_opt(sql, &parameters) {
+        for (scope, sql, values) in queries {
+            match self.query_opt(scope, sql, &values) {
                 Ok(None) => {}
                 Ok(Some(row)) => {
                     found.0 += value::<i64>(&row, 0)?;
@@ -267,25 +262,17 @@ impl Snapshot {
         Ok(Some(found).filter(|(rows, _)| *rows > 0))
     }
 
-    pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
-        const PAGE: &str = "
-            SELECT name
-            FROM accession.dataset
-            WHERE name > $1
-            ORDER BY name
-            LIMIT $2";
-        let limit = i64::from(limit);
-        let rows = self.reading()?.query(PAGE, &[text(after), bigint(limit)])?;
-        let rows = rows.iter().map(|row| value(row, 0)).collect::<Result<_>>()?;
-        ascending("dataset", rows, |first: &String| first.as_str() > after, |one, next| one < next)
-    }
-
-    pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
-        const KEY: &str = "
-            SELECT id
-            FROM accession.dataset
-            WHERE name = $1";
-        let row = self.reading()?.query_opt(KEY, &[text(name.as_str())])?;
-        row.map(|row| value(&row, 0).map(DatasetKey)).transpose()
+    /// The finding about the first payment worker whose row differs from its checksum.
+    fn differing_worker(&self) -> Result<Option<String>> {
+        const DIFFERING: &str = "
+            SELECT min(worker)
+            FROM accession.payment_worker
+            WHERE checksum IS DISTINCT FROM md5(
+                quote_nullable(worker::text) || quote_nullable(layout)
+                || quote_nullable(epoch::text) || quote_nullable(last_second::text)
+                || quote_nullable(next_counter::text))";
+        let row = self.query_opt(Scope::Registry, DIFFERING, &[])?;
+        let worker: Option<i32> = row.map_or(Ok(None), |row| value(&row, 0))?;
+        Ok(worker.map(|it| format!("the row of payment worker {it} differs from its checksum")))
     }
 }

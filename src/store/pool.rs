@@ -3,21 +3,17 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
-
-use crate::store::{Error, ErrorKind};
-
 /// The greatest number of idle connections that are kept; a further one is closed when it is
 /// returned.
 const MAX_IDLE: usize = 8;
 
 /// The idle connections of a registry.
-pub(super) struct Pool {
+pub(super) struct Pool<Connection> {
     idle: Mutex<Vec<Connection>>,
     returned: Condvar,
 }
 
-impl Pool {
+impl<Connection> Pool<Connection> {
     /// Creates a pool with one connection.
     pub fn of(connection: Connection) -> Self {
         Pool { idle: Mutex::new(vec![connection]), returned: Condvar::new() }
@@ -28,21 +24,15 @@ impl Pool {
         self.idle().pop()
     }
 
-    /// Waits for the next connection that is returned, in a registry that can have only one.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: no connection was returned within `busy_wait`.
-    pub fn wait(&self, busy_wait: Duration) -> Result<Connection, Error> {
+    /// Waits for the connection that is returned next, of a registry that has only one. `None` means
+    /// that none was returned within `busy_wait`.
+    pub fn wait(&self, busy_wait: Duration) -> Option<Connection> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        idle.pop().ok_or_else(|| {
-            let message = "the registry has only one connection, which a snapshot or another operation still uses";
-            Error::stored(ErrorKind::Busy, message)
-        })
+        idle.pop()
     }
 
-    /// Returns a connection to the pool, or closes it if the pool is full.
+    /// Returns a connection, or closes it if there are enough.
     pub fn put_back(&self, connection: Connection) {
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE {
@@ -66,15 +56,14 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// Nobody else can be writing to a registry that has only one connection.
     #[test]
-    fn the_only_connection_of_a_registry_is_in_use_by_itself() {
-        let pool = Pool::of(Connection::open_in_memory().unwrap());
-        let connection = pool.take().unwrap();
-        let error = pool.wait(Duration::ZERO).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Busy);
-        assert!(!error.to_string().contains("another process"), "{error}");
-        pool.put_back(connection);
-        assert!(pool.wait(Duration::ZERO).is_ok());
+    fn the_only_connection_is_waited_for_and_no_more_are_kept_than_needed() {
+        let pool = Pool::of(0);
+        assert_eq!(pool.take(), Some(0));
+        assert_eq!(pool.take(), None);
+        assert_eq!(pool.wait(Duration::ZERO), None);
+        (0..20).for_each(|connection| pool.put_back(connection));
+        assert_eq!(pool.wait(Duration::ZERO), Some(7));
+        assert_eq!(pool.into_one(), Some(6));
     }
 }

@@ -1,0 +1,175 @@
+//! An open registry, in either store.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::name::{check_is_file, kind_of};
+use super::rows::{Access, Watch};
+use super::session::{Snapshot, Transaction};
+use super::sqlite::NewFile;
+use super::storage::{CopyStorage, NewStorage, Storage};
+use super::{Result, sqlite};
+
+/// An open registry. Clones share its connections.
+#[derive(Clone)]
+pub(crate) struct Store(Arc<dyn Storage>);
+
+/// A new registry that is not visible until it is put in place.
+pub(crate) struct New(Box<dyn NewStorage>);
+
+/// A copy that nobody else uses until it is finished.
+pub(crate) struct Copy(Box<dyn CopyStorage>);
+
+/// Whether there is something at the path or the address of a registry: a registry, or another file.
+///
+/// # Errors
+///
+/// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress), [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
+/// [`ErrorKind::Denied`](super::ErrorKind::Denied).
+pub(crate) fn exists(name: &Path) -> Result<bool> {
+    kind_of(name)?.exists(name)
+}
+
+impl Store {
+    /// Opens the registry at a path or an address.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryMissing`](super::ErrorKind::RegistryMissing),
+    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry), [`ErrorKind::Newer`](super::ErrorKind::Newer) and
+    /// what opening a file, or connecting to a server, may return.
+    pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
+        Ok(Store(kind_of(name)?.open(name, access, busy_wait)?))
+    }
+
+    /// Creates a registry in memory, which is deleted when it is dropped.
+    pub fn in_memory(busy_wait: Duration) -> Result<Self> {
+        Ok(Store(Arc::new(sqlite::Store::in_memory(busy_wait)?)))
+    }
+
+    /// Creates a registry in a temporary file without a name, which is deleted when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](super::ErrorKind::Temporary).
+    pub fn temporary(busy_wait: Duration) -> Result<Self> {
+        Ok(Store(Arc::new(sqlite::Store::temporary(busy_wait)?)))
+    }
+
+    /// Creates a registry for a path or an address, which is visible there once it is put in place.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
+    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, New)> {
+        let (store, new) = kind_of(name)?.create(name, busy_wait)?;
+        Ok((Store(store), New(new)))
+    }
+
+    /// Creates the target of a copy of the registry with a name: a file with the permissions of that
+    /// registry, if it is in one. On a server, what an earlier attempt has copied is kept.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create`]; [`ErrorKind::UnfinishedCopy`](super::ErrorKind::UnfinishedCopy): there is an
+    /// unfinished copy of another registry.
+    pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
+        let (store, copy) = kind_of(name)?.create_copy(name, source, busy_wait)?;
+        if check_is_file(source, "permissions").is_ok() {
+            copy.take_permissions_of(source)?;
+        }
+        Ok((Store(store), Copy(copy)))
+    }
+
+    /// The path or the address, without its password, that the registry was opened by, or that a new
+    /// one will have. `None` means that it is in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path()
+    }
+
+    /// Begins a read transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
+    pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
+        Arc::clone(&self.0).snapshot(watch).map(Snapshot::new)
+    }
+
+    /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
+    /// on a server of the dataset that it looks at first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
+    /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
+    pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
+        Arc::clone(&self.0).transaction(watch).map(Transaction::new)
+    }
+
+    /// Whether several threads should read the registry at the same time, each with a connection of
+    /// its own. A server has a limited number of connections for all its users.
+    pub fn has_many_connections(&self) -> bool {
+        self.0.has_many_connections()
+    }
+
+    /// Whether it is in a file, or in memory, rather than on a server.
+    pub fn is_file(&self) -> bool {
+        self.0.is_file()
+    }
+
+    /// Spreads the registry over the machines of a cluster. Returns how many tables were
+    /// distributed, 0 if they had been before.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer), [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus),
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy), [`ErrorKind::Denied`](super::ErrorKind::Denied).
+    pub fn distribute(&self) -> Result<u64> {
+        self.0.distribute()
+    }
+
+    /// Ends the writing of a registry in a new file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
+    /// writing. [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    pub fn close(self, file: &NewFile) -> Result<()> {
+        file.close(self.0.into_connection()?)
+    }
+}
+
+impl New {
+    /// Makes the registry visible, atomically.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
+    pub fn put_in_place(self, store: Store) -> Result<()> {
+        self.0.put_in_place(store.0)
+    }
+}
+
+impl Copy {
+    /// Ends the writing of a copy, and returns it for verification.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy), and the errors of writing.
+    pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
+        Ok(Store(self.0.reopen(store.0, busy_wait)?))
+    }
+
+    /// Makes a verified copy available to everybody.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
+    pub fn finish(self, store: Store) -> Result<()> {
+        self.0.finish(store.0)
+    }
+}

@@ -1,0 +1,142 @@
+//! Pages of rows: their order, and those of the table `granule`, packed into a few buffers.
+
+use super::rows::{Period, ProducedPeriod};
+use super::statement::damaged;
+use super::{Error, Result};
+use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
+
+/// Returns a page if its first row is after the position at which the page begins, and each row is
+/// after the previous one.
+///
+/// Rows in a damaged index may be out of order. A caller that continues after the last key could
+/// then read the same rows for ever.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`], with the name of the table.
+pub(super) fn ascending<Row>(
+    table: &'static str,
+    rows: Vec<Row>,
+    leads_on: impl FnOnce(&Row) -> bool,
+    precedes: impl Fn(&Row, &Row) -> bool,
+) -> Result<Vec<Row>> {
+    if rows.first().is_none_or(leads_on) && rows.is_sorted_by(precedes) {
+        Ok(rows)
+    } else {
+        Err(out_of_order(table))
+    }
+}
+
+/// The error for a page whose rows are not in order.
+pub(super) fn out_of_order(table: &'static str) -> Error {
+    Error::damaged(format_args!("rows of the table {table} are not in order"))
+}
+
+/// The columns of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// `granule_id`.
+    Ids,
+    /// `granule_id`, `ingested`, `deleted`.
+    Periods,
+    /// Those, and `producer_granule`.
+    Produced,
+}
+
+/// Rows of the table `granule`, with values that have not been checked.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    ids: IdPageBuilder,
+    ingested: Vec<i64>,
+    deleted: Vec<Option<i64>>,
+    /// An empty one means that it is the same as the id.
+    producers: IdPageBuilder,
+}
+
+impl Page {
+    pub fn push_id(&mut self, granule_id: &[u8]) {
+        self.ids.push(granule_id);
+    }
+
+    pub fn push_period(&mut self, ingested: i64, deleted: Option<i64>) {
+        self.ingested.push(ingested);
+        self.deleted.push(deleted);
+    }
+
+    pub fn push_producer(&mut self, producer_granule: &[u8]) {
+        self.producers.push(producer_granule);
+    }
+
+    /// The rows of a page of holding periods.
+    pub fn rows(&self) -> impl Iterator<Item = ProducedPeriod<'_>> {
+        let periods = self.ingested.iter().zip(&self.deleted).enumerate();
+        periods.map(|(index, (&ingested, &deleted))| ProducedPeriod {
+            period: Period {
+                granule_id: self.ids.get(index).unwrap_or_default(),
+                ingested,
+                deleted,
+            },
+            producer_granule: self.producers.get(index).filter(|producer| !producer.is_empty()),
+        })
+    }
+
+    /// The granules of a page of holding periods.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: a value is not valid.
+    pub fn granules(&self) -> Result<Vec<Granule>> {
+        self.rows().map(granule).collect()
+    }
+
+    /// The ids, each of which is at or after the one before it, and the first after `after`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: they are not, or one is not valid.
+    pub fn into_ids(self, after: &str) -> Result<IdPage> {
+        let mut last = None;
+        for id in (0..).map_while(|index| self.ids.get(index)) {
+            if last.map_or(id <= after.as_bytes(), |last| id < last) {
+                return Err(out_of_order("granule"));
+            }
+            last = Some(id);
+        }
+        self.ids.finish().map_err(damaged)
+    }
+}
+
+fn granule(row: ProducedPeriod<'_>) -> Result<Granule> {
+    let granule_id =
+        |bytes| GranuleId::new(std::str::from_utf8(bytes).map_err(damaged)?).map_err(damaged);
+    let instant = |micros| {
+        Timestamp::from_micros(micros)
+            .ok_or_else(|| damaged(format_args!("{micros} is not an instant")))
+    };
+    Ok(Granule {
+        granule_id: granule_id(row.period.granule_id)?,
+        ingested: instant(row.period.ingested)?,
+        deleted: row.period.deleted.map(instant).transpose()?,
+        producer_granule: row.producer_granule.map(granule_id).transpose()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_page_is_returned_only_if_its_rows_are_in_order() {
+        let page = |after: u8, rows: &[u8]| {
+            let rows = rows.to_vec();
+            ascending("granule", rows, |first| *first > after, |one, next| one < next)
+        };
+        assert!(page(0, &[]).unwrap().is_empty());
+        assert_eq!(page(0, &[1, 2]).unwrap(), [1, 2]);
+        for (after, rows) in [(1, [1, 2]), (0, [2, 1]), (0, [1, 1]), (9, [1, 2])] {
+            let error = page(after, &rows).unwrap_err();
+            assert!(error.kind() == ErrorKind::Damaged, "{error}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The table `dataset`: the records of the datasets.
+
+use super::record::withdrawal;
+use crate::model::{
+    Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, WebAddress, YearError,
+};
+use crate::store::Result;
+use crate::store::page::ascending;
+use crate::store::rows::{DatasetKey, ListedRow, REGISTRY, ToChange, Withdrawn};
+use crate::store::session::{Snapshot, Transaction};
+use crate::store::statement::{Columns, Scope, Sql, Value, damaged};
+
+/// A query of the columns of a dataset, followed by the given clauses.
+macro_rules! select_dataset {
+    ($($rest:expr),*) => {
+        Sql::new(concat!(
+            "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive
+            FROM {dataset}
+            ",
+            $($rest),*
+        ))
+    };
+}
+
+/// The query for what a list shows of datasets, followed by the given clauses. No name contains a
+/// space.
+macro_rules! select_listed {
+    ($($rest:expr),*) => {
+        Sql::new(concat!(
+            "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
+                licence, archive, withdrawn, withdrawn_note, (
+                    SELECT string_agg(former.name, ' ' ORDER BY former.renamed DESC, former.name)
+                    FROM {dataset_name} AS former
+                    WHERE former.dataset_id = dataset.id AND former.name <> dataset.name)
+            FROM {dataset}
+            ",
+            $($rest),*
+        ))
+    };
+}
+
+/// The query for the key of a dataset by its name, or one that it had before it was renamed.
+macro_rules! key_of_name {
+    () => {
+        "SELECT id
+        FROM {dataset}
+        WHERE name = ?1
+        UNION ALL
+        SELECT dataset_id
+        FROM {dataset_name}
+        WHERE name = ?1
+          AND NOT EXISTS (SELECT 1 FROM {dataset} WHERE name = ?1)"
+    };
+}
+
+impl Snapshot {
+    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
+    /// no dataset has or had it.
+    ///
+    /// In a transaction on a server, the dataset is locked until its end, and the record is the one
+    /// under the lock.
+    pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
+        static NAMED: Sql = select_dataset!("WHERE id = (", key_of_name!(), ")");
+        static DATASET: Sql = select_dataset!("WHERE id = ?1");
+        if !self.session.locks_datasets() {
+            return self.row(Scope::Registry, &NAMED, &[name.into()], dataset);
+        }
+        let Some(key) = self.key_of(name)? else { return Ok(None) };
+        self.row_locked(key, &DATASET, &[key.into()], dataset)
+    }
+
+    /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
+    /// locked until the end of the transaction. `None` means that no dataset has or had the name.
+    pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
+        static DATASET: Sql = Sql::new(
+            "SELECT dataset.name, latest.timestamp, CAST(NULL AS bigint), latest.identifier,
+                latest.granules, latest.ingested, latest.deleted, latest.recorded,
+                latest.recorded_by, latest.note, dataset.withdrawn, dataset.withdrawn_note
+            FROM {dataset}
+            LEFT JOIN (
+                SELECT timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
+                    note
+                FROM {instance}
+                WHERE dataset_id = ?1
+                ORDER BY timestamp DESC
+                LIMIT 1) AS latest ON true
+            WHERE dataset.id = ?1",
+        );
+        let Some(key) = self.key_of(name)? else { return Ok(None) };
+        self.row_locked(key, &DATASET, &[key.into()], |row| {
+            let has_history = row.int_or_null(1)?.is_some();
+            Ok(ToChange {
+                key,
+                name: row.dataset_name(0)?,
+                withdrawal: withdrawal(row, 10)?,
+                latest: has_history.then(|| self.instance_of(row)).transpose()?,
+            })
+        })
+    }
+
+    fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
+        static KEY: Sql = Sql::new(key_of_name!());
+        self.row(Scope::Registry, &KEY, &[name.into()], key)
+    }
+
+    /// The names of the datasets that are not withdrawn, from one of them (counted from 0), by name, at
+    /// most `limit` of them.
+    pub fn names_from(&self, first: u64, limit: u32) -> Result<Vec<DatasetName>> {
+        static NAMES: Sql = Sql::new(
+            "SELECT name
+            FROM {dataset}
+            WHERE withdrawn IS NULL
+            ORDER BY name
+            LIMIT ?1 OFFSET ?2",
+        );
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        self.rows(Scope::Registry, &NAMES, &[limit.into(), first.into()], |row| row.dataset_name(0))
+    }
+
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
+    pub fn datasets_after(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<(DatasetKey, Dataset)>> {
+        static PAGE: Sql = select_dataset!(
+            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
+            ORDER BY name
+            LIMIT ?3"
+        );
+        ascending(
+            "dataset",
+            self.rows(Scope::Registry, &PAGE, &page(after, withdrawn, limit), dataset)?,
+            |(_, first)| after.is_none_or(|after| *after < first.name),
+            |(_, one), (_, next)| one.name < next.name,
+        )
+    }
+
+    /// The datasets after a name, as [`Snapshot::datasets_after`] returns them, with what a list shows
+    /// of each. This takes two statements, whatever the number of datasets.
+    ///
+    /// The names are those of the dataset; the instances are on the machines of their datasets, each of
+    /// which is asked once.
+    pub fn listed_after(
+        &self,
+        after: Option<&DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> Result<Vec<ListedRow>> {
+        static PAGE: Sql = select_listed!(
+            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
+            ORDER BY name
+            LIMIT ?3"
+        );
+        ascending(
+            "dataset",
+            self.listed_rows(&PAGE, &page(after, withdrawn, limit))?,
+            |first| after.is_none_or(|after| *after < first.dataset.name),
+            |one, next| one.dataset.name < next.dataset.name,
+        )
+    }
+
+    /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
+    pub fn listed(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
+        static NAMED: Sql = select_listed!("WHERE dataset.id = (", key_of_name!(), ")");
+        Ok(self.listed_rows(&NAMED, &[name.into()])?.pop())
+    }
+
+    fn listed_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
+        let mut listed = self.rows(Scope::Registry, sql, values, |row| {
+            let (key, dataset) = dataset(row)?;
+            let former = row.text_or_null(14)?.unwrap_or_default().split_whitespace();
+            let former_names = former.map(str::parse).collect::<Result<_, _>>();
+            Ok(ListedRow {
+                key,
+                dataset,
+                withdrawal: withdrawal(row, 12)?,
+                former_names: former_names.map_err(damaged)?,
+                latest: None,
+            })
+        })?;
+        let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
+        let mut latest = self.latest_instances(&keys)?;
+        for row in &mut listed {
+            row.latest = latest.remove(&row.key.0);
+        }
+        Ok(listed)
+    }
+
+    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
+    /// which are small.
+    pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
+        static WITH_DOI: Sql = Sql::new(
+            "SELECT name, doi
+            FROM {dataset}
+            WHERE doi IS NOT NULL
+            ORDER BY name",
+        );
+        let named = self.rows(Scope::Registry, &WITH_DOI, &[], |row| {
+            let is_same = row.text(1)?.eq_ignore_ascii_case(doi.as_str());
+            is_same.then(|| row.dataset_name(0)).transpose()
+        })?;
+        Ok(named.into_iter().flatten().collect())
+    }
+
+    /// How many datasets there are.
+    pub fn count_datasets(&self) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {dataset}",
+        );
+        Ok(self.row(Scope::Registry, &COUNT, &[], |row| row.count(0))?.unwrap_or(0))
+    }
+
+    /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
+    /// of them, as they are stored. They are read from an index, so that a damaged record hides
+    /// neither its own name nor those after it.
+    pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
+        static PAGE: Sql = Sql::new(
+            "SELECT name
+            FROM {dataset}
+            WHERE name > ?1
+            ORDER BY name
+            LIMIT ?2",
+        );
+        let values = [after.into(), limit.into()];
+        let names = self.rows(Scope::Registry, &PAGE, &values, |row| row.string(0))?;
+        ascending("dataset", names, |first| first.as_str() > after, |one, next| one < next)
+    }
+
+    /// The key of a dataset, whether or not its record can be read. `None` means that there is no
+    /// such dataset.
+    pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
+        static KEY: Sql = Sql::new(
+            "SELECT id
+            FROM {dataset}
+            WHERE name = ?1",
+        );
+        self.row(Scope::Registry, &KEY, &[name.into()], key)
+    }
+}
+
+impl Transaction {
+    /// Adds a dataset, whose name must not be in use.
+    pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
+        static NEXT: Sql = Sql::new(
+            "SELECT coalesce(max(id), 0) + 1
+            FROM {dataset}",
+        );
+        static INSERT: Sql = Sql::new(
+            "INSERT INTO {dataset}
+                (id, name, doi, title, description, creators, publisher, version, year, url,
+                 licence, archive)
+            VALUES (?12, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        );
+        // Datasets are added one after the other, by whoever holds the lock on the registry.
+        self.session.lock(REGISTRY)?;
+        let key = self.row(Scope::Registry, &NEXT, &[], key)?.unwrap_or(DatasetKey(1));
+        self.session.lock_new(key)?;
+        self.put_dataset(&INSERT, dataset, Some(key))?;
+        Ok(key)
+    }
+
+    /// Replaces the record of the dataset with that name.
+    pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
+        static UPDATE: Sql = Sql::new(
+            "UPDATE {dataset}
+            SET doi = ?2, title = ?3, description = ?4, creators = ?5, publisher = ?6,
+                version = ?7, year = ?8, url = ?9, licence = ?10, archive = ?11
+            WHERE name = ?1",
+        );
+        self.put_dataset(&UPDATE, dataset, None)
+    }
+
+    fn put_dataset(
+        &self,
+        sql: &'static Sql,
+        dataset: &Dataset,
+        key: Option<DatasetKey>,
+    ) -> Result<()> {
+        let creators = creators_text(dataset);
+        let mut values = vec![
+            (&dataset.name).into(),
+            dataset.doi.as_ref().map(Doi::as_str).into(),
+            dataset.title.as_deref().into(),
+            dataset.description.as_deref().into(),
+            creators.as_str().into(),
+            dataset.publisher.as_deref().into(),
+            dataset.version.as_deref().into(),
+            Value::Int(dataset.year.map(|year| year.as_number().into())),
+            dataset.url.as_ref().map(WebAddress::as_str).into(),
+            dataset.licence.as_deref().into(),
+            dataset.archive.as_deref().into(),
+        ];
+        values.extend(key.map(Value::from));
+        self.session.run(sql, &values)
+    }
+}
+
+/// The values of a query of a page: the name before it, whether it has withdrawn datasets, its size.
+fn page(after: Option<&DatasetName>, withdrawn: Withdrawn, limit: u32) -> [Value<'_>; 3] {
+    let start = after.map_or("", DatasetName::as_str);
+    [start.into(), Value::Flag(withdrawn == Withdrawn::Listed), limit.into()]
+}
+
+fn key(row: &dyn Columns) -> Result<DatasetKey> {
+    row.int(0).map(DatasetKey)
+}
+
+/// The dataset in the first twelve columns of a row.
+fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
+    let doi = row.text_or_null(2)?.map(str::parse);
+    let year = row.int_or_null(8)?.map(|year| {
+        let year = u16::try_from(year).map_err(damaged)?;
+        year.try_into().map_err(|error: YearError| damaged(error))
+    });
+    let dataset = Dataset {
+        name: row.dataset_name(1)?,
+        doi: doi.transpose().map_err(|error: DoiError| damaged(error))?,
+        title: row.string_or_null(3)?,
+        description: row.string_or_null(4)?,
+        creators: creators_from(row.text(5)?)?,
+        publisher: row.string_or_null(6)?,
+        version: row.string_or_null(7)?,
+        year: year.transpose()?,
+        url: row.text_or_null(9)?.and_then(WebAddress::from_stored),
+        licence: row.string_or_null(10)?,
+        archive: row.string_or_null(11)?,
+    };
+    Ok((key(row)?, dataset))
+}
+
+/// The creators of a dataset as a JSON array of strings, in citation order.
+fn creators_text(dataset: &Dataset) -> String {
+    let written = dataset.creators.iter().map(ToString::to_string);
+    written.collect::<serde_json::Value>().to_string()
+}
+
+/// The creators that a column lists.
+fn creators_from(text: &str) -> Result<Vec<Creator>> {
+    let written: Vec<String> = serde_json::from_str(text).map_err(damaged)?;
+    let creators = written
+        .iter()
+        // Before schema 4 a creator could be any string. One that cannot be parsed is taken as the
+        // name of an organisation.
+        .map(|text| text.parse().or_else(|_| Creator::organisation(text)));
+    creators.collect::<Result<_, CreatorError>>().map_err(damaged)
+}

@@ -1,0 +1,411 @@
+//! The table `granule`: which granules were held, and when.
+//!
+//! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
+//! would begin at the table's side while the table has no statistics.
+
+use crate::model::{DatasetName, Granule, GranuleId, IdPage, Timestamp};
+use crate::store::page::Packing;
+use crate::store::page::{ascending, out_of_order};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, ProducedPeriod};
+use crate::store::session::{Snapshot, Transaction};
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::{Error, Result};
+
+/// Rows of a page, in a pass over a whole dataset.
+const PAGE_ROWS: u32 = 16_384;
+
+impl Snapshot {
+    /// The granules held at an instant, after an id (`""` means from the first), in canonical
+    /// order, at most `limit` of them.
+    pub fn held_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1 AND granule_id > ?2
+              AND ingested <= ?3 AND (deleted IS NULL OR deleted > ?3)
+            ORDER BY granule_id
+            LIMIT ?4",
+        );
+        let values = [dataset.into(), after.into(), at.into(), limit.into()];
+        ascending(
+            "granule",
+            self.session.page(dataset, &PAGE, &values, Packing::Produced)?.granules()?,
+            |first| first.granule_id.as_str() > after,
+            // A granule with overlapping periods, which `verify` reports, is read more than once.
+            |one, next| one.granule_id <= next.granule_id,
+        )
+    }
+
+    /// The ids of the granules that [`Snapshot::held_after`] returns, at a third of its cost.
+    pub fn held_ids_after(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        after: &str,
+        limit: u32,
+    ) -> Result<IdPage> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id
+            FROM {granule}
+            WHERE dataset_id = ?1 AND granule_id > ?2
+              AND ingested <= ?3 AND (deleted IS NULL OR deleted > ?3)
+            ORDER BY granule_id
+            LIMIT ?4",
+        );
+        let values = [dataset.into(), after.into(), at.into(), limit.into()];
+        self.session.page(dataset, &PAGE, &values, Packing::Ids)?.into_ids(after)
+    }
+
+    /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
+    /// them.
+    pub fn last_held(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        static LAST: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1
+              AND ingested <= ?2 AND (deleted IS NULL OR deleted > ?2)
+            ORDER BY granule_id DESC
+            LIMIT ?3",
+        );
+        let values = [dataset.into(), at.into(), limit.into()];
+        self.rows(Scope::Dataset(dataset), &LAST, &values, granule)
+    }
+
+    /// The granules with some of these ids that were held at an instant, in canonical order.
+    pub fn held_among(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        granule_ids: &[&str],
+    ) -> Result<Vec<Granule>> {
+        static AMONG: Sql = Sql::by_store(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM rarray(?3) AS wanted
+            JOIN granule ON granule.granule_id = wanted.value
+            WHERE dataset_id = ?1
+              AND ingested <= ?2 AND (deleted IS NULL OR deleted > ?2)
+            ORDER BY granule_id",
+            r#"SELECT held.granule_id, held.ingested, held.deleted, held.producer_granule
+            FROM unnest(CAST(?3 AS text ARRAY)) AS wanted (granule_id)
+            CROSS JOIN LATERAL (
+                SELECT granule_id, ingested, deleted, producer_granule
+                FROM {granule}
+                WHERE dataset_id = ?1 AND granule_id = wanted.granule_id COLLATE "C"
+                  AND ingested <= ?2 AND (deleted IS NULL OR deleted > ?2)
+                OFFSET 0) AS held
+            ORDER BY held.granule_id"#,
+        );
+        let values = [dataset.into(), at.into(), Value::Texts(granule_ids)];
+        self.rows(Scope::Dataset(dataset), &AMONG, &values, granule)
+    }
+
+    /// The holding periods of the granules with a producer's id, after an id and the start of one
+    /// of its periods, by id and then by time, at most `limit` of them.
+    pub fn of_producer_after(
+        &self,
+        dataset: DatasetKey,
+        producer_granule: &GranuleId,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1 AND producer_granule = ?2 AND (granule_id, ingested) > (?3, ?4)
+            ORDER BY granule_id, ingested
+            LIMIT ?5",
+        );
+        let (start, ingested) = start(after);
+        let values =
+            [dataset.into(), producer_granule.into(), start.into(), ingested.into(), limit.into()];
+        by_id_and_time(after, self.rows(Scope::Dataset(dataset), &PAGE, &values, granule)?)
+    }
+
+    /// Every period of a dataset, past or present, after an id and the start of one of its periods
+    /// (`None` means from the first), by id and then by time, at most `limit` of them.
+    pub fn periods_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<(&GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Granule>> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1 AND (granule_id, ingested) > (?2, ?3)
+            ORDER BY granule_id, ingested
+            LIMIT ?4",
+        );
+        let (start, ingested) = start(after);
+        let values = [dataset.into(), start.into(), ingested.into(), limit.into()];
+        let page = self.session.page(dataset, &PAGE, &values, Packing::Produced)?;
+        by_id_and_time(after, page.granules()?)
+    }
+
+    /// Every period in which a granule was held in one dataset, in order of time.
+    pub fn periods_of_one(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<Granule>> {
+        static PERIODS: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1 AND granule_id = ?2
+            ORDER BY ingested",
+        );
+        let values = [dataset.into(), granule_id.into()];
+        self.rows(Scope::Dataset(dataset), &PERIODS, &values, granule)
+    }
+
+    /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
+    /// (`None` means from the first), by dataset and time, at most `limit` of them.
+    ///
+    /// Costs a look-up for each dataset that is passed: the table is in order of dataset. Asks every
+    /// machine: a granule does not say which datasets hold it. Each looks it up in its own datasets
+    /// only, which are those of its rows of `writer`: the table `dataset` has all of them.
+    pub fn periods_everywhere(
+        &self,
+        granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<(DatasetName, Granule)>> {
+        static PERIODS: Sql = Sql::by_store(
+            "SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name
+            FROM dataset
+            CROSS JOIN granule
+              ON granule.dataset_id = dataset.id AND granule.granule_id = ?1
+            WHERE dataset.name >= ?2 AND (dataset.name > ?2 OR granule.ingested > ?3)
+            ORDER BY dataset.name, granule.ingested
+            LIMIT ?4",
+            "SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name
+            FROM {writer}
+            JOIN {granule} ON granule.dataset_id = writer.dataset_id
+            JOIN {dataset} ON dataset.id = writer.dataset_id
+            WHERE granule.granule_id = ?1 AND (dataset.name, granule.ingested) > (?2, ?3)
+            ORDER BY dataset.name, granule.ingested
+            LIMIT ?4",
+        );
+        let name = after.map_or("", |(name, _)| name.as_str());
+        let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
+        let values = [granule_id.into(), name.into(), ingested.into(), limit.into()];
+        self.rows(Scope::AllDatasets, &PERIODS, &values, |row| {
+            Ok((row.dataset_name(4)?, granule(row)?))
+        })
+    }
+
+    /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
+    pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
+        static BETWEEN: Sql = Sql::new(
+            "SELECT EXISTS (
+                SELECT 1
+                FROM {granule}
+                WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
+        );
+        static AMONG: Sql = Sql::by_store(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM rarray(?2) AS wanted
+            CROSS JOIN granule ON granule.granule_id = wanted.value
+            WHERE dataset_id = ?1
+            ORDER BY granule_id, ingested",
+            r#"SELECT period.granule_id, period.ingested, period.deleted, period.producer_granule
+            FROM unnest(CAST(?2 AS text ARRAY)) AS wanted (granule_id)
+            CROSS JOIN LATERAL (
+                SELECT granule_id, ingested, deleted, producer_granule
+                FROM {granule}
+                WHERE dataset_id = ?1 AND granule_id = wanted.granule_id COLLATE "C"
+                OFFSET 0) AS period
+            ORDER BY period.granule_id, period.ingested"#,
+        );
+        let (Some(&first), Some(&last)) = (granule_ids.first(), granule_ids.last()) else {
+            return Ok(Vec::new());
+        };
+        // Most batches are new: one look-up replaces one for each id.
+        if !self.exists(dataset, &BETWEEN, &[dataset.into(), first.into(), last.into()])? {
+            return Ok(Vec::new());
+        }
+        let values = [dataset.into(), Value::Texts(granule_ids)];
+        self.rows(Scope::Dataset(dataset), &AMONG, &values, granule)
+    }
+
+    /// Whether an id at or after this one is held now.
+    pub fn holds_from(&self, dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool> {
+        static HOLDS_FROM: Sql = Sql::new(
+            "SELECT EXISTS (
+                SELECT 1
+                FROM {granule}
+                WHERE dataset_id = ?1 AND granule_id >= ?2 AND deleted IS NULL)",
+        );
+        self.exists(dataset, &HOLDS_FROM, &[dataset.into(), granule_id.into()])
+    }
+
+    fn exists(&self, dataset: DatasetKey, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
+        Ok(self.row(Scope::Dataset(dataset), sql, values, |row| row.flag(0))?.unwrap_or(false))
+    }
+
+    /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
+    /// beginning at an id, by id and then by time.
+    pub fn each_period<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        begin: Begin<'_>,
+        beyond: Option<Timestamp>,
+        mut show: impl FnMut(Period<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted
+            FROM {granule}
+            WHERE dataset_id = ?1 AND (granule_id, ingested) > (?2, ?3)
+              AND (deleted IS NULL OR deleted > ?4)
+            ORDER BY granule_id, ingested
+            LIMIT ?5",
+        );
+        let show = |row: ProducedPeriod<'_>| show(row.period);
+        self.each_row(dataset, (&PAGE, Packing::Periods), begin, beyond, show)
+    }
+
+    /// Calls `show` for every period of a dataset that lasts beyond a time (`None`: for all of them),
+    /// by id and then by time.
+    ///
+    /// Costs a pass over the dataset's rows, whatever the time: the table is in order of id.
+    pub fn each_change<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        show: impl FnMut(ProducedPeriod<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        static PAGE: Sql = Sql::new(
+            "SELECT granule_id, ingested, deleted, producer_granule
+            FROM {granule}
+            WHERE dataset_id = ?1 AND (granule_id, ingested) > (?2, ?3)
+              AND (deleted IS NULL OR deleted > ?4)
+            ORDER BY granule_id, ingested
+            LIMIT ?5",
+        );
+        self.each_row(dataset, (&PAGE, Packing::Produced), Begin::Start, after, show)
+    }
+
+    /// Calls `show` for the rows of a query of pages, page by page: memory stays flat, and a
+    /// distributed engine does not collect the whole dataset before the first row.
+    fn each_row<E: From<Error>>(
+        &self,
+        dataset: DatasetKey,
+        (sql, packing): (&'static Sql, Packing),
+        begin: Begin<'_>,
+        beyond: Option<Timestamp>,
+        mut show: impl FnMut(ProducedPeriod<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (after, mut ingested) = begin.start();
+        let mut after = after.to_owned();
+        let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
+        loop {
+            let values = [
+                dataset.into(),
+                after.as_str().into(),
+                ingested.into(),
+                beyond.into(),
+                PAGE_ROWS.into(),
+            ];
+            let page = self.session.page(dataset, sql, &values, packing)?;
+            let mut last = (after.as_bytes(), ingested);
+            let mut rows = 0;
+            for row in page.rows() {
+                let next = (row.period.granule_id, row.period.ingested);
+                if next <= last {
+                    return Err(out_of_order("granule").into());
+                }
+                (last, rows) = (next, rows + 1);
+                show(row)?;
+            }
+            if rows < PAGE_ROWS {
+                return Ok(());
+            }
+            let granule_id = std::str::from_utf8(last.0).map_err(damaged)?;
+            (after, ingested) = (granule_id.to_owned(), last.1);
+        }
+    }
+}
+
+impl Transaction {
+    /// Adds periods, which must not overlap existing ones.
+    pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
+        static INSERT: Insert = Insert::new(
+            "INSERT INTO {granule} (dataset_id, granule_id, ingested, deleted, producer_granule)",
+            5,
+        );
+        self.insert(dataset, &INSERT, periods, |period| {
+            [
+                dataset.into(),
+                period.granule_id.into(),
+                period.ingested.into(),
+                period.deleted.into(),
+                period.producer_granule.map(GranuleId::as_str).into(),
+            ]
+        })
+    }
+
+    /// Ends the present holding period of each of some granules, each at its own time.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: one is not held, although this transaction has read that it is.
+    pub fn end_periods(&self, dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
+        if ends.is_empty() {
+            return Ok(());
+        }
+        self.session.lock(dataset)?;
+        match self.session.end_periods(dataset, ends)? {
+            None => Ok(()),
+            Some((granule_id, rows)) => {
+                let what = format!("{rows} rows state that {granule_id} is held, instead of one");
+                Err(Error::damaged(what))
+            }
+        }
+    }
+}
+
+/// The id and the start of a period after which a page begins.
+fn start<'id>(after: Option<(&'id GranuleId, Timestamp)>) -> (&'id str, i64) {
+    after.map_or(("", i64::MIN), |(granule_id, ingested)| {
+        (granule_id.as_str(), ingested.as_micros())
+    })
+}
+
+fn by_id_and_time(
+    after: Option<(&GranuleId, Timestamp)>,
+    granules: Vec<Granule>,
+) -> Result<Vec<Granule>> {
+    ascending(
+        "granule",
+        granules,
+        |first| {
+            after.is_none_or(|(granule_id, ingested)| {
+                (granule_id, ingested) < (&first.granule_id, first.ingested)
+            })
+        },
+        |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
+    )
+}
+
+/// The granule in the first four columns of a row.
+pub(super) fn granule(row: &dyn Columns) -> Result<Granule> {
+    Ok(Granule {
+        granule_id: row.granule_id(0)?,
+        ingested: row.instant(1)?,
+        deleted: row.instant_or_null(2)?,
+        producer_granule: row.granule_id_or_null(3)?,
+    })
+}

@@ -1,0 +1,346 @@
+//! The table `instance`: the history of each dataset.
+
+use std::collections::BTreeMap;
+
+use crate::model::{DatasetName, Identifier, Instance, Timestamp};
+use crate::store::Result;
+use crate::store::page::ascending;
+use crate::store::rows::DatasetKey;
+use crate::store::session::{Snapshot, Transaction};
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
+
+/// A query of the columns of an [`Instance`], followed by the given clauses. What is the dataset is
+/// `?1`, or the second argument: a parameter, unless every machine of a cluster is asked, because the
+/// machine of the inner query cannot be derived from the outer one.
+macro_rules! select_instance {
+    ($rest:literal) => {
+        select_instance!($rest, "?1")
+    };
+    ($rest:literal, $dataset:literal) => {
+        Sql::new(concat!(
+            "SELECT dataset.name, instance.timestamp,
+                (SELECT min(later.timestamp)
+                 FROM {instance} AS later
+                 WHERE later.timestamp > instance.timestamp AND later.dataset_id = ",
+            $dataset,
+            "),
+                instance.identifier, instance.granules, instance.ingested, instance.deleted,
+                instance.recorded, instance.recorded_by, instance.note
+            FROM {instance}
+            JOIN {dataset} ON dataset.id = instance.dataset_id
+            ",
+            $rest
+        ))
+    };
+}
+
+impl Snapshot {
+    /// The last instance of the history. `None` means that there was no change yet.
+    pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
+        static LATEST: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(dataset, &LATEST, &[dataset.into()])
+    }
+
+    /// The latest instances of some datasets, by their keys. For more than one, asks every machine:
+    /// the row by which a dataset is locked is beside its history.
+    pub(super) fn latest_instances(
+        &self,
+        datasets: &[DatasetKey],
+    ) -> Result<BTreeMap<i64, Instance>> {
+        static LATEST: Sql = Sql::by_store(
+            "SELECT dataset.name, instance.timestamp, NULL, instance.identifier,
+                instance.granules, instance.ingested, instance.deleted, instance.recorded,
+                instance.recorded_by, instance.note, instance.dataset_id
+            FROM rarray(?1) AS wanted
+            CROSS JOIN instance
+              ON instance.dataset_id = wanted.value
+              AND instance.timestamp = (
+                SELECT max(other.timestamp)
+                FROM instance AS other
+                WHERE other.dataset_id = wanted.value)
+            JOIN dataset ON dataset.id = instance.dataset_id",
+            "SELECT dataset.name, instance.timestamp, NULL::bigint, instance.identifier,
+                instance.granules, instance.ingested, instance.deleted, instance.recorded,
+                instance.recorded_by, instance.note, instance.dataset_id
+            FROM {writer}
+            JOIN {instance} ON instance.dataset_id = writer.dataset_id
+            JOIN {dataset} ON dataset.id = instance.dataset_id
+            WHERE writer.dataset_id = ANY (?1)
+              AND instance.timestamp = (
+                SELECT max(other.timestamp)
+                FROM {instance} AS other
+                WHERE other.dataset_id = writer.dataset_id)",
+        );
+        // Citus would ask all of them for a single one, too.
+        if let [dataset] = datasets {
+            let latest = self.latest_instance(*dataset)?;
+            return Ok(latest.map(|latest| (dataset.0, latest)).into_iter().collect());
+        }
+        let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
+        let latest = self.rows(Scope::AllDatasets, &LATEST, &[Value::Ints(&keys)], |row| {
+            Ok((row.int(10)?, self.instance_of(row)?))
+        })?;
+        Ok(latest.into_iter().collect())
+    }
+
+    /// The latest instance that was recorded at or before a time. `None` means that none was. Reads
+    /// one row for each change that was recorded later.
+    pub fn latest_recorded_by(
+        &self,
+        dataset: DatasetKey,
+        recorded: Timestamp,
+    ) -> Result<Option<Instance>> {
+        static LATEST: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1 AND instance.recorded <= ?2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(dataset, &LATEST, &[dataset.into(), recorded.into()])
+    }
+
+    /// The instances that came into force between two instants (inclusive) according to the
+    /// registry at the time: once the change had taken effect and was recorded. In order of time.
+    /// Costs a pass over the history.
+    pub fn instances_known_between(
+        &self,
+        dataset: DatasetKey,
+        first: Timestamp,
+        last: Timestamp,
+    ) -> Result<Vec<Instance>> {
+        static BETWEEN: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1
+              AND CASE WHEN instance.timestamp > instance.recorded
+                  THEN instance.timestamp ELSE instance.recorded END BETWEEN ?2 AND ?3
+            ORDER BY instance.timestamp"
+        );
+        self.instances(
+            Scope::Dataset(dataset),
+            &BETWEEN,
+            &[dataset.into(), first.into(), last.into()],
+        )
+    }
+
+    /// The instance in force at an instant according to the registry at that time. `None` means
+    /// that none was known.
+    pub fn instance_known_at(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+    ) -> Result<Option<Instance>> {
+        static KNOWN: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1 AND instance.timestamp <= ?2 AND instance.recorded <= ?2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(dataset, &KNOWN, &[dataset.into(), at.into()])
+    }
+
+    /// The first instance of the history. `None` means that there was no change yet.
+    pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
+        static FIRST: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1
+            ORDER BY instance.timestamp
+            LIMIT 1"
+        );
+        self.instance(dataset, &FIRST, &[dataset.into()])
+    }
+
+    /// The instance in force at an instant. `None` means that it is before the first change.
+    pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
+        static IN_FORCE: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1 AND instance.timestamp <= ?2
+            ORDER BY instance.timestamp DESC
+            LIMIT 1"
+        );
+        self.instance(dataset, &IN_FORCE, &[dataset.into(), at.into()])
+    }
+
+    /// The instances whose change took effect after `after` (`None` means from the first) and at or
+    /// before `up_to`, in order of time, at most `limit` of them.
+    pub fn instances_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        static PAGE: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1 AND instance.timestamp > ?2 AND instance.timestamp <= ?3
+            ORDER BY instance.timestamp
+            LIMIT ?4"
+        );
+        let start = after.map_or(i64::MIN, Timestamp::as_micros);
+        let values = [dataset.into(), start.into(), up_to.into(), limit.into()];
+        ascending(
+            "instance",
+            self.instances(Scope::Dataset(dataset), &PAGE, &values)?,
+            |first| after.is_none_or(|after| first.timestamp > after),
+            |one, next| one.timestamp < next.timestamp,
+        )
+    }
+
+    /// The instances whose change took effect before `before` and at or after `since` (`None` means
+    /// from the first), latest first, at most `limit` of them.
+    pub fn instances_before(
+        &self,
+        dataset: DatasetKey,
+        before: Timestamp,
+        since: Option<Timestamp>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        static PAGE: Sql = select_instance!(
+            "WHERE instance.dataset_id = ?1 AND instance.timestamp < ?2 AND instance.timestamp >= ?3
+            ORDER BY instance.timestamp DESC
+            LIMIT ?4"
+        );
+        let start = since.map_or(i64::MIN, Timestamp::as_micros);
+        let values = [dataset.into(), before.into(), start.into(), limit.into()];
+        ascending(
+            "instance",
+            self.instances(Scope::Dataset(dataset), &PAGE, &values)?,
+            |first| first.timestamp < before,
+            |one, next| one.timestamp > next.timestamp,
+        )
+    }
+
+    /// The instances with an identifier after a dataset and a time, by dataset and time, at most
+    /// `limit` of them.
+    ///
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn instances_with(
+        &self,
+        identifier: Identifier,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<Instance>> {
+        static PAGE: Sql = select_instance!(
+            "WHERE instance.identifier = ?1 AND (dataset.name, instance.timestamp) > (?2, ?3)
+            ORDER BY dataset.name, instance.timestamp
+            LIMIT ?4",
+            "instance.dataset_id"
+        );
+        let name = after.map_or("", |(name, _)| name.as_str());
+        let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
+        let values = [identifier.into(), name.into(), start.into(), limit.into()];
+        ascending(
+            "instance",
+            self.instances(Scope::AllDatasets, &PAGE, &values)?,
+            |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
+            |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
+        )
+    }
+
+    /// The instances of one dataset with an identifier, in order of time.
+    pub fn instances_of_with(
+        &self,
+        dataset: DatasetKey,
+        identifier: Identifier,
+    ) -> Result<Vec<Instance>> {
+        static WITH: Sql = select_instance!(
+            "WHERE instance.identifier = ?2 AND instance.dataset_id = ?1
+            ORDER BY instance.timestamp"
+        );
+        self.instances(Scope::Dataset(dataset), &WITH, &[dataset.into(), identifier.into()])
+    }
+
+    /// The latest instance with an identifier in any dataset. `None` means that no instance ever
+    /// had it.
+    ///
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
+        static LATEST: Sql = select_instance!(
+            "WHERE instance.identifier = ?1
+            ORDER BY instance.timestamp DESC, dataset.name DESC
+            LIMIT 1",
+            "instance.dataset_id"
+        );
+        Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
+    }
+
+    /// The number of instances in the registry with an identifier.
+    ///
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn count_instances_with(&self, identifier: Identifier) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {instance}
+            WHERE identifier = ?1",
+        );
+        let values = [identifier.into()];
+        Ok(self.row(Scope::AllDatasets, &COUNT, &values, |row| row.count(0))?.unwrap_or(0))
+    }
+
+    /// The number of instances of a dataset with a timestamp at or before `up_to`.
+    pub fn count_instances(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {instance}
+            WHERE dataset_id = ?1 AND timestamp <= ?2",
+        );
+        let values = [dataset.into(), up_to.into()];
+        Ok(self.row(Scope::Dataset(dataset), &COUNT, &values, |row| row.count(0))?.unwrap_or(0))
+    }
+
+    fn instance(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<Option<Instance>> {
+        self.row(Scope::Dataset(dataset), sql, values, |row| self.instance_of(row))
+    }
+
+    fn instances(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Instance>> {
+        self.rows(scope, sql, values, |row| self.instance_of(row))
+    }
+
+    /// The instance in the first ten columns of a row.
+    pub(super) fn instance_of(&self, row: &dyn Columns) -> Result<Instance> {
+        Ok(Instance {
+            dataset: row.dataset_name(0)?,
+            timestamp: row.instant(1)?,
+            until: row.instant_or_null(2)?,
+            identifier: row.identifier(3)?,
+            granules: row.count(4)?,
+            ingested: row.count(5)?,
+            deleted: row.count(6)?,
+            recorded: row.instant(7)?,
+            recorded_by: self.shown(row.string_or_null(8)?),
+            note: row.string_or_null(9)?,
+        })
+    }
+}
+
+impl Transaction {
+    /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
+    pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
+        static INSERT: Insert = Insert::new(
+            "INSERT INTO {instance}
+                (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
+                 recorded_by, note)",
+            9,
+        );
+        self.insert(dataset, &INSERT, instances, |instance| {
+            [
+                dataset.into(),
+                instance.timestamp.into(),
+                instance.identifier.into(),
+                instance.granules.into(),
+                instance.ingested.into(),
+                instance.deleted.into(),
+                instance.recorded.into(),
+                instance.recorded_by.as_deref().into(),
+                instance.note.as_deref().into(),
+            ]
+        })
+    }
+}
