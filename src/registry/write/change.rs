@@ -1,8 +1,9 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
+use super::applied::Applied;
 use super::remember::Remembered;
 use super::stamp::Stamp;
-use super::target::{Applied, ChangeOptions, Conduct, Target};
+use super::target::{ChangeOptions, Conduct, Target};
 use crate::model::{DatasetName, Entry, Event, EventKind, Timestamp};
 use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};

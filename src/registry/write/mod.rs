@@ -3,6 +3,7 @@
 //! All changes of a history are made by [`engine`]; the operations differ in where their events are
 //! read.
 
+mod applied;
 mod change;
 mod cite;
 mod cited_subset;
@@ -18,6 +19,7 @@ mod resume;
 mod stamp;
 mod target;
 
+pub use applied::Applied;
 pub use change::Change;
 pub use cite::Members;
 pub(crate) use cited_subset::CitedSubset;
@@ -31,4 +33,4 @@ pub(crate) use remember::Remembered;
 pub use replace::{EarlierSet, MaxDelete};
 pub use resume::Effort;
 pub use stamp::Stamp;
-pub use target::{Applied, ChangeOptions};
+pub use target::ChangeOptions;

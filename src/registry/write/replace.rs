@@ -3,8 +3,9 @@
 use std::num::ParseIntError;
 use std::str::FromStr;
 
+use super::applied::Applied;
 use super::stamp::Stamp;
-use super::target::{Applied, ChangeOptions, Conduct, Target, ingest};
+use super::target::{ChangeOptions, Conduct, Target, ingest};
 use crate::model::{DatasetName, Identifier, Moment};
 use crate::registry::error::Result;
 use crate::registry::handle::Registry;

@@ -1,17 +1,13 @@
-//! The dataset that is changed, and the single change that a change, a sync, a revert and a pull
-//! make of it.
+//! The dataset that is changed, and the options of the change.
 
-use super::engine::{self, Skipped};
 use super::record::{insert, refuse_withdrawn};
 use super::results::{Results, check_expected, check_note};
-use super::resume::Effort;
 use super::stamp::Stamp;
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, Granule, GranuleId, Identifier, Instance, Set,
-    Timestamp,
+    Dataset, DatasetName, Event, EventKind, Granule, Identifier, Instance, Set, Timestamp,
 };
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::{End, Registry};
+use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
 use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Only, Walk};
@@ -44,38 +40,6 @@ pub struct ChangeOptions {
     pub skip_missing: bool,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
-}
-
-/// The result of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// The new row of the history. `None` means that nothing changed.
-    pub instance: Option<Instance>,
-    /// The instance in force afterwards. `None` means that the dataset has no history.
-    pub in_force: Option<Instance>,
-    /// The time of the last change before this one. `None` means that there was no history.
-    pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES).
-    pub first_ingested: Vec<GranuleId>,
-    /// The first granules that were deleted, as many at most.
-    pub first_deleted: Vec<GranuleId>,
-    /// The granules that were skipped.
-    pub skipped: Skipped,
-    /// Whether the dataset was added.
-    pub created_dataset: bool,
-    /// By how many microseconds the clock was behind the last change. `None` means by less than a
-    /// second, or not at all.
-    pub clock_behind_micros: Option<i64>,
-    /// The work that it took.
-    pub effort: Effort,
-}
-
-impl Applied {
-    /// Commits the change, unless it changed nothing or was only tried.
-    pub(super) fn ended(self, options: &ChangeOptions) -> (Self, End) {
-        let is_kept = self.instance.is_some() && !options.dry_run;
-        (self, End::commit_if(is_kept))
-    }
 }
 
 /// What to do with an event that does not fit the stored rows.
@@ -234,27 +198,6 @@ impl<'a> Target<'a> {
             }
         }
         Ok((events, walk.counts().only_left))
-    }
-
-    /// Adds the events to the history at one instant, whatever the times with which they were
-    /// staged.
-    pub fn apply(self, events: &Staging, conduct: Conduct) -> Result<Applied> {
-        let (at, last) = (self.now, self.last());
-        let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
-        let added = engine::add(&self, conduct, at_once, events.count())?;
-        let instance = added.instances.into_iter().next();
-        Ok(Applied {
-            created_dataset: self.is_created && instance.is_some(),
-            // If nothing changed, the clock does not matter.
-            clock_behind_micros: self.clock_behind_micros.filter(|_| instance.is_some()),
-            in_force: instance.clone().or(self.latest),
-            instance,
-            last,
-            first_ingested: added.first_ingested,
-            first_deleted: added.first_deleted,
-            skipped: added.skipped,
-            effort: added.effort,
-        })
     }
 }
 
