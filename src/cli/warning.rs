@@ -41,6 +41,8 @@ pub enum WarningKind {
     SelectsAll,
     /// Some granules of the change were skipped.
     Skipped,
+    /// An address shows an older state of a log than was imported before.
+    Stale,
     /// The change took effect in the past, in a dataset that had a history: citations made since
     /// that time name the set before it.
     BackDated,
@@ -72,7 +74,7 @@ impl WarningKind {
 
     /// Every kind, in the order of their names.
     #[cfg(test)]
-    pub const ALL: [WarningKind; 26] = [
+    pub const ALL: [WarningKind; 27] = [
         WarningKind::BackDated,
         WarningKind::CancelledOut,
         WarningKind::CitationIncomplete,
@@ -97,6 +99,7 @@ impl WarningKind {
         WarningKind::SelectsAll,
         WarningKind::Separators,
         WarningKind::Skipped,
+        WarningKind::Stale,
         WarningKind::SubsetNotSaved,
         WarningKind::Withdrawn,
     ];
@@ -119,6 +122,7 @@ impl WarningKind {
             WarningKind::OtherIdentifiers => "other-identifiers",
             WarningKind::PagesMissing => "pages-missing",
             WarningKind::Skipped => "skipped",
+            WarningKind::Stale => "stale",
             WarningKind::BackDated => "back-dated",
             WarningKind::FormerName => "former-name",
             WarningKind::LastChangeInFuture => "last-change-in-future",

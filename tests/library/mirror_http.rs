@@ -201,3 +201,21 @@ fn a_replica_has_the_history_the_record_and_the_subsets_and_reads_only_what_is_n
     assert_eq!(subsets(&world.mirror), subsets(&world.us));
     assert!(world.mirror.verify(&name("us")).unwrap().ok);
 }
+
+#[test]
+fn an_older_log_changes_nothing_in_a_replica_and_is_stale() {
+    let world = World::small();
+    let (head, log) = (world.file(HEAD), world.file(LOG));
+    world.us.change(&name("us"), &change(["E"], []), &Stamp::at(second(5), now())).unwrap();
+    world.publish();
+    let (imported, is_stale) = world.import_and_compare();
+    assert_eq!((imported.instances.len(), is_stale), (4, false));
+    assert!(!world.import_and_compare().1);
+    world.server.misbehave(move |request, reply| match request.path.as_str() {
+        HEAD => (reply.status, reply.body) = (200, head.clone()),
+        LOG => (reply.status, reply.body) = (200, log.clone()),
+        _ => {}
+    });
+    let (imported, is_stale) = world.import_and_compare();
+    assert_eq!((imported.instances.len(), is_stale), (0, true));
+}

@@ -127,6 +127,17 @@ impl Args {
             None => Ok(registry.import(&self.dataset, &import, stamp)?),
         })?;
         self.warn_of(session, undated, &imported)?;
+        if let (Some(replica), Some(in_force)) = (&replica, &imported.in_force)
+            && replica.is_stale(&imported)
+        {
+            let (source, Instance { dataset, timestamp, .. }) = (replica.source(), in_force);
+            session.warn(
+                WarningKind::Stale,
+                &format!(
+                    "{source} is stale: its log ends before the last change of {dataset}, at {timestamp}"
+                ),
+            );
+        }
         let exit = application.report(session, &imported, created, None, |out| {
             write_imported(out, &imported)?;
             match self.dry_run {

@@ -95,12 +95,16 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
 }
 
 impl Replica {
-    /// The time of the last change of the primary's log if the dataset, as it was imported, has later
-    /// ones: the address shows an older state. `Some(None)` means that the log has no change.
-    pub fn stale(&self, imported: &Imported) -> Option<Option<Timestamp>> {
-        let last = self.last.map(|(timestamp, _)| timestamp);
+    /// The address of the primary.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the dataset, as it was imported, has changes after the last one of the primary's log:
+    /// the address shows an older state of it.
+    pub fn is_stale(&self, imported: &Imported) -> bool {
         let in_force = imported.in_force.as_ref().map(|in_force| in_force.timestamp);
-        (in_force > last).then_some(last)
+        in_force > self.last.map(|(timestamp, _)| timestamp)
     }
 
     /// Applies the import, and remembers in the same transaction what was read, so that the next copy
