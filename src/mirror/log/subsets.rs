@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::line::{LINE_GRANULES, Text};
+use super::line::LINE_GRANULES;
 use crate::model::{
     AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
 };
@@ -102,20 +102,17 @@ impl SubsetWriter {
 /// The greatest number of patterns that have the greatest length together.
 const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
 
+/// A line, as it is read.
 #[derive(Deserialize)]
-struct SubsetRead<'a> {
-    #[serde(borrow)]
-    subset: Text<'a>,
-    #[serde(borrow)]
-    timestamp: Text<'a>,
-    #[serde(default, borrow)]
-    patterns: Option<AtMost<Text<'a>, MAX_PATTERNS>>,
-    #[serde(default, borrow)]
-    granules: Option<AtMost<Text<'a>, LINE_GRANULES>>,
+struct Read {
+    subset: Identifier,
+    timestamp: Timestamp,
     #[serde(default)]
+    patterns: Option<AtMost<Pattern, MAX_PATTERNS>>,
+    #[serde(default)]
+    granules: Option<AtMost<GranuleId, LINE_GRANULES>>,
     count: Option<u64>,
-    #[serde(default, borrow)]
-    cited: Option<Text<'a>>,
+    cited: Option<Timestamp>,
 }
 
 /// Reads the lines of subsets.
@@ -137,21 +134,19 @@ impl SubsetReader {
         line: &[u8],
         location: (&Arc<str>, u64),
     ) -> Result<Option<CitedSubset>, String> {
-        let wrong = || "this line is not a cited subset".to_owned();
         self.writer.hash.update(line);
         self.writer.bytes += line.len() as u64;
-        let read: SubsetRead<'_> = serde_json::from_slice(line).map_err(|_| wrong())?;
-        let identifier: Identifier = parsed(&read.subset.0, "identifier")?;
-        let timestamp: Timestamp = parsed(&read.timestamp.0, "timestamp")?;
+        let read: Read = serde_json::from_slice(line)
+            .map_err(|error| format!("this line is not a cited subset: {error}"))?;
+        let (identifier, timestamp) = (read.subset, read.timestamp);
         let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
-                let of_all: usize = patterns.elements.iter().map(|text| text.0.len() + 1).sum();
-                if patterns.has_more || of_all > Criteria::MAX_BYTES {
+                if patterns.has_more || Criteria::bytes_of(&patterns.elements) > Criteria::MAX_BYTES
+                {
                     return Err("its patterns have more than 64 KiB".to_owned());
                 }
-                let patterns = patterns.elements.iter().map(|text| parsed(&text.0, "pattern"));
-                Members::Patterns(patterns.collect::<Result<_, _>>()?)
+                Members::Patterns(patterns.elements)
             }
             (None, Some(granules), open) => {
                 if granules.has_more {
@@ -162,21 +157,21 @@ impl SubsetReader {
                 if (first, at) != (identifier, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
-                for text in granules.elements {
-                    let granule_id: GranuleId = parsed(&text.0, "granule id")?;
+                for granule_id in granules.elements {
                     named.add(granule_id).map_err(|error| error.to_string())?;
                 }
                 Members::Listed(named)
             }
-            _ => return Err(wrong()),
+            _ => return Err("this line is not a cited subset".to_owned()),
         };
         let (Some(granules), Some(cited)) = (read.count, read.cited) else {
-            let Members::Listed(named) = members else { return Err(wrong()) };
+            let Members::Listed(named) = members else {
+                return Err("this line is not a cited subset".to_owned());
+            };
             self.open = Some((identifier, timestamp, named));
             return Ok(None);
         };
         self.writer.count += 1;
-        let cited = parsed(&cited.0, "timestamp")?;
         Ok(Some(CitedSubset { identifier, timestamp, members, granules, cited, location }))
     }
 
@@ -198,9 +193,4 @@ impl SubsetReader {
         }
         Ok(())
     }
-}
-
-/// Parses a value; the error names the expected kind.
-fn parsed<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a valid {what}"))
 }
