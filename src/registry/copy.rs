@@ -1,19 +1,93 @@
-//! A copy of a whole registry into another store, verified before it can be used.
+//! Copies of a whole registry, verified before they can be used: into a file, or row by row into
+//! another store.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::{Error, Result};
 use super::handle::{End, Registry};
-use super::row;
+use super::proof;
 use super::verify::Verifications;
 use crate::chain::{Hashing, Reached, Sweep};
+use crate::error::ErrorKind;
 use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::{
-    self, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction, Withdrawn,
-    WorkerRow,
+    self, Access, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction,
+    Withdrawn, WorkerRow,
 };
+
+/// The result of a backup: what was copied and verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BackedUp {
+    /// The size of the copy in bytes.
+    pub bytes: u64,
+    /// The number of datasets in it.
+    pub datasets: u64,
+    /// The number of identifiers that were recomputed in it: all that were ever issued.
+    pub identifiers: u64,
+}
+
+impl Registry {
+    /// Copies the registry in its present state to `target`, where no file exists yet. Other
+    /// processes may read and write the registry at the same time. The copy appears at `target` only when it is complete
+    /// and everything in it has been verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `registry-exists`: a file already exists; of another kind: the
+    /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
+    /// kind `damaged`: the copy does not verify, and has been removed.
+    pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
+        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+        Registry::check_is_file(target, "a backup")?;
+        let read = self.read()?;
+        let mut progress = self.begin("copying", "pages", None);
+        let mut copied = 0;
+        let copy = read.copy_beside(target, |done, _| {
+            let more = done - copied;
+            copied = done;
+            match progress.advance_by(more) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        drop(progress);
+        drop(read);
+        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotAFile) {
+            return self.back_up_rows(target);
+        }
+        let file = copy.map_err(in_target)?;
+        // An error in the copy is an error in the registry, so it is reported with the path of the
+        // registry instead of that of the temporary file.
+        let of_registry = |error: Error| match error {
+            Error::Store { source, .. } => self.named(Error::from(source)),
+            other => other,
+        };
+        let copy = Registry::open(file.path(), Access::Read)
+            .map(|copy| copy.reporting_as(self))
+            .map_err(of_registry)?;
+        let verified =
+            copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
+        drop(copy);
+        let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
+        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
+        let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
+        file.put_closed_in_place().map_err(in_target)?;
+        Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
+    }
+
+    /// Copies a registry that is not in a file, row by row, into a file.
+    fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
+        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+        let copied = self.copy_to(target, PaymentIds::Copied)?;
+        let metadata = std::fs::metadata(target);
+        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
+        let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
+        Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
+    }
+}
 
 /// Rows that are read, and written, at once.
 const PAGE_ROWS: u32 = 4_096;
@@ -239,7 +313,7 @@ impl Source<'_> {
             let checkpoints =
                 reached.into_iter().map(|Reached { granule_id, identifier, held }| {
                     let granule_id =
-                        GranuleId::new(granule_id).map_err(|_| row::not_an_id(name))?;
+                        GranuleId::new(granule_id).map_err(|_| proof::not_an_id(name))?;
                     Ok(Checkpoint { granule_id, chain: identifier, granules: Some(held) })
                 });
             let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_>>()?;

@@ -1,13 +1,11 @@
 //! The registry itself: opening it, and beginning and ending work on it.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::error::{Error, Result};
-use super::monitor::Monitor;
+use super::monitor::{JointWork, Monitor, Work};
 use super::visibility::{Shown, Visibility};
 use crate::model::DatasetName;
 use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
@@ -195,14 +193,28 @@ impl Registry {
     /// Returns the same registry for the threads that work side by side: their work is reported as
     /// one, and all of them stop once the second value is dropped.
     pub(super) fn with_joint_monitor(&self) -> (Self, JointWork) {
-        let inner = self.monitor.clone();
-        let joint = Arc::new(JointMonitor { inner, is_over: AtomicBool::new(false) });
-        (self.with_monitor(joint.clone()), JointWork(joint))
+        let (joint, work) = JointWork::of(self.monitor.clone());
+        (self.with_monitor(joint), work)
     }
 
     /// Whether several threads can read the registry at the same time.
     pub(super) fn has_many_connections(&self) -> bool {
         self.store.has_many_connections()
+    }
+
+    /// Spreads the registry over the machines of a Citus cluster, by dataset, in one transaction.
+    /// It can be new or filled, and is used afterwards as before. Returns how many tables were
+    /// distributed; 0 means that they had been before.
+    ///
+    /// Cost: every row is sent to its machine. Others wait meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `not-a-server`: the registry is a file; of kind
+    /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
+    /// the tables.
+    pub fn distribute(&self) -> Result<u64> {
+        self.store().distribute().map_err(|error| self.named(error.into()))
     }
 
     /// What stores it.
@@ -302,92 +314,13 @@ impl Registry {
         things: &'static str,
         total: Option<u64>,
     ) -> Work {
-        if let Some(monitor) = &self.monitor {
-            monitor.begin(what, things, total);
-        }
-        Work { monitor: self.monitor.clone(), unreported: 0 }
+        Work::begin(self.monitor.clone(), what, things, total)
     }
 
     /// The monitor's check whether to stop, in the form that the store calls.
     fn watch(&self) -> Option<Watch> {
         let monitor = Arc::clone(self.monitor.as_ref()?);
         Some(Arc::new(move || monitor.advance(0).is_break()))
-    }
-}
-
-/// The monitor of threads that work side by side. The thread that started them reports when the
-/// work begins and ends.
-struct JointMonitor {
-    inner: Option<Arc<dyn Monitor>>,
-    is_over: AtomicBool,
-}
-
-/// Stops threads that work side by side when it is dropped.
-pub(super) struct JointWork(Arc<JointMonitor>);
-
-impl Monitor for JointMonitor {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        if self.is_over.load(Ordering::Relaxed) {
-            return ControlFlow::Break(());
-        }
-        self.inner.as_ref().map_or(ControlFlow::Continue(()), |inner| inner.advance(more))
-    }
-
-    fn end(&self) {}
-}
-
-impl Drop for JointWork {
-    fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Work that is reported to a monitor.
-pub(crate) struct Work {
-    monitor: Option<Arc<dyn Monitor>>,
-    unreported: u64,
-}
-
-/// The number of things after which the monitor is called.
-const REPORTED_THINGS: u64 = 4_096;
-
-impl Work {
-    /// Counts one more thing as done.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Interrupted`]: the monitor stopped the work.
-    pub fn advance(&mut self) -> Result<()> {
-        self.unreported += 1;
-        if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }
-    }
-
-    /// Counts `more` things as done.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Work::advance`].
-    pub fn advance_by(&mut self, more: u64) -> Result<()> {
-        self.unreported += more;
-        self.report()
-    }
-
-    fn report(&mut self) -> Result<()> {
-        let more = std::mem::take(&mut self.unreported);
-        match self.monitor.as_ref().map(|monitor| monitor.advance(more)) {
-            Some(ControlFlow::Break(())) => Err(Error::Interrupted),
-            Some(ControlFlow::Continue(())) | None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if let Some(monitor) = &self.monitor {
-            monitor.end();
-        }
     }
 }
 

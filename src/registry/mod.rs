@@ -11,12 +11,9 @@
 //! is a method of the registry itself, and one transaction. Times are always arguments: nothing
 //! here reads a clock.
 
-mod backup;
 mod copy;
-mod distribute;
 mod error;
 mod handle;
-mod lacks;
 mod listing;
 mod log_changes;
 mod monitor;
@@ -24,7 +21,6 @@ mod proof;
 mod refusal;
 mod replay;
 mod restore;
-mod row;
 mod snapshot;
 mod staging;
 mod timeline;
@@ -32,18 +28,16 @@ mod verify;
 mod visibility;
 mod write;
 
-pub use backup::BackedUp;
-pub use copy::{Copied, PaymentIds};
+pub use copy::{BackedUp, Copied, PaymentIds};
 pub use error::{Error, Result};
 pub use handle::{NewRegistry, OpenOptions, Registry};
-pub use lacks::Lacks;
 pub use listing::{Identified, Listing};
 pub(crate) use log_changes::LogChanges;
 pub use monitor::Monitor;
 pub(crate) use proof::Claim;
 pub use refusal::ChangeError;
 pub(crate) use replay::{Outcome, Outcomes, Replay};
-pub use restore::{Restored, rehearse_restore, restore};
+pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
     Granules, History, IdPages, Listed, MirrorSource, NotedPeriod, RecordVersion, Resolution,

@@ -1,6 +1,10 @@
-//! Progress reports of long operations, and a way to stop them.
+//! Progress reports of long operations, and ways to stop them.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::error::{Error, Result};
 
 /// Receives progress reports of long operations, and can stop them. The library itself prints
 /// nothing.
@@ -16,10 +20,107 @@ pub trait Monitor: Send + Sync {
     fn begin(&self, what: &'static str, things: &'static str, total: Option<u64>);
 
     /// `more` further things are done; 0 only asks whether to continue. [`ControlFlow::Break`]
-    /// stops the work, which then fails with [`Error::Interrupted`](super::Error::Interrupted) and
+    /// stops the work, which then fails with [`Error::Interrupted`] and
     /// changes nothing.
     fn advance(&self, more: u64) -> ControlFlow<()>;
 
     /// The work has ended, whether it succeeded or not.
     fn end(&self);
+}
+
+/// The monitor of threads that work side by side. The thread that started them reports when the
+/// work begins and ends.
+struct JointMonitor {
+    inner: Option<Arc<dyn Monitor>>,
+    is_over: AtomicBool,
+}
+
+/// Stops threads that work side by side when it is dropped.
+pub(super) struct JointWork(Arc<JointMonitor>);
+
+impl JointWork {
+    /// The monitor of threads whose work is reported to another one as one, and what stops them.
+    pub fn of(inner: Option<Arc<dyn Monitor>>) -> (Arc<dyn Monitor>, Self) {
+        let joint = Arc::new(JointMonitor { inner, is_over: AtomicBool::new(false) });
+        (joint.clone(), JointWork(joint))
+    }
+}
+
+impl Monitor for JointMonitor {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        self.inner.as_ref().map_or(ControlFlow::Continue(()), |inner| inner.advance(more))
+    }
+
+    fn end(&self) {}
+}
+
+impl Drop for JointWork {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Work that is reported to a monitor.
+pub(crate) struct Work {
+    monitor: Option<Arc<dyn Monitor>>,
+    unreported: u64,
+}
+
+/// The number of things after which the monitor is called.
+const REPORTED_THINGS: u64 = 4_096;
+
+impl Work {
+    /// Reports that work begins; when it is dropped, that it ends.
+    pub(super) fn begin(
+        monitor: Option<Arc<dyn Monitor>>,
+        what: &'static str,
+        things: &'static str,
+        total: Option<u64>,
+    ) -> Self {
+        if let Some(monitor) = &monitor {
+            monitor.begin(what, things, total);
+        }
+        Work { monitor, unreported: 0 }
+    }
+
+    /// Counts one more thing as done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`]: the monitor stopped the work.
+    pub fn advance(&mut self) -> Result<()> {
+        self.unreported += 1;
+        if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }
+    }
+
+    /// Counts `more` things as done.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Work::advance`].
+    pub fn advance_by(&mut self, more: u64) -> Result<()> {
+        self.unreported += more;
+        self.report()
+    }
+
+    fn report(&mut self) -> Result<()> {
+        let more = std::mem::take(&mut self.unreported);
+        match self.monitor.as_ref().map(|monitor| monitor.advance(more)) {
+            Some(ControlFlow::Break(())) => Err(Error::Interrupted),
+            Some(ControlFlow::Continue(())) | None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if let Some(monitor) = &self.monitor {
+            monitor.end();
+        }
+    }
 }

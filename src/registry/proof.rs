@@ -1,4 +1,5 @@
-//! The proof that the granules that were read of a set are those of its identifier.
+//! The proof that the granules that were read of a set are those of its identifier, and the check of
+//! the ids in rows.
 //!
 //! A row can be damaged on the disk, or changed by others. Whatever reads all granules of a set hashes
 //! them on the way ([`Hashing`]) and compares the result with the identifier that the history states.
@@ -9,7 +10,7 @@ use super::handle::Registry;
 #[cfg(feature = "serve")]
 use crate::chain::Chain;
 use crate::chain::{Hashing, Sweep};
-use crate::model::{Identifier, Instance, Set};
+use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set};
 
 /// A set that is read in full, and the registry that has it.
 #[derive(Clone)]
@@ -114,4 +115,19 @@ impl Proof {
         };
         self.claim.check(identifier, self.granules)
     }
+}
+
+/// The granule id in a row of a dataset.
+///
+/// # Errors
+///
+/// [`Error::Store`] of kind `damaged`: it is not valid.
+pub(super) fn granule_id<'row>(bytes: &'row [u8], dataset: &DatasetName) -> Result<&'row str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| GranuleId::check(text).is_ok());
+    text.ok_or_else(|| not_an_id(dataset))
+}
+
+/// The error for a row whose granule id is not valid.
+pub(super) fn not_an_id(dataset: &DatasetName) -> Error {
+    Error::damaged(format!("{dataset} has a row whose granule id is not valid"))
 }

@@ -76,7 +76,7 @@ fn a_citation_of_the_morning_agrees_with_its_day() {
         let snapshot = registry.snapshot().unwrap();
         let resolution = snapshot.resolve(morning, None, Some(at.parse().unwrap())).unwrap();
         assert_eq!(resolution.rows.len(), 1);
-        assert_eq!(snapshot.count_intervals(morning).unwrap(), 1);
+        assert_eq!(snapshot.intervals_after(morning, None, 9).unwrap().len(), 1);
         resolution.agreeing
     };
     assert_eq!(agreeing(&registry, "2001-01-02"), 1);
@@ -115,4 +115,50 @@ fn a_change_is_never_recorded_before_it_takes_effect() {
     let instance = applied.instance.unwrap();
     assert_eq!(instance.timestamp, noon.next().unwrap());
     assert_eq!(instance.recorded, instance.timestamp);
+}
+
+#[test]
+fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
+    let registry = new_registry();
+    let days: Vec<accession::Timestamp> =
+        (2..5).map(|day| format!("2001-01-0{day}T00:00:00Z").parse().unwrap()).collect();
+    for (day, granule) in days.iter().zip(["A", "B", "C"]) {
+        registry.change(&name("dataset"), &change([granule], []), &Stamp::now(*day)).unwrap();
+    }
+    let history = registry.snapshot().unwrap().history(&name("dataset")).unwrap();
+    let all: Vec<Instance> = history.map(Result::unwrap).collect();
+    for (known, day) in days.iter().enumerate() {
+        let snapshot = || registry.snapshot().unwrap().known_at(*day);
+        let mut expected = all[..=known].to_vec();
+        expected[known].until = None;
+        let history = snapshot().history(&name("dataset")).unwrap();
+        assert_eq!(history.map(Result::unwrap).collect::<Vec<Instance>>(), expected);
+        let dataset = name("dataset");
+        let snapshot = snapshot();
+        assert_eq!(snapshot.count_history(&dataset, None).unwrap(), known as u64 + 1);
+        assert_eq!(snapshot.first_instance(&dataset).unwrap().as_ref(), expected.first());
+        let before = |before| snapshot.instances_before(&dataset, before, 9).unwrap();
+        assert!(before(None).iter().eq(expected.iter().rev()));
+        assert!(
+            before(days.last().copied().and_then(accession::Timestamp::next))
+                .iter()
+                .eq(expected.iter().rev())
+        );
+        for (number, instance) in all.iter().enumerate() {
+            let identifier = instance.identifier;
+            let known: Vec<Instance> = expected.get(number).cloned().into_iter().collect();
+            assert_eq!(snapshot.history_with(&dataset, identifier).unwrap(), known);
+            assert_eq!(snapshot.intervals_after(identifier, None, 9).unwrap(), known);
+            let resolved = snapshot.resolve(identifier, None, None).unwrap();
+            let sets: Vec<Instance> =
+                resolved.rows.iter().map(|row| row.set.instance().clone()).collect();
+            assert_eq!(sets, known);
+            let selection = Selection::Identifier { identifier, dataset: None };
+            let selected = snapshot.select(&selection).ok();
+            assert_eq!(
+                selected.map(|selected| selected.instance().clone()),
+                known.first().cloned()
+            );
+        }
+    }
 }

@@ -54,7 +54,8 @@ fn a_change_that_adds_a_granule_and_leaves_the_identifier_is_refused_as_damage()
     let error = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
     assert_eq!(error.kind(), "damaged", "{error}");
     let stated = "ingests 1 and deletes 0 granules, but leaves the identifier";
-    assert!(error.to_string().contains(stated), "{error}");
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    assert!(format!("{error} {source:?}").contains(stated), "{error} {source:?}");
     assert_eq!(rows(&stored), before);
 }
 

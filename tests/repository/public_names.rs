@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use accession::mirror::Primary;
+use accession::registry::{Export, Verifications};
 use accession::{
     Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
     Error, ErrorKind, Exported, Finding, Granules, History, Import, Imported, Listing, Members,
@@ -47,7 +48,8 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     shared::<OpenOptions>();
     shared::<ChangeOptions>();
     shared::<Stamp>();
-    owned_and_send::<(Snapshot, Granules, History, Differences)>();
+    owned_and_send::<(Snapshot, Granules, History, Differences, Differences<Listing>)>();
+    owned_and_send::<(Export, Verifications)>();
     owned_and_send::<(Change, Import, Listing, Members, DatasetEdit)>();
     owned_and_send::<(Applied, Imported, Cited, Resolution, Selected, Verification, Finding)>();
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();

@@ -1,10 +1,12 @@
-//! The facts from which a citation is written.
+//! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
 use super::datasets::Listed;
+use super::granules::{GranulePages, GranulesWithin};
 use super::select::{Selected, Selection};
-use super::view::Snapshot;
-use crate::model::{Instance, Set, Timestamp};
+use super::view::{Snapshot, with_instance};
+use crate::model::{DatasetName, GranuleId, Instance, Set, Subset, Timestamp};
 use crate::registry::error::{Error, Result};
+use crate::registry::proof::Proof;
 use crate::store;
 
 /// The facts from which a citation of a dataset, or of a subset of one, is written.
@@ -51,4 +53,62 @@ pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> 
         None => None,
     };
     Ok(Cited { dataset, set, others, previous, next })
+}
+
+impl Snapshot {
+    /// The subsets of a dataset that were cited, by identifier.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]: no dataset has the name.
+    pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
+        })
+    }
+
+    /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
+    /// dataset is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`]: no dataset has the name.
+    pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            Ok(read.last_subset(key)?)
+        })
+    }
+
+    /// The granules of a subset that was cited, in canonical order, proved at the end. They are read
+    /// within this snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`];
+    /// [`Error::UnknownIdentifier`]: the subset is not from this
+    /// registry.
+    pub(crate) fn granules_of_subset(
+        &self,
+        subset: &Subset,
+    ) -> Result<impl Iterator<Item = Result<GranuleId>>> {
+        let (set, pages) = self.ask(|read| {
+            let set = with_instance(read, subset.clone())?;
+            let pages = GranulePages::of(read, &set)?;
+            Ok((set, pages))
+        })?;
+        let mut granules = GranulesWithin::of(&self.read, pages);
+        let mut proof = Some(Proof::of(&self.registry, &set));
+        Ok(std::iter::from_fn(move || match granules.next() {
+            Some(Ok(granule)) => {
+                if let Some(proof) = &mut proof {
+                    proof.add(granule.granule_id.as_str());
+                }
+                Some(Ok(granule.granule_id))
+            }
+            Some(Err(error)) => Some(Err(error)),
+            None => proof.take()?.finish().err().map(Err),
+        }))
+    }
 }

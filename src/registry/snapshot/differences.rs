@@ -9,8 +9,9 @@ use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
 use crate::model::{Event, Granule, GranuleId, IdPage, Identifier, Set};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::{Registry, Work};
+use crate::registry::handle::Registry;
 use crate::registry::listing::{Identified, Listing};
+use crate::registry::monitor::Work;
 use crate::registry::proof::Claim;
 
 /// An item with an id, by which lists are sorted.

@@ -9,8 +9,8 @@ use super::ahead::Ahead;
 use super::view::{Snapshot, dataset_of};
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::Work;
-use crate::registry::row;
+use crate::registry::monitor::Work;
+use crate::registry::proof;
 use crate::registry::staging::{Sorted, Staging};
 use crate::registry::verify::prove_changes;
 use crate::store::{DatasetKey, Period, ProducedPeriod};
@@ -104,8 +104,8 @@ impl Snapshot {
             let ProducedPeriod { period, producer_granule } = row;
             progress.advance()?;
             let Period { granule_id, ingested, deleted } = period;
-            let granule_id = row::granule_id(granule_id, dataset)?;
-            let producer = producer_granule.map_or(Ok(""), |it| row::granule_id(it, dataset))?;
+            let granule_id = proof::granule_id(granule_id, dataset)?;
+            let producer = producer_granule.map_or(Ok(""), |it| proof::granule_id(it, dataset))?;
             let dates = [Some(ingested), deleted];
             if let Some(date) =
                 dates.iter().flatten().find(|it| Timestamp::from_micros(**it).is_none())

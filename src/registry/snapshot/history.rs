@@ -1,12 +1,14 @@
-//! The history of a dataset, instance by instance.
+//! The history of a dataset, instance by instance, and of a granule, period by period.
 
 use std::vec;
 
+use serde::Serialize;
+
 use super::view::{Snapshot, latest_known};
-use crate::model::{DatasetName, Identifier, Instance, Timestamp};
+use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
-use crate::store::DatasetKey;
+use crate::store::{self, DatasetKey};
 
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
@@ -50,11 +52,11 @@ impl Snapshot {
     ) -> Result<Vec<Instance>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
-            match before {
+            let latest = latest_known(read, key, self.known)?;
+            let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
+            match before.filter(|before| *before <= latest.timestamp) {
                 Some(before) => Ok(read.instances_before(key, before, None, limit)?),
                 None => {
-                    let latest = read.latest_instance(key)?;
-                    let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
                     let mut instances =
                         read.instances_before(key, latest.timestamp, None, limit - 1)?;
                     instances.insert(0, latest);
@@ -72,7 +74,8 @@ impl Snapshot {
     pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
-            Ok(read.first_instance(key)?)
+            let first = read.first_instance(key)?;
+            Ok(first.map(|first| self.seen().instance(read, first)).transpose()?.flatten())
         })
     }
 
@@ -88,7 +91,7 @@ impl Snapshot {
     ) -> Result<Vec<Instance>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
-            Ok(read.instances_of_with(key, identifier)?)
+            self.seen().instances(read, read.instances_of_with(key, identifier)?)
         })
     }
 
@@ -100,7 +103,9 @@ impl Snapshot {
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
-            Ok(read.count_instances(key, up_to.unwrap_or(Timestamp::MAX))?)
+            let Some(latest) = latest_known(read, key, self.known)? else { return Ok(0) };
+            let latest = latest.timestamp;
+            Ok(read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))?)
         })
     }
 }
@@ -201,4 +206,105 @@ impl Iterator for History {
             }
         }
     }
+}
+
+/// A period in which a granule was held in a dataset.
+///
+/// Its fields are those of `find` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundPeriod {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// The granule.
+    pub granule: GranuleId,
+    /// The time of ingest.
+    pub ingested: Timestamp,
+    /// The time of deletion, which is the first instant at which it was not held. `None` means that
+    /// it is still held.
+    pub deleted: Option<Timestamp>,
+}
+
+/// A period in which a granule was held, with the notes of the changes that began and ended it.
+///
+/// Its fields are those of `history --granule` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotedPeriod {
+    /// The period.
+    #[serde(flatten)]
+    pub period: Granule,
+    /// The note of the change that ingested the granule. `None` means that the change has no note.
+    pub ingest_note: Option<String>,
+    /// The note of the change that deleted the granule. `None` means that the change has no note,
+    /// or that the granule is still held.
+    pub delete_note: Option<String>,
+}
+
+impl Snapshot {
+    /// The datasets and periods in which a granule was held, after a dataset and a time of ingest
+    /// (`None` means from the first), by dataset and time, at most `limit` of them. Costs a look-up for
+    /// each dataset that is passed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`](crate::Error::Store): the registry cannot be read. A granule that was never
+    /// held is not an error.
+    pub fn find(
+        &self,
+        granule_id: &GranuleId,
+        after: Option<(&DatasetName, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<FoundPeriod>> {
+        self.ask(|read| {
+            let (mut periods, mut after) = (Vec::new(), after.map(|(name, at)| (name.clone(), at)));
+            // Periods in datasets that are not shown do not count.
+            loop {
+                let missing = limit - periods.len() as u32;
+                let position = after.as_ref().map(|(name, at)| (name, *at));
+                let found = read.periods_everywhere(granule_id, position, missing)?;
+                let is_last = found.len() < missing as usize;
+                after = found.last().map(|(name, period)| (name.clone(), period.ingested));
+                let shown = found.into_iter().filter(|(dataset, _)| self.shown.shows(dataset));
+                periods.extend(shown.map(|(dataset, period)| FoundPeriod {
+                    dataset,
+                    granule: period.granule_id,
+                    ingested: period.ingested,
+                    deleted: period.deleted,
+                }));
+                if is_last || periods.len() == limit as usize {
+                    return Ok(periods);
+                }
+            }
+        })
+    }
+
+    /// Every period in which a granule was held in one dataset, in order of time, with the notes of
+    /// the changes that began and ended it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    pub fn history_of_granule(
+        &self,
+        dataset: &DatasetName,
+        granule_id: &GranuleId,
+    ) -> Result<Vec<NotedPeriod>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let noted = |period: Granule| {
+                let ingest_note = note_at(read, key, Some(period.ingested))?;
+                let delete_note = note_at(read, key, period.deleted)?;
+                Ok(NotedPeriod { period, ingest_note, delete_note })
+            };
+            read.periods_of_one(key, granule_id)?.into_iter().map(noted).collect()
+        })
+    }
+}
+
+fn note_at(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    at: Option<Timestamp>,
+) -> Result<Option<String>> {
+    let Some(at) = at else { return Ok(None) };
+    Ok(read.instance_at(dataset, at)?.and_then(|instance| instance.note))
 }

@@ -2,9 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::identify::{identify_named, identify_selected};
-use super::select::{select_at, with_instance};
-use super::view::{Snapshot, dataset_of};
+use super::granules::{identify_named, identify_selected};
+use super::select::select_at;
+use super::view::{Seen, Snapshot, dataset_of, latest_known};
 use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey, SubsetKey};
@@ -100,10 +100,8 @@ impl Snapshot {
             let mut resolution = Resolution::default();
             let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
-            for instance in instances(read, identifier, key)? {
-                if !self.shown.shows(&instance.dataset) {
-                    continue;
-                }
+            let seen = self.seen();
+            for instance in seen.instances(read, instances(read, identifier, key)?)? {
                 let agreement = match at {
                     None => Some(Agreement::AsKnownNow),
                     Some(at) => agreement(read, &instance, at)?,
@@ -111,17 +109,15 @@ impl Snapshot {
                 resolution.add(Set::Instance(instance), agreement);
             }
             for (key, subset) in read.subsets_with(identifier)? {
-                if dataset.as_ref().is_some_and(|(_, named)| named.name != subset.dataset)
-                    || !self.shown.shows(&subset.dataset)
-                {
+                if dataset.as_ref().is_some_and(|(_, named)| named.name != subset.dataset) {
                     continue;
                 }
-                let set = with_instance(read, subset)?;
+                let Some(set) = seen.subset(read, subset)? else { continue };
                 let agreement = match at {
                     None => Some(Agreement::AsKnownNow),
                     Some(at) => match agreement(read, set.instance(), at)? {
                         Some(agreement) => Some(agreement),
-                        None => selects_it_during(read, key, &set, at)?,
+                        None => selects_it_during(read, key, &set, at, seen)?,
                     },
                 };
                 resolution.add(set, agreement);
@@ -149,11 +145,10 @@ impl Snapshot {
             loop {
                 let missing = limit - intervals.len() as u32;
                 let position = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-                let mut page = read.instances_with(identifier, position, missing)?;
+                let page = read.instances_with(identifier, position, missing)?;
                 let is_last = page.len() < missing as usize;
                 after = page.last().map(|last| (last.dataset.clone(), last.timestamp));
-                page.retain(|instance| self.shown.shows(&instance.dataset));
-                intervals.append(&mut page);
+                intervals.append(&mut self.seen().instances(read, page)?);
                 if is_last || intervals.len() == limit as usize {
                     return Ok(intervals);
                 }
@@ -169,19 +164,10 @@ impl Snapshot {
     /// [`Error::Store`] of kind `damaged`: a subset was cited as of a time at which its dataset had no change.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<Set>> {
         self.ask(|read| {
-            let mut subsets = read.subsets_with(identifier)?;
-            subsets.retain(|(_, subset)| self.shown.shows(&subset.dataset));
-            subsets.into_iter().map(|(_, subset)| with_instance(read, subset)).collect()
+            let subsets = read.subsets_with(identifier)?.into_iter();
+            let sets = subsets.map(|(_, subset)| self.seen().subset(read, subset));
+            sets.filter_map(Result::transpose).collect()
         })
-    }
-
-    /// The number of intervals in which an identifier was in force as that of an instance.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Store`]: the registry cannot be read.
-    pub fn count_intervals(&self, identifier: Identifier) -> Result<u64> {
-        self.ask(|read| Ok(read.count_instances_with(identifier)?))
     }
 }
 
@@ -237,10 +223,11 @@ fn selects_it_during(
     key: SubsetKey,
     set: &Set,
     at: Moment,
+    seen: Seen<'_>,
 ) -> Result<Option<Agreement>> {
     let Set::Subset { subset, .. } = set else { return Ok(None) };
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
-    for (instance, agreement) in instances_during(read, dataset, at)? {
+    for (instance, agreement) in instances_during(read, dataset, at, seen)? {
         let identifier = match &subset.criteria {
             Criteria::Patterns(patterns) => {
                 Some(identify_selected(read, dataset, &instance, patterns)?.0)
@@ -259,8 +246,9 @@ fn instances_during(
     read: &store::Snapshot,
     dataset: DatasetKey,
     at: Moment,
+    seen: Seen<'_>,
 ) -> Result<Vec<(Instance, Agreement)>> {
-    let Some(latest) = read.latest_instance(dataset)? else { return Ok(Vec::new()) };
+    let Some(latest) = latest_known(read, dataset, seen.known)? else { return Ok(Vec::new()) };
     let mut instances: Vec<(Instance, Agreement)> = match select_at(read, dataset, &latest, at) {
         Ok(selected) => {
             let first = selected.instance().clone();
@@ -285,7 +273,7 @@ fn instances_during(
         is_together
     });
     known.extend(read.instance_known_at(dataset, first)?);
-    for instance in known {
+    for instance in seen.instances(read, known)? {
         if instances.iter().all(|(it, _)| it.timestamp != instance.timestamp) {
             instances.push((instance, Agreement::AsKnownThen));
         }

@@ -1,7 +1,7 @@
 //! Finds the set that a selection refers to.
 
-use super::view::{Known, Snapshot, dataset_of, latest_known};
-use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Subset};
+use super::view::{Known, Seen, Snapshot, dataset_of, latest_known};
+use crate::model::{DatasetName, Identifier, Instance, Moment, Set};
 use crate::registry::error::{Error, Result};
 use crate::registry::visibility::Shown;
 use crate::store::{self, DatasetKey};
@@ -54,7 +54,7 @@ impl Snapshot {
     /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::NothingKnown`],
     /// [`Error::BeforeHistory`], [`Error::UnknownIdentifier`].
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
-        self.ask(|read| select_known(read, selection, self.known, &self.shown))
+        self.ask(|read| select_seen(read, selection, self.seen()))
     }
 }
 
@@ -63,15 +63,11 @@ pub(in crate::registry) fn select(
     read: &store::Snapshot,
     selection: &Selection,
 ) -> Result<Selected> {
-    select_known(read, selection, Known::Now, &Shown::All)
+    select_seen(read, selection, Seen { known: Known::Now, shown: &Shown::All })
 }
 
-fn select_known(
-    read: &store::Snapshot,
-    selection: &Selection,
-    known: Known,
-    shown: &Shown,
-) -> Result<Selected> {
+fn select_seen(read: &store::Snapshot, selection: &Selection, seen: Seen<'_>) -> Result<Selected> {
+    let Seen { known, shown } = seen;
     let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
         (key, dataset) if shown.shows(&dataset.name) => Ok(key),
         _ => Err(Error::NoDataset { name: name.clone() }),
@@ -90,8 +86,8 @@ fn select_known(
         Selection::Identifier { identifier, dataset } => {
             dataset.as_ref().map(shown_key).transpose()?;
             let set = match dataset {
-                Some(name) => of_dataset(read, *identifier, name)?,
-                None => of_any(read, *identifier, shown)?,
+                Some(name) => of_dataset(read, *identifier, name, seen)?,
+                None => of_any(read, *identifier, seen)?,
             };
             let dataset = dataset.clone();
             let set = set.ok_or(Error::UnknownIdentifier { identifier: *identifier, dataset })?;
@@ -118,30 +114,28 @@ fn nothing_known(
 
 /// The most recent instance with an identifier, so that the latest holding periods are shown, or
 /// else a subset.
-fn of_any(read: &store::Snapshot, identifier: Identifier, shown: &Shown) -> Result<Option<Set>> {
-    match read.latest_with(identifier)? {
-        Some(latest) if shown.shows(&latest.dataset) => return Ok(Some(Set::Instance(latest))),
-        // The latest is of a dataset that is not shown, but an earlier instance may be visible.
-        Some(_) => {
-            let mut after: Option<Instance> = None;
-            let mut found: Option<Instance> = None;
-            loop {
-                let position = after.as_ref().map(|last| (&last.dataset, last.timestamp));
-                let page = read.instances_with(identifier, position, PAGE_ROWS)?;
-                let Some(last) = page.last().cloned() else { break };
-                after = Some(last);
-                let shown = page.into_iter().filter(|instance| shown.shows(&instance.dataset));
-                found = found.into_iter().chain(shown).max_by_key(|instance| instance.timestamp);
-            }
-            if let Some(instance) = found {
-                return Ok(Some(Set::Instance(instance)));
-            }
-        }
-        None => {}
+fn of_any(read: &store::Snapshot, identifier: Identifier, seen: Seen<'_>) -> Result<Option<Set>> {
+    let Some(latest) = read.latest_with(identifier)? else {
+        return subset_of(read, identifier, None, seen);
+    };
+    if let Some(latest) = seen.instance(read, latest)? {
+        return Ok(Some(Set::Instance(latest)));
     }
-    let subsets = read.subsets_with(identifier)?;
-    let subset = subsets.into_iter().find(|(_, subset)| shown.shows(&subset.dataset));
-    subset.map(|(_, subset)| with_instance(read, subset)).transpose()
+    // The latest is not seen, but an earlier one may be.
+    let mut after: Option<Instance> = None;
+    let mut found: Option<Instance> = None;
+    loop {
+        let position = after.as_ref().map(|last| (&last.dataset, last.timestamp));
+        let page = read.instances_with(identifier, position, PAGE_ROWS)?;
+        let Some(last) = page.last().cloned() else { break };
+        after = Some(last);
+        let seen = seen.instances(read, page)?;
+        found = found.into_iter().chain(seen).max_by_key(|instance| instance.timestamp);
+    }
+    match found {
+        Some(instance) => Ok(Some(Set::Instance(instance))),
+        None => subset_of(read, identifier, None, seen),
+    }
 }
 
 /// As [`of_any`], but in one dataset.
@@ -149,34 +143,32 @@ fn of_dataset(
     read: &store::Snapshot,
     identifier: Identifier,
     name: &DatasetName,
+    seen: Seen<'_>,
 ) -> Result<Option<Set>> {
     // The dataset may have another name now, which is the one that its subsets are read with.
     let (key, record) = dataset_of(read, name)?;
-    if let Some(instance) = read.instances_of_with(key, identifier)?.pop() {
-        return Ok(Some(Set::Instance(instance)));
+    let instances = read.instances_of_with(key, identifier)?;
+    match seen.instances(read, instances)?.pop() {
+        Some(instance) => Ok(Some(Set::Instance(instance))),
+        None => subset_of(read, identifier, Some(&record.name), seen),
     }
-    let subsets = read.subsets_with(identifier)?;
-    let subset = subsets.into_iter().find(|(_, subset)| subset.dataset == record.name);
-    subset.map(|(_, subset)| with_instance(read, subset)).transpose()
 }
 
-/// A subset, with the instance from which it was first selected.
-///
-/// # Errors
-///
-/// [`Error::Store`] of kind `damaged`: the instance is missing.
-pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
-    let (dataset, _) = dataset_of(read, &subset.dataset)?;
-    let instance = read.instance_at(dataset, subset.timestamp)?;
-    let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);
-    let missing = || {
-        Error::damaged(format!(
-            "a subset of {} was cited as of {}, when the dataset had no change",
-            subset.dataset, subset.timestamp
-        ))
-    };
-    let instance = instance.ok_or_else(missing)?;
-    Ok(Set::Subset { subset, instance })
+/// The first subset with an identifier: of a dataset, or of any.
+fn subset_of(
+    read: &store::Snapshot,
+    identifier: Identifier,
+    dataset: Option<&DatasetName>,
+    seen: Seen<'_>,
+) -> Result<Option<Set>> {
+    for (_, subset) in read.subsets_with(identifier)? {
+        if dataset.is_none_or(|dataset| subset.dataset == *dataset)
+            && let Some(set) = seen.subset(read, subset)?
+        {
+            return Ok(Some(set));
+        }
+    }
+    Ok(None)
 }
 
 /// The instance in force at a moment, and the others that were in force during it. `latest` is the

@@ -1,6 +1,8 @@
 //! One consistent state of a registry.
 
-use crate::model::{Dataset, DatasetName, Instance, Timestamp};
+use std::cmp::Ordering;
+
+use crate::model::{Dataset, DatasetName, Instance, Set, Subset, Timestamp};
 use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::visibility::Shown;
@@ -51,6 +53,59 @@ pub(in crate::registry) enum Known {
     At(Timestamp),
 }
 
+/// What a snapshot shows: the changes and subsets that are known, of the datasets that are shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub known: Known,
+    pub shown: &'a Shown,
+}
+
+impl Seen<'_> {
+    /// An instance as it is known, which changes that are not known have not ended. `None` means that
+    /// it is not known, or of a dataset that is not shown.
+    pub fn instance(self, read: &store::Snapshot, instance: Instance) -> Result<Option<Instance>> {
+        if !self.shown.shows(&instance.dataset) {
+            return Ok(None);
+        }
+        let Known::At(_) = self.known else { return Ok(Some(instance)) };
+        let (key, _) = dataset_of(read, &instance.dataset)?;
+        let Some(latest) = latest_known(read, key, self.known)? else { return Ok(None) };
+        Ok(match instance.timestamp.cmp(&latest.timestamp) {
+            Ordering::Less => Some(instance),
+            Ordering::Equal => Some(latest),
+            Ordering::Greater => None,
+        })
+    }
+
+    /// The instances that are known, as they are known.
+    pub fn instances(
+        self,
+        read: &store::Snapshot,
+        instances: Vec<Instance>,
+    ) -> Result<Vec<Instance>> {
+        let known = instances.into_iter().map(|instance| self.instance(read, instance));
+        known.filter_map(Result::transpose).collect()
+    }
+
+    /// A subset with its instance, as they are known. `None` means that either is not known, or the
+    /// dataset is not shown.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] of kind `damaged`: the instance is missing.
+    pub fn subset(self, read: &store::Snapshot, subset: Subset) -> Result<Option<Set>> {
+        let is_known = match self.known {
+            Known::Now => true,
+            Known::At(recorded) => subset.cited <= recorded,
+        };
+        if !is_known || !self.shown.shows(&subset.dataset) {
+            return Ok(None);
+        }
+        let instance = self.instance(read, instance_of(read, &subset)?)?;
+        Ok(instance.map(|instance| Set::Subset { subset, instance }))
+    }
+}
+
 impl Registry {
     /// Returns a snapshot of the registry in its present state.
     ///
@@ -65,13 +120,18 @@ impl Registry {
 }
 
 impl Snapshot {
-    /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`] and
-    /// [`Snapshot::history`] ignore changes that were recorded after `recorded`, whenever these
-    /// took effect.
+    /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
+    /// [`Snapshot::resolve`] and every list of instances ignore changes that were recorded after
+    /// `recorded`, and subsets that were cited after it, whenever these took effect.
     #[must_use]
     pub fn known_at(mut self, recorded: Timestamp) -> Self {
         self.known = Known::At(recorded);
         self
+    }
+
+    /// What this snapshot shows.
+    pub(super) fn seen(&self) -> Seen<'_> {
+        Seen { known: self.known, shown: &self.shown }
     }
 
     /// The key and the record of a dataset, which must exist and be shown.
@@ -119,4 +179,26 @@ pub(in crate::registry) fn latest_known(
     };
     // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
+}
+
+/// A subset, with the instance from which it was first selected.
+///
+/// # Errors
+///
+/// [`Error::Store`] of kind `damaged`: the instance is missing.
+pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
+    let instance = instance_of(read, &subset)?;
+    Ok(Set::Subset { subset, instance })
+}
+
+fn instance_of(read: &store::Snapshot, subset: &Subset) -> Result<Instance> {
+    let (dataset, _) = dataset_of(read, &subset.dataset)?;
+    let instance = read.instance_at(dataset, subset.timestamp)?;
+    let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);
+    instance.ok_or_else(|| {
+        Error::damaged(format!(
+            "a subset of {} was cited as of {}, when the dataset had no change",
+            subset.dataset, subset.timestamp
+        ))
+    })
 }

@@ -1,7 +1,6 @@
 //! Events that are sorted: a small number in memory, more of them on disk.
 
 mod batches;
-mod buffer;
 mod record;
 mod run;
 mod sort;

@@ -13,8 +13,7 @@ use std::io::BufReader;
 use std::sync::Arc;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::Buffer;
-use super::record::{ARGUMENT, NOWHERE, Record, SortBy, encode};
+use super::record::{ARGUMENT, Buffer, NOWHERE, Record, SortBy, encode};
 use super::run::read_after;
 use super::spill::{Runs, Spill};
 use crate::disk::Section;

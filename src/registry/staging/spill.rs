@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::READ_AHEAD_BYTES;
-use super::buffer::Buffer;
-use super::record::{Record, SortBy};
+use super::record::{Buffer, Record, SortBy};
 use super::run::write_after;
 use crate::disk::scratch;
 use crate::registry::error::Result;

@@ -9,7 +9,8 @@ use super::finding::{
 use super::jobs::{self, InOrder};
 use crate::model::{DatasetName, quoted};
 use crate::registry::error::{Error, Result};
-use crate::registry::handle::{JointWork, Registry, Work};
+use crate::registry::handle::Registry;
+use crate::registry::monitor::{JointWork, Work};
 use crate::registry::snapshot::dataset_of;
 use crate::store::DatasetKey;
 

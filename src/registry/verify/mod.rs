@@ -15,7 +15,6 @@ mod dataset;
 mod finding;
 mod history;
 mod jobs;
-mod patterns;
 mod subsets;
 
 pub use all::{Verifications, Verified};

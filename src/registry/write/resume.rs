@@ -11,8 +11,8 @@ use super::target::Target;
 use crate::chain::{Hashing, Reached, Sweep};
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
 use crate::registry::error::Result;
+use crate::registry::proof;
 use crate::registry::timeline::Timeline;
-use crate::registry::{proof, row};
 use crate::store::{Begin, NewPeriod};
 
 /// The number of checkpoints that are stored at once.
@@ -138,7 +138,8 @@ impl<'a> Pass<'a> {
             progress.advance()?;
             let span = span(&mut self.timeline, period.ingested, period.deleted);
             self.in_force += u64::from(span.start == 0 && !span.is_empty());
-            self.checkpoints.add(self.hashing.hold(row::granule_id(period.granule_id, name)?, span))
+            self.checkpoints
+                .add(self.hashing.hold(proof::granule_id(period.granule_id, name)?, span))
         })
     }
 
@@ -182,7 +183,7 @@ impl Checkpoints<'_> {
     fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
         for Reached { granule_id, identifier, held } in reached {
             let granule_id =
-                GranuleId::new(granule_id).map_err(|_| row::not_an_id(&self.target.name))?;
+                GranuleId::new(granule_id).map_err(|_| proof::not_an_id(&self.target.name))?;
             let granules = self.before.map(|before| before + held);
             self.batch.push(Checkpoint { granule_id, chain: identifier, granules });
         }

@@ -261,19 +261,6 @@ impl Snapshot {
         Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
     }
 
-    /// The number of instances in the registry with an identifier.
-    ///
-    /// Asks every machine: an identifier does not say in which dataset it was in force.
-    pub fn count_instances_with(&self, identifier: Identifier) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM {instance}
-            WHERE identifier = ?1",
-        );
-        let values = [identifier.into()];
-        Ok(self.row(Scope::AllDatasets, &COUNT, &values, |row| row.count(0))?.unwrap_or(0))
-    }
-
     /// The number of instances of a dataset with a timestamp at or before `up_to`.
     pub fn count_instances(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
         static COUNT: Sql = Sql::new(
