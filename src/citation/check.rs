@@ -297,14 +297,14 @@ fn listed(names: &[DatasetName]) -> String {
 }
 
 /// Values that were computed, as long as they are not too many together.
-pub(super) struct Cache<K, V> {
+struct Cache<K, V> {
     kept: HashMap<K, V>,
     weight: usize,
     max_weight: usize,
 }
 
 /// How much a value counts towards the limit of a cache.
-pub(super) trait Weight {
+trait Weight {
     fn weight(&self) -> usize;
 }
 
@@ -332,7 +332,7 @@ impl<K: Eq + Hash, V: Clone + Weight> Cache<K, V> {
 }
 
 /// The first value of each key, in the order in which the keys came first.
-pub(super) struct Groups<K, V> {
+struct Groups<K, V> {
     values: Vec<V>,
     indexes: HashMap<K, usize>,
 }

@@ -102,7 +102,7 @@ impl Citation {
 
     /// The web address of the dataset.
     pub(super) fn url(&self) -> Option<String> {
-        url_of(&self.record)
+        self.record.url.as_ref().map(|url| encoded(url.as_str()))
     }
 
     /// The address of the DOI at the resolver or, without a DOI, the web address of the dataset.
@@ -237,11 +237,6 @@ pub(super) fn single_line(text: &str) -> String {
 /// An optional string on one line; `None` if it is blank.
 pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
     text.map(single_line).filter(|line| !line.is_empty())
-}
-
-/// The web address in a record; `None` if there is none that a reader can follow.
-fn url_of(record: &Dataset) -> Option<String> {
-    record.url.as_ref().map(|url| encoded(url.as_str()))
 }
 
 /// The characters of ASCII that a URI cannot contain (RFC 3986 § 2).

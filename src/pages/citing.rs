@@ -9,49 +9,18 @@ use super::site::Site;
 use crate::citation::{Citation, CitationFormat};
 use crate::model::{Dataset, Identifier};
 
-/// A citation format as it is offered on the web.
-#[derive(Debug, Clone, Copy)]
-pub struct Offered {
-    /// The format.
-    pub format: CitationFormat,
-    /// Its name in `?format=`, which is also that of the command line.
-    pub name: &'static str,
-    /// What people call it.
-    pub label: &'static str,
-    /// Whether it is a description for programs, to which `describedby` links.
-    pub is_metadata: bool,
-}
-
-const fn offered(format: CitationFormat, label: &'static str, is_metadata: bool) -> Offered {
-    Offered { format, name: format.name(), label, is_metadata }
-}
-
 /// The citation formats, in the order in which they are offered.
-pub const FORMATS: [Offered; 9] = [
-    offered(CitationFormat::Text, "Text", false),
-    offered(CitationFormat::Bibtex, "BibTeX", true),
-    offered(CitationFormat::BibtexMisc, "BibTeX, classic", false),
-    offered(CitationFormat::Ris, "RIS", true),
-    offered(CitationFormat::CslJson, "CSL-JSON", true),
-    offered(CitationFormat::DataciteJson, "DataCite", true),
-    offered(CitationFormat::JsonLd, "JSON-LD", true),
-    offered(CitationFormat::Cff, "CITATION.cff", false),
-    offered(CitationFormat::Tuple, "Tuple", false),
+pub const FORMATS: [CitationFormat; 9] = [
+    CitationFormat::Text,
+    CitationFormat::Bibtex,
+    CitationFormat::BibtexMisc,
+    CitationFormat::Ris,
+    CitationFormat::CslJson,
+    CitationFormat::DataciteJson,
+    CitationFormat::JsonLd,
+    CitationFormat::Cff,
+    CitationFormat::Tuple,
 ];
-
-/// The media type of a format.
-pub const fn media_type(format: CitationFormat) -> &'static str {
-    match format {
-        CitationFormat::Text => "text/x-bibliography",
-        CitationFormat::Bibtex | CitationFormat::BibtexMisc => "application/x-bibtex",
-        CitationFormat::Ris => "application/x-research-info-systems",
-        CitationFormat::CslJson => "application/vnd.citationstyles.csl+json",
-        CitationFormat::DataciteJson => "application/vnd.datacite.datacite+json",
-        CitationFormat::JsonLd => "application/ld+json",
-        CitationFormat::Cff => "application/yaml",
-        CitationFormat::Tuple => "text/plain",
-    }
-}
 
 /// The citation as a sentence, and links to its other formats at `path`.
 pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
@@ -60,10 +29,10 @@ pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
         @if site.is_complete() {
             p.formats-label #formats-label { "For a reference manager" }
             ul.formats aria-labelledby="formats-label" {
-                @for format in &FORMATS {
+                @for format in FORMATS {
                     li {
-                        a href=(site.href(&format!("{path}?format={}", format.name))) {
-                            (format.label)
+                        a href=(site.href(&format!("{path}?format={format}"))) {
+                            (format.label())
                         }
                     }
                 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use percent_encoding::{PercentEncode, utf8_percent_encode};
 
-use super::citing::{FORMATS, media_type};
+use super::citing::FORMATS;
 use super::record::licence_address;
 use super::site::Site;
 use crate::citation::NOT_IN_A_URI;
@@ -134,10 +134,10 @@ pub fn links(
         };
         // Without a set, there is nothing to cite.
         if let Some(identifier) = identifier {
-            let described = FORMATS.iter().filter(|format| format.is_metadata);
+            let described = FORMATS.into_iter().filter(|format| format.is_metadata());
             links.extend(described.map(|format| {
-                let address = site.address_or_href(&format!("{path}?format={}", format.name));
-                Link::new("describedby", address).of_type(media_type(format.format))
+                let address = site.address_or_href(&format!("{path}?format={format}"));
+                Link::new("describedby", address).of_type(format.media_type())
             }));
             let list = site.address_or_href(&Site::granules(identifier));
             links.push(Link::new("item", list).of_type("text/plain"));

@@ -21,7 +21,7 @@ mod set;
 mod site;
 
 pub use check::{CheckPage, Quoted};
-pub use citing::{FORMATS, Offered, media_type};
+pub use citing::FORMATS;
 pub use dataset::{DatasetPage, HistoryPage};
 pub use find::{ComparedSide, ComparisonPage, FindPage};
 pub use index::{IndexPage, SITEMAP_ADDRESSES, robots, sitemap, sitemap_index, sitemaps};

@@ -398,7 +398,7 @@ fn compare_whole(
 }
 
 /// The expected content is given piece by piece. The first difference is kept.
-pub(super) struct Compared {
+struct Compared {
     name: String,
     path: PathBuf,
     file: Box<dyn BufRead>,
@@ -407,7 +407,7 @@ pub(super) struct Compared {
 }
 
 /// The difference of a file.
-pub(super) struct Unlike {
+struct Unlike {
     /// The name of the file in its directory.
     pub name: String,
     /// The first line that differs, from 1. `None` means that it concerns the whole file.

@@ -242,7 +242,7 @@ async fn answer(
 const WAITING: usize = 64;
 
 /// The connections that are open.
-pub struct Admission {
+struct Admission {
     permits: Arc<Semaphore>,
     waiting: VecDeque<Waiting>,
 }
@@ -255,14 +255,14 @@ struct Waiting {
 
 /// A connection that was accepted.
 #[derive(Clone)]
-pub struct Admitted {
+struct Admitted {
     permits: Arc<Semaphore>,
     permit: Arc<OnceLock<OwnedSemaphorePermit>>,
     refused: watch::Receiver<bool>,
 }
 
 /// The connection waited, and others came after it.
-pub struct Refused;
+struct Refused;
 
 impl Admission {
     /// No connection, and a limit.

@@ -13,7 +13,7 @@ use super::client::Client;
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, Moment, Timestamp};
-use crate::pages::{FORMATS, media_type};
+use crate::pages::FORMATS;
 
 /// A request: its path, its query and its headers.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl Format {
             Format::JsonLines => "application/jsonl",
             Format::Csv => "text/csv",
             Format::Lines => "text/plain",
-            Format::Citation(format) => media_type(format),
+            Format::Citation(format) => format.media_type(),
             Format::Linkset => "application/linkset+json",
             Format::TimeMap => "application/link-format",
         }
@@ -276,7 +276,7 @@ impl Format {
 
 /// The formats of a citation.
 pub fn citations() -> impl Iterator<Item = Format> {
-    FORMATS.iter().map(|offered| Format::Citation(offered.format))
+    FORMATS.into_iter().map(Format::Citation)
 }
 
 /// The format that a request asks for: by `?format=`, else by `Accept`. The first format in

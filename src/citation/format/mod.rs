@@ -49,19 +49,45 @@ impl CitationFormat {
         CitationFormat::JsonLd,
     ];
 
+    /// Its name, what people call it, its media type, and whether it is a description for programs.
+    const fn row(self) -> (&'static str, &'static str, &'static str, bool) {
+        match self {
+            CitationFormat::Text => ("text", "Text", "text/x-bibliography", false),
+            CitationFormat::Tuple => ("tuple", "Tuple", "text/plain", false),
+            CitationFormat::Bibtex => ("bibtex", "BibTeX", "application/x-bibtex", true),
+            CitationFormat::BibtexMisc => {
+                ("bibtex-misc", "BibTeX, classic", "application/x-bibtex", false)
+            }
+            CitationFormat::Ris => ("ris", "RIS", "application/x-research-info-systems", true),
+            CitationFormat::CslJson => {
+                ("csl-json", "CSL-JSON", "application/vnd.citationstyles.csl+json", true)
+            }
+            CitationFormat::DataciteJson => {
+                ("datacite-json", "DataCite", "application/vnd.datacite.datacite+json", true)
+            }
+            CitationFormat::Cff => ("cff", "CITATION.cff", "application/yaml", false),
+            CitationFormat::JsonLd => ("json-ld", "JSON-LD", "application/ld+json", true),
+        }
+    }
+
     /// Returns the name that [`CitationFormat::from_str`] reads.
     pub const fn name(self) -> &'static str {
-        match self {
-            CitationFormat::Text => "text",
-            CitationFormat::Tuple => "tuple",
-            CitationFormat::Bibtex => "bibtex",
-            CitationFormat::BibtexMisc => "bibtex-misc",
-            CitationFormat::Ris => "ris",
-            CitationFormat::CslJson => "csl-json",
-            CitationFormat::DataciteJson => "datacite-json",
-            CitationFormat::Cff => "cff",
-            CitationFormat::JsonLd => "json-ld",
-        }
+        self.row().0
+    }
+
+    /// Returns what people call it.
+    pub const fn label(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Returns its media type.
+    pub const fn media_type(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Whether it is a description for programs, to which `describedby` links.
+    pub const fn is_metadata(self) -> bool {
+        self.row().3
     }
 }
 

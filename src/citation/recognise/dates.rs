@@ -192,13 +192,13 @@ pub(super) fn date(text: &str) -> Option<Moment> {
 }
 
 /// Reads the date at the beginning of a string. Returns its length, too.
-pub(super) fn leading_date(text: &str) -> Option<(Moment, usize)> {
+fn leading_date(text: &str) -> Option<(Moment, usize)> {
     let ends = (1..=text.len().min(MAX_BYTES)).rev().filter(|end| is_end_of_date(text, *end));
     ends.filter_map(|end| Some((date(&text[..end])?, end))).next()
 }
 
 /// Reads the date at the end of a string. Returns where it begins, too.
-pub(super) fn trailing_date(text: &str) -> Option<(Moment, usize)> {
+fn trailing_date(text: &str) -> Option<(Moment, usize)> {
     let first = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES));
     let is_start = |start: &usize| {
         text.is_char_boundary(*start)
@@ -210,7 +210,7 @@ pub(super) fn trailing_date(text: &str) -> Option<(Moment, usize)> {
 }
 
 /// Reads `20010105`: a year from 1900 to 2199, a month and a day.
-pub(super) fn compact_day(text: &str) -> Option<Day> {
+fn compact_day(text: &str) -> Option<Day> {
     let is_compact = text.len() == 8
         && text.bytes().all(|byte| byte.is_ascii_digit())
         && ["19", "20", "21"].iter().any(|century| text.starts_with(century));
@@ -281,7 +281,7 @@ fn month(name: &str) -> Option<usize> {
 }
 
 /// Whether a string begins with a month and a number, as `January 5, 2001` and `Jan. 2001` do.
-pub(super) fn begins_with_month(text: &str) -> bool {
+fn begins_with_month(text: &str) -> bool {
     let length = text.bytes().take(10).take_while(u8::is_ascii_alphabetic).count();
     let rest = text[length..].trim_start_matches(['.', ' ']);
     month(&text[..length]).is_some() && rest.starts_with(|first: char| first.is_ascii_digit())

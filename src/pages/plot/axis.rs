@@ -16,7 +16,6 @@ pub(super) struct TimeMark {
 /// The distance between two marks on the axis of time.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    Years(u32),
     Months(u32),
     Micros(i64),
 }
@@ -40,14 +39,14 @@ const STEPS: [(i64, Step); 26] = [
     (61 * DAY, Step::Months(2)),
     (91 * DAY, Step::Months(3)),
     (182 * DAY, Step::Months(6)),
-    (365 * DAY, Step::Years(1)),
-    (2 * 365 * DAY, Step::Years(2)),
-    (5 * 365 * DAY, Step::Years(5)),
-    (10 * 365 * DAY, Step::Years(10)),
-    (50 * 365 * DAY, Step::Years(50)),
-    (500 * 365 * DAY, Step::Years(500)),
-    (2_000 * 365 * DAY, Step::Years(2_000)),
-    (10_000 * 365 * DAY, Step::Years(10_000)),
+    (365 * DAY, Step::Months(12)),
+    (2 * 365 * DAY, Step::Months(12 * 2)),
+    (5 * 365 * DAY, Step::Months(12 * 5)),
+    (10 * 365 * DAY, Step::Months(12 * 10)),
+    (50 * 365 * DAY, Step::Months(12 * 50)),
+    (500 * 365 * DAY, Step::Months(12 * 500)),
+    (2_000 * 365 * DAY, Step::Months(12 * 2_000)),
+    (10_000 * 365 * DAY, Step::Months(12 * 10_000)),
 ];
 
 /// The marks between two times, at most `most` of them, at round times.
@@ -87,19 +86,14 @@ fn marks_at(from: Timestamp, until: Timestamp, step: Step) -> Vec<TimeMark> {
                 micros += length;
             }
         }
-        Step::Years(_) | Step::Months(_) => {
-            let (months, labelled) = match step {
-                Step::Years(years) => (years * 12, step),
-                Step::Months(months) => (months, step),
-                Step::Micros(_) => (12, step),
-            };
+        Step::Months(months) => {
             let (year, _, _) = from.day().year_month_day();
             let mut month = (year * 12).div_euclid(months) * months;
             while let Some(at) =
                 start_of(month).filter(|at| *at <= until && marks.len() < MAX_MARKS)
             {
                 if at >= from {
-                    marks.push(TimeMark { at, label: label(at, labelled) });
+                    marks.push(TimeMark { at, label: label(at, step) });
                 }
                 month += months;
             }
@@ -119,7 +113,7 @@ fn label(at: Timestamp, step: Step) -> String {
     let (date, time) = text.split_once('T').unwrap_or((&text, ""));
     let time = time.trim_end_matches('Z');
     match step {
-        Step::Years(_) => date[..4].to_owned(),
+        Step::Months(months) if months.is_multiple_of(12) => date[..4].to_owned(),
         Step::Months(_) => date[..7].to_owned(),
         Step::Micros(length) if length >= DAY => date.to_owned(),
         Step::Micros(length) if length >= 60 * SECOND => {

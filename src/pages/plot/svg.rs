@@ -10,7 +10,7 @@ use crate::pages::site::Site;
 
 /// The size of a drawing, in units of its view box, which are pixels where it is shown unscaled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
+struct Frame {
     pub width: i64,
     pub height: i64,
     /// The left end of the axis of time: the labels of the counts are before it.
@@ -30,7 +30,7 @@ pub(super) struct Frame {
 }
 
 /// The drawing for a wide screen.
-pub(super) const WIDE: Frame = Frame {
+const WIDE: Frame = Frame {
     width: 1_040,
     height: 348,
     left: 72,
@@ -44,7 +44,7 @@ pub(super) const WIDE: Frame = Frame {
 };
 
 /// The drawing for a tablet.
-pub(super) const MEDIUM: Frame = Frame {
+const MEDIUM: Frame = Frame {
     width: 700,
     height: 328,
     left: 60,
@@ -58,7 +58,7 @@ pub(super) const MEDIUM: Frame = Frame {
 };
 
 /// The drawing for a phone, sized so that its text is as large as on wider screens.
-pub(super) const NARROW: Frame = Frame {
+const NARROW: Frame = Frame {
     width: 340,
     height: 290,
     left: 50,
@@ -72,7 +72,7 @@ pub(super) const NARROW: Frame = Frame {
 };
 
 /// What is drawn.
-pub(super) struct Drawing {
+struct Drawing {
     pub frame: Frame,
     pub columns: Vec<Column>,
     pub times: Vec<(i64, TimeMark)>,
@@ -86,7 +86,7 @@ pub(super) struct Drawing {
 }
 
 /// The changes in one column of the screen.
-pub(super) struct Column {
+struct Column {
     pub span: Span,
     /// Where it is.
     pub x: i64,
@@ -118,7 +118,7 @@ impl Frame {
 }
 
 /// The drawing of a series. `None` means that there is nothing to draw.
-pub(super) fn draw(series: &Series, frame: Frame) -> Option<Drawing> {
+fn draw(series: &Series, frame: Frame) -> Option<Drawing> {
     let (first, last) = (series.first()?, series.latest()?);
     let until = end(first, last);
     let x_of = |at: Timestamp| {
