@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, Progress, count, json, one_line, write_json_list};
+use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -55,13 +55,6 @@ pub struct Compare {
 /// How many granules of each side are listed as text without `--limit`.
 const MAX_LISTED: u64 = 20;
 
-const COLUMNS: [Column; 4] = [
-    Column::text("side"),
-    Column::text("identifier"),
-    Column::text("dataset"),
-    Column::text("as of"),
-];
-
 /// One side of a comparison, as JSON.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -70,8 +63,46 @@ enum Compared {
     List { source: String, identifier: Identifier, granules: u64 },
 }
 
-/// One side of a comparison, as a row of the table.
-type Cells = [String; 4];
+/// One side of a comparison.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Side<T> {
+    pub compared: T,
+    #[serde(skip)]
+    pub cells: [String; 4],
+}
+
+impl<T: Serialize> Row for Side<T> {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("side"),
+        Column::text("identifier"),
+        Column::text("dataset"),
+        Column::text("as of"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        self.cells.to_vec()
+    }
+}
+
+/// The result of a comparison, as JSON.
+#[derive(Serialize)]
+struct ComparedSets<'a> {
+    identical: bool,
+    left: &'a Side<Compared>,
+    right: &'a Side<Compared>,
+    matched: u64,
+    only_left: Granules<'a>,
+    only_right: Granules<'a>,
+}
+
+/// The granules that only one side has; in a summary, their number.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Granules<'a> {
+    Count(u64),
+    Ids(Ids<'a>),
+}
 
 impl Compare {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
@@ -84,7 +115,7 @@ impl Compare {
         };
         let mut report = Report { limit, is_summary: self.summary, ..Report::default() };
         let left = self.left.into_selection(now)?;
-        let (left, right) = match self.right {
+        let sides = match self.right {
             Some(right) => {
                 let right = right.into_selection(now)?;
                 let snapshot = session.open(Access::Read)?.snapshot()?;
@@ -96,13 +127,8 @@ impl Compare {
                 compare_with_list(session, &left, listing, names.join(", "), &mut report)?
             }
         };
-        let is_identical = report.counts.is_identical();
-        if session.is_json() {
-            report.write_json(session, [&left.0, &right.0])?;
-        } else {
-            report.write_text(session, [left.1, right.1])?;
-        }
-        Ok(if is_identical { Exit::Done } else { Exit::Differs })
+        report.print(session, &sides)?;
+        Ok(if report.counts.is_identical() { Exit::Done } else { Exit::Differs })
     }
 }
 
@@ -120,13 +146,13 @@ fn compare_sets(
     left: &Selection,
     right: &Selection,
     report: &mut Report,
-) -> Result<((Compared, Cells), (Compared, Cells))> {
+) -> Result<[Side<Compared>; 2]> {
     let mut differences = snapshot.compare(left, right)?;
     for difference in differences.by_ref() {
         report.add(difference?)?;
     }
     report.counts = differences.counts();
-    Ok((side_of_set("left", differences.left()), side_of_set("right", differences.right())))
+    Ok([side_of_set("left", differences.left()), side_of_set("right", differences.right())])
 }
 
 fn compare_with_list(
@@ -135,7 +161,7 @@ fn compare_with_list(
     listing: Listing,
     source: String,
     report: &mut Report,
-) -> Result<((Compared, Cells), (Compared, Cells))> {
+) -> Result<[Side<Compared>; 2]> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
@@ -150,18 +176,18 @@ fn compare_with_list(
     }
     let shown = one_line(&source).to_string();
     let cells = ["right".to_owned(), identifier.to_string(), shown, String::new()];
-    let right = (Compared::List { source, identifier, granules }, cells);
-    Ok((side_of_set("left", differences.left()), right))
+    let compared = Compared::List { source, identifier, granules };
+    Ok([side_of_set("left", differences.left()), Side { compared, cells }])
 }
 
-fn side_of_set(side: &str, set: &Set) -> (Compared, Cells) {
+fn side_of_set(side: &str, set: &Set) -> Side<Compared> {
     let cells = [
         side.to_owned(),
         set.identifier().to_string(),
         set.dataset().to_string(),
         set.instance().timestamp.to_string(),
     ];
-    (Compared::Set(Box::new(set.instance().clone())), cells)
+    Side { compared: Compared::Set(Box::new(set.instance().clone())), cells }
 }
 
 /// The result of a comparison. The granules are kept in temporary files until the counts, which are
@@ -188,42 +214,35 @@ impl Report {
         Ok(())
     }
 
-    /// Writes `{identical, left, right, matched, only_left, only_right}`; in a summary, the last two
-    /// are counts.
-    fn write_json(self, session: &mut Session, [left, right]: [&Compared; 2]) -> Result<()> {
+    fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
         let Report { is_summary, counts, only_left, only_right, .. } = self;
-        let out = session.out();
-        write!(out, "{{\"identical\":{}", counts.is_identical())?;
-        write!(out, ",\"left\":{}", json::to_string(left))?;
-        write!(out, ",\"right\":{}", json::to_string(right))?;
-        write!(out, ",\"matched\":{}", counts.matched)?;
-        if is_summary {
-            write!(out, ",\"only_left\":{}", counts.only_left)?;
-            write!(out, ",\"only_right\":{}", counts.only_right)?;
-        } else {
-            write_json_list(out, "only_left", &only_left)?;
-            write_json_list(out, "only_right", &only_right)?;
+        let Counts { matched, only_left: left, only_right: right } = *counts;
+        if session.is_json() {
+            let granules = |count, ids| match is_summary {
+                true => Granules::Count(count),
+                false => Granules::Ids(Ids(ids)),
+            };
+            return Ok(session.json(&ComparedSets {
+                identical: counts.is_identical(),
+                left: &sides[0],
+                right: &sides[1],
+                matched,
+                only_left: granules(left, only_left),
+                only_right: granules(right, only_right),
+            })?);
         }
-        Ok(writeln!(out, "}}")?)
-    }
-
-    fn write_text(self, session: &mut Session, sides: [Cells; 2]) -> Result<()> {
-        let Report { is_summary, counts, only_left, only_right, .. } = self;
-        let Counts { matched, only_left: left, only_right: right } = counts;
-        let mut table = session.table(COLUMNS);
-        let out = session.out();
         if counts.is_identical() {
-            writeln!(out, "identical: {}", count(matched, "granule"))?;
+            writeln!(session.out(), "identical: {}", count(matched, "granule"))?;
         } else {
-            writeln!(out, "different: {matched} in both, {left} only left, {right} only right")?;
+            let different =
+                format!("different: {matched} in both, {left} only left, {right} only right");
+            writeln!(session.out(), "{different}")?;
         }
-        for cells in sides {
-            table.add_row(out, cells)?;
-        }
-        table.finish(out)?;
-        if is_summary {
+        session.rows(sides.iter().map(Ok))?;
+        if *is_summary {
             return Ok(());
         }
+        let out = session.out();
         for (mark, side, ids, total) in
             [("<", "left", only_left, left), (">", "right", only_right, right)]
         {

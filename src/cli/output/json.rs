@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use accession::disk::Spool;
 use accession::model::is_interpreted;
 use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq};
 use serde_json::ser::{Formatter, Serializer};
 
 /// Writes `value` on one line, without a line feed at the end.
@@ -23,15 +24,18 @@ pub fn to_string(value: &impl Serialize) -> String {
     String::from_utf8_lossy(&json).into_owned()
 }
 
-/// Writes `,"name":[…]` with the ids of a spool.
-pub fn write_list(out: &mut impl Write, name: &str, ids: &Spool) -> anyhow::Result<()> {
-    write!(out, ",\"{name}\":[")?;
-    let mut comma = "";
-    for id in ids.records() {
-        let id = to_string(&String::from_utf8_lossy(&id?));
-        write!(out, "{}{id}", std::mem::replace(&mut comma, ","))?;
+/// The ids of a spool, as a list.
+pub struct Ids<'a>(pub &'a Spool);
+
+impl Serialize for Ids<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for id in self.0.records() {
+            let id = id.map_err(S::Error::custom)?;
+            list.serialize_element(&String::from_utf8_lossy(&id))?;
+        }
+        list.end()
     }
-    Ok(write!(out, "]")?)
 }
 
 struct SafeFormatter;

@@ -9,7 +9,7 @@ mod stdout;
 mod table;
 mod text;
 
-pub use json::write_list as write_json_list;
+pub use json::Ids;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Row, Table};

@@ -8,13 +8,15 @@ use accession::mirror::{
     Pulled, Standing, Status, compare, pull,
 };
 use accession::registry::Counts;
-use accession::{Access, DatasetName, Instance, MaxDelete};
+use accession::{Access, DatasetName, Instance, MaxDelete, Timestamp};
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::cli::applied::Application;
 use crate::cli::args::PrimaryArgs;
+use crate::cli::command::compare::Side;
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, Table, count, json, write_json_list};
+use crate::cli::output::{Ids, count};
 use crate::cli::session::{ChangeTime, Session};
 use crate::cli::warning::WarningKind;
 
@@ -110,17 +112,15 @@ impl Compare {
         let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
         let mut listed = Vec::new();
         for difference in differences.by_ref() {
-            let (side, granule) = match difference? {
-                MirrorDifference::Missing(granule) => (Side::Missing, granule),
-                MirrorDifference::Unexpected(granule) => (Side::Unexpected, granule),
+            let (word, ids, granule) = match difference? {
+                MirrorDifference::Missing(granule) => (MISSING, &mut missing, granule),
+                MirrorDifference::Unexpected(granule) => (UNEXPECTED, &mut unexpected, granule),
             };
             if listed.len() < MAX_LISTED {
-                listed.push((side, granule.granule_id.clone()));
+                listed.push((word, granule.granule_id.clone()));
             }
-            match side {
-                _ if !session.is_json() && !self.all => {}
-                Side::Missing => drop(missing.add(granule.granule_id.as_str().as_bytes())?),
-                Side::Unexpected => drop(unexpected.add(granule.granule_id.as_str().as_bytes())?),
+            if session.is_json() || self.all {
+                ids.add(granule.granule_id.as_str().as_bytes())?;
             }
         }
         let counts = differences.counts();
@@ -137,24 +137,38 @@ impl Compare {
                 );
             }
         }
+        let mirror = side("mirror", &dataset, status.mirror.as_ref());
+        let primary = side("primary", &status.primary.dataset, Some(&status.primary));
         if session.is_json() {
-            write_json(session, status, counts, missing, unexpected)?;
+            let behind = status.standing.filter(|_| status.status == Status::Behind);
+            session.json(&ComparedMirror {
+                status: status.status,
+                mirror,
+                primary,
+                behind_by: behind.map(|standing| standing.changes_ago),
+                in_force_at_primary: behind
+                    .map(|standing| Interval { from: standing.since, until: standing.until }),
+                first_difference: status.first_difference,
+                matched: counts.matched,
+                missing: Ids(&missing),
+                unexpected: Ids(&unexpected),
+            })?;
         } else {
-            let table = session.table(COLUMNS);
+            write_found(session.out(), status, counts)?;
+            session.rows([mirror, primary].map(Ok))?;
             let out = session.out();
-            write_found(out, table, &dataset, status, counts)?;
             if let Some((_, first)) = listed.first() {
                 writeln!(out, "first difference at {}", first.as_str())?;
             }
             if self.all {
-                for (side, ids) in [(Side::Missing, missing), (Side::Unexpected, unexpected)] {
+                for (word, ids) in [(MISSING, missing), (UNEXPECTED, unexpected)] {
                     for id in ids.records() {
-                        write_difference(out, side, &String::from_utf8_lossy(&id?))?;
+                        writeln!(out, "{word:10}  {}", String::from_utf8_lossy(&id?))?;
                     }
                 }
             } else {
-                for (side, id) in &listed {
-                    write_difference(out, *side, id.as_str())?;
+                for (word, id) in &listed {
+                    writeln!(out, "{word:10}  {}", id.as_str())?;
                 }
                 let more = counts.only_left + counts.only_right - listed.len() as u64;
                 if more > 0 {
@@ -167,61 +181,31 @@ impl Compare {
 }
 
 /// How a granule of the mirror differs from the primary.
-#[derive(Debug, Clone, Copy)]
-enum Side {
-    Missing,
-    Unexpected,
+const MISSING: &str = "missing";
+const UNEXPECTED: &str = "unexpected";
+
+/// The result of `mirror compare`, as JSON.
+#[derive(Serialize)]
+struct ComparedMirror<'a> {
+    status: Status,
+    mirror: Side<Option<&'a Instance>>,
+    primary: Side<Option<&'a Instance>>,
+    behind_by: Option<u64>,
+    in_force_at_primary: Option<Interval>,
+    first_difference: Option<FirstDifference>,
+    matched: u64,
+    missing: Ids<'a>,
+    unexpected: Ids<'a>,
 }
 
-fn write_difference(out: &mut impl Write, side: Side, granule_id: &str) -> io::Result<()> {
-    let word = match side {
-        Side::Missing => "missing",
-        Side::Unexpected => "unexpected",
-    };
-    writeln!(out, "{word:10}  {granule_id}")
+/// When an identifier was in force.
+#[derive(Serialize)]
+struct Interval {
+    from: Timestamp,
+    until: Option<Timestamp>,
 }
 
-/// Writes the object of `mirror compare`, with the lists from the files in which they were kept.
-fn write_json(
-    session: &mut Session,
-    status: &MirrorStatus,
-    counts: Counts,
-    missing: Spool,
-    unexpected: Spool,
-) -> Result<()> {
-    let MirrorStatus { status, mirror, primary, standing, first_difference } = status;
-    let out = session.out();
-    write!(out, "{{\"status\":{}", json::to_string(status))?;
-    write!(out, ",\"mirror\":{}", json::to_string(mirror))?;
-    write!(out, ",\"primary\":{}", json::to_string(primary))?;
-    let behind = standing.filter(|_| *status == Status::Behind);
-    let behind_by = behind.map(|standing| standing.changes_ago);
-    write!(out, ",\"behind_by\":{}", json::to_string(&behind_by))?;
-    let interval = behind
-        .map(|standing| serde_json::json!({ "from": standing.since, "until": standing.until }));
-    write!(out, ",\"in_force_at_primary\":{}", json::to_string(&interval))?;
-    let first_difference = json::to_string(first_difference);
-    write!(out, ",\"first_difference\":{first_difference}")?;
-    write!(out, ",\"matched\":{}", counts.matched)?;
-    write_json_list(out, "missing", &missing)?;
-    write_json_list(out, "unexpected", &unexpected)?;
-    Ok(writeln!(out, "}}")?)
-}
-
-const COLUMNS: [Column; 4] = [
-    Column::text("side"),
-    Column::text("identifier"),
-    Column::text("dataset"),
-    Column::text("as of"),
-];
-
-fn write_found(
-    out: &mut impl Write,
-    mut table: Table,
-    mirror_dataset: &DatasetName,
-    found: &MirrorStatus,
-    counts: Counts,
-) -> io::Result<()> {
+fn write_found(out: &mut impl Write, found: &MirrorStatus, counts: Counts) -> io::Result<()> {
     let Counts { matched, only_left: unexpected, only_right: missing } = counts;
     let both = count(matched, "granule");
     match found.status {
@@ -236,20 +220,23 @@ fn write_found(
             writeln!(out, "rewritten{}", from_change(found.first_difference))?;
         }
     }
-    if found.status != Status::Identical {
-        writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")?;
+    if found.status == Status::Identical {
+        return Ok(());
     }
-    table.add_row(out, side("mirror", mirror_dataset, found.mirror.as_ref()))?;
-    table.add_row(out, side("primary", &found.primary.dataset, Some(&found.primary)))?;
-    table.finish(out)
+    writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
 }
 
-fn side(name: &str, dataset: &DatasetName, instance: Option<&Instance>) -> [String; 4] {
+fn side<'a>(
+    name: &str,
+    dataset: &DatasetName,
+    instance: Option<&'a Instance>,
+) -> Side<Option<&'a Instance>> {
     let (identifier, timestamp) = match instance {
         Some(instance) => (instance.identifier.to_string(), instance.timestamp.to_string()),
         None => ("no history yet".to_owned(), String::new()),
     };
-    [name.to_owned(), identifier, dataset.to_string(), timestamp]
+    let cells = [name.to_owned(), identifier, dataset.to_string(), timestamp];
+    Side { compared: instance, cells }
 }
 
 /// Describes the first change at which a log contradicts what was read of it before.
