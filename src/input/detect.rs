@@ -1,8 +1,7 @@
 //! Detects the format of a file from its beginning.
 
 use super::error::InputErrorKind;
-use super::format::InputFormat;
-use super::record::parse_time;
+use super::format::{InputFormat, parse_time};
 use super::table;
 
 impl InputFormat {

@@ -1,9 +1,11 @@
-//! The formats of input files, the options of reading one, and the usual names of columns.
+//! The formats of input files, the options of reading one, and the usual names of columns and spellings
+//! of times.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::Day;
+use super::error::InputErrorKind;
+use crate::model::{Day, Moment, Timestamp};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,3 +95,10 @@ pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
 
 /// The column with the time of deletion. An empty cell means that the granule is still held.
 pub(super) const DELETED_COLUMN: &str = "deleted";
+
+/// Reads a day, or a time of RFC 3339 or of another spelling with an offset.
+pub(super) fn parse_time(text: &str) -> Result<Moment, InputErrorKind> {
+    text.parse::<Moment>()
+        .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
+        .map_err(|cause| InputErrorKind::Time { text: text.to_owned(), cause })
+}

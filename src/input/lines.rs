@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::MAX_ROW_BYTES;
 use super::error::{Error, InputErrorKind};
 use super::file::{NumberedLines, Reader};
-use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS};
+use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
-use super::record::{Record, parse_time};
+use super::{MAX_ROW_BYTES, Record};
 use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more

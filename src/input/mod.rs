@@ -37,7 +37,6 @@ mod json;
 mod lines;
 mod old_payment_ids;
 mod pdr;
-mod record;
 mod records;
 mod responses;
 mod table;
@@ -49,9 +48,41 @@ pub use error::{Error, InputErrorKind};
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::OldPaymentIds;
-pub use record::{Hits, Record};
 pub use records::{Events, Records, open};
 pub use warning::{InputWarning, InputWarningKind};
 
+use crate::model::{GranuleId, Moment, SourceLocation};
+
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
 pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// A granule as a file lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The id.
+    pub granule_id: GranuleId,
+    /// Where it was read.
+    pub location: SourceLocation,
+    /// The time of ingest. `None` unless dates were asked for; also for the line of a change log that
+    /// states a deletion.
+    pub ingested: Option<Moment>,
+    /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
+    pub deleted: Option<Moment>,
+    /// Whether the file marks the granule as deleted.
+    pub is_deleted: bool,
+}
+
+impl Record {
+    fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
+        Record { granule_id, location, ingested: None, deleted: None, is_deleted: false }
+    }
+}
+
+/// The counts that a search response states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hits {
+    /// How many granules the search found.
+    pub hits: u64,
+    /// How many of them the response contains.
+    pub items: u64,
+}

@@ -7,10 +7,10 @@ use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
 use super::lines::{Content, Lines};
 use super::pdr::Pdr;
-use super::record::{Hits, Record};
 use super::responses::{Dialect, Response};
 use super::table::Table;
 use super::warning::{InputWarning, WarningCollector};
+use super::{Hits, Record};
 use crate::model::{Day, Event, EventKind, Moment};
 
 /// The granules of a file, in its order; nothing follows an error.

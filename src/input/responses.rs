@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::error::{Error, InputErrorKind};
 use super::file::Reader;
+use super::format::parse_time;
 use super::json::JsonItems;
-use super::record::{Hits, Record, parse_time};
+use super::{Hits, Record};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The format of a catalogue's response.
