@@ -1,13 +1,16 @@
-//! Makes one change of a history, for `ingest`, `import`, `mirror pull` and others, and reports what was
-//! changed.
+//! One change of a history, for `ingest`, `import`, `mirror pull` and others: its arguments, how it is
+//! made, and the report of what was changed.
 
 use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
 use accession::registry::{Effort, Skipped};
-use accession::{Applied, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp};
+use accession::{
+    Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp,
+};
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::commit::Commit;
@@ -27,6 +30,56 @@ pub struct Application<'a> {
     pub create: bool,
     /// Whether the change is rolled back.
     pub dry_run: bool,
+}
+
+/// The time of a change, and its options.
+#[derive(clap::Args)]
+pub struct ChangeArgs {
+    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day, or now
+    /// [default: now]
+    #[arg(long, value_name = "T")]
+    pub at: Option<ChangeTime>,
+
+    /// A note to store with the change
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+
+    /// Show what would be done, without changing anything
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl ChangeArgs {
+    /// The options of the change in the library.
+    pub fn options(&self) -> ChangeOptions {
+        let (note, dry_run) = (self.note.clone(), self.dry_run);
+        ChangeOptions { note, dry_run, ..ChangeOptions::default() }
+    }
+
+    /// The change as it was asked for.
+    pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
+        Application { dataset, at: self.at, create, dry_run: self.dry_run }
+    }
+}
+
+/// The confirmation of the clock.
+#[derive(clap::Args)]
+pub struct ClockArgs {
+    /// Confirm the clock, which is refused if it is two years ahead of all that was recorded
+    #[arg(long, value_name = "now", hide_possible_values = true)]
+    at: Option<Confirmed>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Confirmed {
+    Now,
+}
+
+impl ClockArgs {
+    /// The time to record. `None` means that of the clock, unless it is refused.
+    pub fn time(&self) -> Option<ChangeTime> {
+        self.at.map(|Confirmed::Now| ChangeTime::Now)
+    }
 }
 
 /// What a change did, whichever command made it.

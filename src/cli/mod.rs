@@ -10,7 +10,7 @@
 //! - `session`: one run of the program, with its registry, clock, user and output
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
-//! - `applied`: one change, and its report
+//! - `applied`: one change: its arguments, and its report
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, a file a subject
 //! - `arguments`: all arguments of the program

@@ -1,12 +1,10 @@
 //! Arguments that several commands take. Each type converts what was typed into what it means.
 
-mod change;
 mod granules;
 mod primary;
 mod set;
 mod value;
 
-pub use change::{ChangeArgs, ClockArgs};
 pub use granules::{FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs};
 pub use set::{KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future};

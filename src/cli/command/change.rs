@@ -8,8 +8,8 @@ use accession::{ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Mome
 use anyhow::Result;
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::apply;
-use crate::cli::args::{ChangeArgs, FormatArgs, GranuleArgs, TypedIdentifier, refuse_future};
+use crate::cli::applied::{ChangeArgs, apply};
+use crate::cli::args::{FormatArgs, GranuleArgs, TypedIdentifier, refuse_future};
 use crate::cli::exit::Exit;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;

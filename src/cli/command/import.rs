@@ -5,8 +5,8 @@ use accession::mirror::{Replica, read_replica};
 use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
 use anyhow::Result;
 
-use crate::cli::applied::{Application, write_dry_run};
-use crate::cli::args::{ClockArgs, FormatArgs, HttpArgs};
+use crate::cli::applied::{Application, ClockArgs, write_dry_run};
+use crate::cli::args::{FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };

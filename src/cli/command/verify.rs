@@ -7,7 +7,7 @@ use accession::{Access, DatasetName, Verification};
 use anyhow::Result;
 
 use crate::cli::exit::Exit;
-use crate::cli::output::{Column, count, one_line};
+use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
@@ -29,28 +29,23 @@ pub struct Args {
     jobs: Option<NonZeroUsize>,
 }
 
-const COLUMNS: [Column; 3] =
-    [Column::text("dataset"), Column::number("identifiers"), Column::text("result")];
-
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
-        let mut table = session.table(COLUMNS);
+        let mut list = session.list();
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = self.jobs.unwrap_or(cores);
         let mut verifications = registry.verify_all_on(jobs, &self.datasets)?;
         for verification in verifications.by_ref() {
             let verification = verification?;
-            if session.is_json() {
-                session.json(&verification)?;
-            } else {
+            if !session.is_json() {
                 write_findings(session.out(), &verification)?;
-                table.add_row(session.out(), cells(&verification))?;
             }
+            list.add(session, &verification)?;
         }
         let verified = verifications.verified();
+        list.finish(session)?;
         if !session.is_json() {
-            table.finish(session.out())?;
             if let Some(left_out) = verified.left_out {
                 writeln!(session.out(), "not checked: {left_out}")?;
             }
@@ -84,13 +79,18 @@ fn subject(verification: &Verification) -> String {
     verification.dataset.as_ref().map_or("the file".to_owned(), ToString::to_string)
 }
 
-fn cells(verification: &Verification) -> [String; 3] {
-    let result = match verification.mismatches.len() as u64 {
-        0 => "ok".to_owned(),
-        1 if verification.is_incomplete() => "not verified".to_owned(),
-        findings => format!("NOT ok: {}", count(findings, "finding")),
-    };
-    [subject(verification), verification.identifiers.to_string(), result]
+impl Row for Verification {
+    const COLUMNS: &'static [Column] =
+        &[Column::text("dataset"), Column::number("identifiers"), Column::text("result")];
+
+    fn cells(&self) -> Vec<String> {
+        let result = match self.mismatches.len() as u64 {
+            0 => "ok".to_owned(),
+            1 if self.is_incomplete() => "not verified".to_owned(),
+            findings => format!("NOT ok: {}", count(findings, "finding")),
+        };
+        vec![subject(self), self.identifiers.to_string(), result]
+    }
 }
 
 fn write_summary(out: &mut impl Write, verified: &Verified) -> io::Result<()> {

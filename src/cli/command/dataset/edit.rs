@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::show::write_listed;
-use crate::cli::applied::Created;
-use crate::cli::args::{ClockArgs, ValueOrRemoval, edit_of, value_or_removal};
+use crate::cli::applied::{ClockArgs, Created};
+use crate::cli::args::{ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::reading::{InputFile, open};

@@ -6,10 +6,11 @@ use accession::model::{Doi, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
 use accession::{Access, Dataset, DatasetName};
 use anyhow::Result;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name, warn_of_future};
-use crate::cli::output::{Column, count, one_line};
+use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
 
 /// Show the record of a dataset, and its latest identifier
@@ -30,13 +31,6 @@ pub struct Show {
     versions: bool,
 }
 
-const VERSION_COLUMNS: [Column; 4] = [
-    Column::text("recorded"),
-    Column::text("by"),
-    Column::text("action"),
-    Column::prose("changed"),
-];
-
 impl Show {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
@@ -56,26 +50,39 @@ impl Show {
     }
 }
 
-fn print_versions(session: &mut Session, versions: &[RecordVersion]) -> Result<()> {
-    let mut table = session.table(VERSION_COLUMNS);
-    let mut before = None;
-    for version in versions {
-        if session.is_json() {
-            session.json(version)?;
-            continue;
-        }
-        let by = version.recorded_by.as_deref().map(|by| one_line(by).to_string());
-        let changed = changed(before, &version.dataset);
-        let cells = [
-            version.recorded.to_string(),
+/// A version of a record, and what it changed.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Version<'a> {
+    version: &'a RecordVersion,
+    #[serde(skip)]
+    changed: String,
+}
+
+impl Row for Version<'_> {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("recorded"),
+        Column::text("by"),
+        Column::text("action"),
+        Column::prose("changed"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let by = self.version.recorded_by.as_deref().map(|by| one_line(by).to_string());
+        vec![
+            self.version.recorded.to_string(),
             by.unwrap_or_default(),
-            version.action.clone(),
-            one_line(&changed).to_string(),
-        ];
-        table.add_row(session.out(), cells)?;
-        before = Some(&version.dataset);
+            self.version.action.clone(),
+            one_line(&self.changed).to_string(),
+        ]
     }
-    table.finish(session.out())?;
+}
+
+fn print_versions(session: &mut Session, versions: &[RecordVersion]) -> Result<()> {
+    let before = std::iter::once(None).chain(versions.iter().map(|it| Some(&it.dataset)));
+    session.rows(versions.iter().zip(before).map(|(version, before)| {
+        Ok(Version { version, changed: changed(before, &version.dataset) })
+    }))?;
     Ok(())
 }
 
