@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::Reader;
 use super::detect::is_markup;
 use super::error::{Error, InputErrorKind};
 use super::format::{InputFormat, Options};
@@ -17,9 +18,6 @@ const BEGINNING_BYTES: u64 = 64 * 1_024;
 const MAX_FIRST_LINE_BYTES: u64 = 1_024 * 1_024;
 
 const BUFFER_BYTES: usize = 64 * 1_024;
-
-/// The bytes of a file, decompressed and without a byte order mark.
-pub(super) type Reader = Box<dyn BufRead + Send>;
 
 /// A file whose beginning has been read.
 pub struct OpenedFile {

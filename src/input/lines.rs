@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::{Error, InputErrorKind};
-use super::file::{NumberedLines, Reader};
+use super::file::NumberedLines;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
-use super::{MAX_ROW_BYTES, Record};
+use super::{MAX_ROW_BYTES, Reader, Record};
 use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more

@@ -51,10 +51,15 @@ pub use old_payment_ids::OldPaymentIds;
 pub use records::{Events, Records, open};
 pub use warning::{InputWarning, InputWarningKind};
 
+use std::io::BufRead;
+
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
 pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
+
+/// The bytes of a file, decompressed and without a byte order mark.
+type Reader = Box<dyn BufRead + Send>;
 
 /// A granule as a file lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::Record;
 use super::error::{Error, InputErrorKind};
-use super::file::{NumberedLines, Reader};
+use super::file::NumberedLines;
+use super::{Reader, Record};
 use crate::model::{GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::{Error, InputErrorKind};
-use super::file::Reader;
 use super::format::parse_time;
 use super::json::JsonItems;
-use super::{Hits, Record};
+use super::{Hits, Reader, Record};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The format of a catalogue's response.

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use csv::ByteRecord;
 
 use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
-use super::file::Reader;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
-use super::{MAX_ROW_BYTES, Record};
+use super::{MAX_ROW_BYTES, Reader, Record};
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
