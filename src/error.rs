@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::model::{GranuleId, SourceLocation, quoted};
 
@@ -29,9 +30,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "the registry has no dataset US.FOOL2.002");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Clone)]
 pub struct Error(Box<Repr>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Repr {
     kind: ErrorKind,
     message: String,
@@ -40,7 +42,7 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     is_of_store: bool,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -90,7 +92,14 @@ impl Error {
     /// Adds the cause.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    /// Adds the end of the message.
+    #[must_use]
+    pub(crate) fn continued(mut self, end: &str) -> Self {
+        self.0.message.push_str(end);
         self
     }
 

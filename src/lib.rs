@@ -63,7 +63,7 @@ pub mod chain;
 pub mod citation;
 #[doc(hidden)]
 pub mod disk;
-pub mod error;
+mod error;
 pub mod input;
 pub mod minting;
 pub mod mirror;
@@ -77,14 +77,14 @@ pub mod registry;
 pub mod server;
 mod store;
 
-pub use error::ErrorKind;
+pub use error::{Error, ErrorKind, Result};
 pub use model::{
     Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule, GranuleId, Identifier,
     Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,
 };
 pub use registry::{
     Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
-    EarlierSet, Error, Exported, Finding, Granules, History, Import, Imported, Listing, MaxDelete,
+    EarlierSet, Exported, Finding, Granules, History, Import, Imported, Listing, MaxDelete,
     Members, Monitor, OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp,
     Verification,
 };

@@ -10,7 +10,7 @@ use super::text;
 
 pub fn payment_id(bytes: &[u8]) {
     let Ok(id) = text(bytes).parse::<PaymentId>() else { return };
-    assert_eq!(id.to_string().parse(), Ok(id));
+    assert_eq!(id.to_string().parse::<PaymentId>().unwrap(), id);
     let now: Timestamp = "9999-01-01T00:00:00Z".parse().unwrap();
     for layout in [Layout::Standard, Layout::Wide] {
         let scheme = Scheme { layout, ..Scheme::default() };

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::recognise::{Pasted, Stated};
+use crate::error::Result;
 use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
-use crate::registry::{Agreement, Registry, Resolution, Resolved, Result, Snapshot};
+use crate::registry::{Agreement, Registry, Resolution, Resolved, Snapshot};
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -77,7 +78,7 @@ pub struct CitedSet {
 ///
 /// # Errors
 ///
-/// [`registry::Error::Store`](crate::Error::Store): the registry cannot be read; the errors of
+/// [`crate::error::Error::Store`](crate::Error::Store): the registry cannot be read; the errors of
 /// `show`. An unknown identifier is not an error: it is reported in the verdict.
 pub fn check<E: From<crate::Error>>(
     registry: &Registry,

@@ -3,7 +3,7 @@
 
 use accession::model::{Withdrawal, quoted};
 use accession::registry::Listed;
-use accession::{DatasetName, Error, Instance, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, Error, ErrorKind, Instance, Moment, Selection, Snapshot, Timestamp};
 use anyhow::Result;
 
 use super::session::Session;
@@ -17,7 +17,7 @@ use super::warning::WarningKind;
 pub fn warn_of_dataset(session: &Session, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
     match snapshot.dataset(name) {
         Ok(listed) => warn_of_listed(session, name, &listed),
-        Err(Error::NoDataset { .. }) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::DatasetUnknown => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
@@ -80,10 +80,17 @@ pub fn in_force_now(snapshot: &Snapshot, listed: &mut Listed, now: Timestamp) ->
     let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
     listed.latest = match snapshot.select(&selection) {
         Ok(selected) => Some(selected.instance().clone()),
-        Err(Error::BeforeHistory { .. }) => None,
+        Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
         Err(error) => return Err(error.into()),
     };
     Ok(())
+}
+
+/// The error of a list that lacks the datasets of machines that cannot be reached.
+pub fn incomplete(datasets: u64) -> Error {
+    let message =
+        format!("a machine cannot be reached, and the answer lacks its datasets: {datasets}");
+    Error::new(ErrorKind::Incomplete, message)
 }
 
 /// Warns that a change of a dataset that has a history takes effect before today.

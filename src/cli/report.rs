@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use accession::model::is_interpreted;
-use accession::registry::ChangeError;
-use accession::{Error, GranuleId, SourceLocation, input, mirror, publish};
+use accession::{Error, SourceLocation, input, mirror, publish};
 use serde::Serialize;
 
 use super::commit::Commit;
@@ -49,8 +48,8 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
             publish::Error::Registry(error) => of_registry(error, message),
             publish::Error::Mirror(error) => of_mirror(error, message),
             other => {
-                let kind = other.kind();
-                let hint = hint::of_kind(kind).map(str::to_owned);
+                let kind = other.kind().as_str();
+                let hint = hint::of_kind(other.kind(), false).map(str::to_owned);
                 let (file, line) = match other {
                     publish::Error::Damaged { path, line, .. } => {
                         (Some(path.to_string_lossy().into_owned()), *line)
@@ -67,10 +66,8 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
         of_input(error, message)
     } else if error.is::<PagesMissing>() {
         let kind = "pages-missing";
-        Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
-    } else if let Some(error) = error.downcast_ref::<accession::error::Error>() {
-        let kind = error.kind().as_str();
-        Report { kind, message, hint: hint::of_kind(kind).map(str::to_owned), ..Report::default() }
+        let hint = Some(hint::OF_MISSING_PAGES.to_owned());
+        Report { kind, message, hint, ..Report::default() }
     } else {
         of_server(error, &message).unwrap_or(Report { kind: "io", message, ..Report::default() })
     };
@@ -81,15 +78,25 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
 /// The report of an error of the server. `None` if it is another error.
 fn of_server(error: &anyhow::Error, message: &str) -> Option<Report> {
     let error = error.downcast_ref::<accession::server::ServerError>()?;
-    let hint = hint::of_kind(error.kind()).map(str::to_owned);
-    Some(Report { kind: error.kind(), message: message.to_owned(), hint, ..Report::default() })
+    let hint = hint::of_kind(error.kind(), false).map(str::to_owned);
+    Some(Report {
+        kind: error.kind().as_str(),
+        message: message.to_owned(),
+        hint,
+        ..Report::default()
+    })
 }
 
 fn of_registry(error: &Error, message: String) -> Report {
-    let granule = granule_of(error).map(ToString::to_string);
-    let report =
-        Report { kind: error.kind(), message, hint: hint::of(error), granule, ..Report::default() };
-    report.at(location_of(error))
+    let granule = error.granule().map(ToString::to_string);
+    let report = Report {
+        kind: error.kind().as_str(),
+        message,
+        hint: hint::of(error),
+        granule,
+        ..Report::default()
+    };
+    report.at(line_of(error.location()))
 }
 
 fn of_mirror(error: &mirror::Error, message: String) -> Report {
@@ -98,7 +105,7 @@ fn of_mirror(error: &mirror::Error, message: String) -> Report {
         mirror::Error::Input(error) => of_input(error, message),
         other => {
             let hint = hint::of_mirror(other);
-            Report { kind: other.kind(), message, hint, ..Report::default() }
+            Report { kind: other.kind().as_str(), message, hint, ..Report::default() }
         }
     }
 }
@@ -174,50 +181,9 @@ impl Report {
     }
 }
 
-/// The file and line that an error concerns.
-fn location_of(error: &Error) -> Option<(String, u64)> {
-    let location = match error {
-        Error::NotHeldThen { location, .. } => location,
-        Error::Change(ChangeError::SubsetNotAsExpected { location, .. }) => {
-            return line_of(Some(location));
-        }
-        Error::Change(
-            ChangeError::Held { location, .. }
-            | ChangeError::HeldThen { location, .. }
-            | ChangeError::NotHeld { location, .. }
-            | ChangeError::NotHeldThen { location, .. }
-            | ChangeError::Twice { location, .. }
-            | ChangeError::GranuleId { location, .. }
-            | ChangeError::Both { location, .. }
-            | ChangeError::NotAsExpected { location, .. }
-            | ChangeError::NotAfterLast { location, .. }
-            | ChangeError::Future { location, .. },
-        ) => location,
-        _ => return None,
-    };
-    line_of(location.as_ref())
-}
-
 fn line_of(location: Option<&SourceLocation>) -> Option<(String, u64)> {
     match location {
         Some(SourceLocation::Line { source, line }) => Some((source.to_string(), *line)),
         Some(SourceLocation::Argument { .. }) | None => None,
-    }
-}
-
-/// The granule that an error concerns.
-fn granule_of(error: &Error) -> Option<&GranuleId> {
-    match error {
-        Error::NotHeldThen { granule_id, .. } => Some(granule_id),
-        Error::Change(
-            ChangeError::Held { granule_id, .. }
-            | ChangeError::HeldThen { granule_id, .. }
-            | ChangeError::NotHeld { granule_id, .. }
-            | ChangeError::NotHeldThen { granule_id, .. }
-            | ChangeError::Twice { granule_id, .. }
-            | ChangeError::GranuleId { granule_id, .. }
-            | ChangeError::Both { granule_id, .. },
-        ) => Some(granule_id),
-        _ => None,
     }
 }

@@ -129,12 +129,10 @@ impl Session {
     /// Opens the registry.
     pub fn open(&self, access: Access) -> Result<Registry> {
         let registry =
-            Registry::open(&self.options.registry, access).map_err(|error| match error {
+            Registry::open(&self.options.registry, access).map_err(|error| match error.kind() {
                 // A relative path may be wrong because the current directory is.
-                Error::Store { source, .. } if source.kind() == ErrorKind::RegistryMissing => {
-                    Error::Store { path: self.registry_path(), source }
-                }
-                other => other,
+                ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
+                _ => error,
             })?;
         Ok(registry.with_monitor(Arc::new(Progress::new())))
     }
@@ -149,9 +147,7 @@ impl Session {
 
     /// Opens the registry for reading, as often as the result is called: without progress, and for
     /// other threads.
-    pub fn opener(
-        &self,
-    ) -> impl Fn() -> accession::registry::Result<Registry> + Send + Sync + use<> {
+    pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         move || Registry::open(&path, Access::Follow)
     }
@@ -199,9 +195,9 @@ impl Session {
             return work(&self.open(Access::Write)?, self);
         }
         // If another process has created it since, the result of our work is not in it.
-        let is_there = |kind: &str| kind == "registry-exists";
+        let is_there = |error: &Error| error.kind() == ErrorKind::RegistryExists;
         let new = match Registry::prepare(&self.options.registry) {
-            Err(error) if is_there(error.kind()) => {
+            Err(error) if is_there(&error) => {
                 return work(&self.open(Access::Write)?, self);
             }
             prepared => prepared?,
@@ -212,7 +208,7 @@ impl Session {
         }
         match new.put_in_place() {
             Ok(()) => Ok(written),
-            Err(error) if is_there(error.kind()) => work(&self.open(Access::Write)?, self),
+            Err(error) if is_there(&error) => work(&self.open(Access::Write)?, self),
             Err(error) => Err(error.into()),
         }
     }
@@ -245,7 +241,7 @@ impl Session {
     /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
     pub fn rows<R: Row>(
         &mut self,
-        rows: impl IntoIterator<Item = accession::registry::Result<R>>,
+        rows: impl IntoIterator<Item = accession::Result<R>>,
     ) -> Result<u64> {
         let mut list = self.list();
         let mut count = 0;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::payment::{MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker};
+use super::payment::{MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
+use crate::error::{Error, Result};
 use crate::model::Timestamp;
 
 /// The model checker needs its own atomics, to try every order of the threads.
@@ -71,8 +72,8 @@ impl<C: Clock> PaymentMinter<C> {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
-    pub fn new(scheme: Scheme, worker: Worker, clock: C) -> Result<Self, PaymentError> {
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId).
+    pub fn new(scheme: Scheme, worker: Worker, clock: C) -> Result<Self> {
         let second = scheme.second_at(clock.now())?;
         let spent = pack(second, scheme.layout.counters());
         Ok(PaymentMinter { scheme, worker, clock, last: AtomicU64::new(spent) })
@@ -83,8 +84,9 @@ impl<C: Clock> PaymentMinter<C> {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::ClockBehind`]; [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
-    pub fn mint(&self) -> Result<PaymentId, PaymentError> {
+    /// [`ErrorKind::ClockBehind`](crate::ErrorKind::ClockBehind);
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId).
+    pub fn mint(&self) -> Result<PaymentId> {
         loop {
             // The last id is read before the clock. In the other order, a thread that is suspended
             // between the two would find ids of later seconds and report that the clock is behind.
@@ -95,8 +97,7 @@ impl<C: Clock> PaymentMinter<C> {
             let (second, counter) = if second > last {
                 (second, 0)
             } else if last - second > MAX_BEHIND_SECONDS {
-                let (seconds, worker) = (last - second, self.worker.number());
-                return Err(PaymentError::ClockBehind { seconds, worker });
+                return Err(Error::clock_behind(last - second, self.worker));
             } else if counter < self.scheme.layout.counters() {
                 (last, counter)
             } else {
@@ -113,8 +114,8 @@ impl<C: Clock> PaymentMinter<C> {
         }
     }
 
-    fn wait_until_after(&self, last: u64, now: Timestamp) -> Result<(), PaymentError> {
-        let after_last = || PaymentError::AfterLast { now, epoch: self.scheme.epoch };
+    fn wait_until_after(&self, last: u64, now: Timestamp) -> Result<()> {
+        let after_last = || Error::after_last_second(now, self.scheme);
         if last + 1 >= SECONDS {
             return Err(after_last());
         }

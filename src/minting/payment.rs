@@ -24,6 +24,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Timestamp, quoted};
 
 /// The number of seconds that six characters can count: 36^6.
@@ -80,7 +81,7 @@ impl fmt::Display for Layout {
 impl FromStr for Layout {
     type Err = LayoutError;
 
-    fn from_str(text: &str) -> Result<Self, LayoutError> {
+    fn from_str(text: &str) -> std::result::Result<Self, LayoutError> {
         [Layout::Standard, Layout::Wide]
             .into_iter()
             .find(|layout| layout.name() == text)
@@ -114,12 +115,20 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::NoWorker`]: the layout has fewer workers.
-    pub fn worker(self, worker: u32) -> Result<Worker, PaymentError> {
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the layout has fewer workers.
+    pub fn worker(self, worker: u32) -> Result<Worker> {
         if worker < self.layout.workers() {
             Ok(Worker(worker))
         } else {
-            Err(PaymentError::NoWorker { worker, layout: self.layout })
+            let layout = self.layout;
+            let why = match layout {
+                Layout::Standard => "",
+                Layout::Wide => ": from 45 on, three characters cannot hold all counters",
+            };
+            let last = layout.workers() - 1;
+            let message =
+                format!("the {layout} layout has the workers 0 to {last}, not {worker}{why}");
+            Err(Error::new(ErrorKind::PaymentId, message))
         }
     }
 
@@ -127,16 +136,18 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::BeforeEpoch`], [`PaymentError::AfterLast`].
-    pub fn second_at(self, now: Timestamp) -> Result<u64, PaymentError> {
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId).
+    pub fn second_at(self, now: Timestamp) -> Result<u64> {
         let micros = now.as_micros() - self.epoch.as_micros();
-        let second = u64::try_from(micros.div_euclid(1_000_000))
-            .map_err(|_| PaymentError::BeforeEpoch { now, epoch: self.epoch })?;
-        if second < SECONDS {
-            Ok(second)
-        } else {
-            Err(PaymentError::AfterLast { now, epoch: self.epoch })
-        }
+        let second =
+            u64::try_from(micros.div_euclid(1_000_000)).map_err(|_| self.before_epoch(now))?;
+        if second < SECONDS { Ok(second) } else { Err(Error::after_last_second(now, self)) }
+    }
+
+    fn before_epoch(self, now: Timestamp) -> Error {
+        let message =
+            format!("it is now {now}, before the epoch {}: no id can be issued", self.epoch);
+        Error::new(ErrorKind::PaymentId, message)
     }
 
     /// Returns the first instant of a second. `None` after the year 9999.
@@ -169,9 +180,10 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`PaymentError::NotYet`]: its time is in the future; [`PaymentError::NoSuchPlace`]: the
-    /// layout does not have that worker.
-    pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded, PaymentError> {
+    /// [`ErrorKind::NotYetIssued`](crate::ErrorKind::NotYetIssued): its time is in the future;
+    /// [`ErrorKind::WorkerUnknown`](crate::ErrorKind::WorkerUnknown): the layout does not have that
+    /// worker.
+    pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
         let (worker, counter) = match self.layout {
@@ -179,12 +191,22 @@ impl Scheme {
             Layout::Wide => (location / 1_024, location % 1_024),
         };
         if worker >= self.layout.workers() {
-            return Err(PaymentError::NoSuchPlace { id, worker, layout: self.layout });
+            let (layout, last) = (self.layout, self.layout.workers() - 1);
+            let message = format!(
+                "{id} would be an id of worker {worker}, but the {layout} layout has only the workers 0 to {last}"
+            );
+            return Err(Error::new(ErrorKind::WorkerUnknown, message));
         }
-        let not_yet = |time| PaymentError::NotYet { id, time, now, epoch: self.epoch };
-        let time = self.instant_of(second).ok_or_else(|| not_yet(None))?;
+        let not_yet = |time: &dyn fmt::Display| {
+            let message = format!(
+                "{id} would have been issued at {time}, which is in the future: the epoch is {}, and it is now {now}",
+                self.epoch
+            );
+            Error::new(ErrorKind::NotYetIssued, message)
+        };
+        let time = self.instant_of(second).ok_or_else(|| not_yet(&"after the year 9999"))?;
         if time > now {
-            return Err(not_yet(Some(time)));
+            return Err(not_yet(&time));
         }
         let Scheme { layout, epoch } = self;
         Ok(Decoded { id, time, worker, counter, layout, epoch })
@@ -222,23 +244,29 @@ impl PaymentId {
 }
 
 impl FromStr for PaymentId {
-    type Err = PaymentError;
+    type Err = Error;
 
     /// # Errors
     ///
     /// - `"2KNQ8300"`: eight characters
     /// - `"2knq8300z"`: lower case
     /// - `"2KNQ-300Z"`: another character
-    fn from_str(text: &str) -> Result<Self, PaymentError> {
+    fn from_str(text: &str) -> Result<Self> {
+        let refused =
+            |what: &str| Err(Error::new(ErrorKind::PaymentId, format!("a payment id {what}")));
+        let quoted = quoted(text);
         let characters = text.chars().count();
         if characters != 9 {
-            return Err(PaymentError::Length { text: text.to_owned(), characters });
+            return refused(&format!("has nine characters, but {quoted} has {characters}"));
         }
         if let Some(character) = text.chars().find(|character| !character.is_ascii_alphanumeric()) {
-            return Err(PaymentError::Character { text: text.to_owned(), character });
+            let what = format!("has only 0-9 and A-Z, but {quoted} contains {character:?}");
+            return refused(&what);
         }
         if text.bytes().any(|character| character.is_ascii_lowercase()) {
-            return Err(PaymentError::LowerCase { text: text.to_owned() });
+            return refused(&format!(
+                "is upper case, but {quoted} has lower case: is it an id of the old scheme?"
+            ));
         }
         let bytes = text.as_bytes().try_into().expect("nine ASCII characters are nine bytes");
         Ok(PaymentId(bytes))
@@ -258,7 +286,10 @@ impl fmt::Debug for PaymentId {
 }
 
 impl Serialize for PaymentId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
@@ -282,100 +313,24 @@ pub struct Decoded {
     pub epoch: Timestamp,
 }
 
-/// Why a string is not a payment id, or why an id cannot be decoded or issued.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PaymentError {
-    /// Not nine characters.
-    #[error("a payment id has nine characters, but {} has {characters}", quoted(text))]
-    Length {
-        /// The string as it was given.
-        text: String,
-        /// The number of characters that it has.
-        characters: usize,
-    },
-    /// Lower case.
-    #[error(
-        "a payment id is upper case, but {} has lower case: is it an id of the old scheme?",
-        quoted(text)
-    )]
-    LowerCase {
-        /// The string as it was given.
-        text: String,
-    },
-    /// A character other than 0-9 and A-Z.
-    #[error("a payment id has only 0-9 and A-Z, but {} contains {character:?}", quoted(text))]
-    Character {
-        /// The string as it was given.
-        text: String,
-        /// The first such character.
-        character: char,
-    },
-    /// A time in the future.
-    #[error("{id} would have been issued at {}, which is in the future: the epoch is {epoch}, and it is now {now}", match time {
-        Some(time) => time.to_string(),
-        None => "after the year 9999".to_owned(),
-    })]
-    NotYet {
-        /// The id.
-        id: PaymentId,
-        /// Its time according to the epoch. `None` means after the year 9999.
-        time: Option<Timestamp>,
-        /// The time of the clock.
-        now: Timestamp,
-        /// The epoch by which it was decoded.
-        epoch: Timestamp,
-    },
-    /// An id of a worker that the layout does not have.
-    #[error("{id} would be an id of worker {worker}, but the {layout} layout has only the workers 0 to {}", layout.workers() - 1)]
-    NoSuchPlace {
-        /// The id.
-        id: PaymentId,
-        /// The worker in the id.
-        worker: u32,
-        /// The layout by which it was decoded.
-        layout: Layout,
-    },
-    /// A worker that the layout does not have.
-    #[error("the {layout} layout has the workers 0 to {}, not {worker}{}", layout.workers() - 1, match layout {
-        Layout::Standard => "",
-        Layout::Wide => ": from 45 on, three characters cannot hold all counters",
-    })]
-    NoWorker {
-        /// The number.
-        worker: u32,
-        /// The layout.
-        layout: Layout,
-    },
-    /// The clock is before the epoch.
-    #[error("it is now {now}, before the epoch {epoch}: no id can be issued")]
-    BeforeEpoch {
-        /// The time of the clock.
-        now: Timestamp,
-        /// The epoch.
-        epoch: Timestamp,
-    },
+impl Error {
     /// The clock is after the last second of the epoch.
-    #[error(
-        "it is now {now}, after the last second of the epoch {epoch}: six characters cannot count further"
-    )]
-    AfterLast {
-        /// The time of the clock.
-        now: Timestamp,
-        /// The epoch.
-        epoch: Timestamp,
-    },
+    pub(crate) fn after_last_second(now: Timestamp, scheme: Scheme) -> Self {
+        let message = format!(
+            "it is now {now}, after the last second of the epoch {}: six characters cannot count further",
+            scheme.epoch
+        );
+        Error::new(ErrorKind::PaymentId, message)
+    }
+
     /// The clock was set back by more than a few seconds.
-    #[error(
-        "the clock is {seconds} s behind the last id of worker {worker}: it was set back, or the clock of \
-         another machine is wrong"
-    )]
-    ClockBehind {
-        /// By how many seconds.
-        seconds: u64,
-        /// The worker that issued the last id.
-        worker: u32,
-    },
+    pub(crate) fn clock_behind(seconds: u64, worker: Worker) -> Self {
+        let message = format!(
+            "the clock is {seconds} s behind the last id of worker {}: it was set back, or the clock of another machine is wrong",
+            worker.number()
+        );
+        Error::new(ErrorKind::ClockBehind, message)
+    }
 }
 
 /// How far the clock may be behind the last id. Up to this limit, ids continue in the second of the
@@ -419,11 +374,13 @@ mod tests {
         let last = scheme.instant_of(SECONDS - 1).unwrap();
         assert_eq!(last.to_string(), "2092-12-23T05:45:35Z");
         assert!((SECONDS as f64 / (365.25 * 86_400.0) - 68.98).abs() < 0.01);
-        assert_eq!(scheme.second_at(last), Ok(SECONDS - 1));
+        assert_eq!(scheme.second_at(last).unwrap(), SECONDS - 1);
         let after = Timestamp::from_micros(last.as_micros() + 1_000_000).unwrap();
-        assert!(matches!(scheme.second_at(after), Err(PaymentError::AfterLast { .. })));
+        let refused = scheme.second_at(after).unwrap_err().to_string();
+        assert!(refused.contains("after the last second"), "{refused}");
         let before = Timestamp::from_micros(scheme.epoch.as_micros() - 1).unwrap();
-        assert!(matches!(scheme.second_at(before), Err(PaymentError::BeforeEpoch { .. })));
+        let refused = scheme.second_at(before).unwrap_err().to_string();
+        assert!(refused.contains("before the epoch"), "{refused}");
     }
 
     #[test]
@@ -438,7 +395,8 @@ mod tests {
         }
         // 45 * 1024 = 46,080 is ZK0, a number that belongs to no worker.
         let refused = wide.decode("000000ZK0".parse().unwrap(), now()).unwrap_err();
-        assert!(matches!(refused, PaymentError::NoSuchPlace { worker: 45, .. }), "{refused}");
+        assert_eq!(refused.kind(), ErrorKind::WorkerUnknown);
+        assert!(refused.to_string().contains("worker 45,"), "{refused}");
     }
 
     #[test]

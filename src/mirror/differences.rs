@@ -6,10 +6,9 @@ use super::MirrorStatus;
 use super::error::Result;
 use super::plan::Reading;
 use crate::chain::{Hashing, Sweep};
+use crate::error::Error;
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
-use crate::registry::{
-    Ahead, ChangeError, Claim, Counts, Merge, Only, Outcome, Outcomes, Registry, Side, Walk,
-};
+use crate::registry::{Ahead, Claim, Counts, Merge, Only, Outcome, Outcomes, Registry, Side, Walk};
 
 /// A granule that only the mirror or only the primary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,14 +20,14 @@ pub enum MirrorDifference {
 }
 
 /// The granules that a mirror or its primary holds. Both are read at the same time.
-pub(super) type Held = Peekable<Ahead<crate::registry::Result<Granule>>>;
+pub(super) type Held = Peekable<Ahead<crate::error::Result<Granule>>>;
 
 /// The granules that a thread hands over at once.
 const BATCH_GRANULES: usize = 4_096;
 
 /// Reads granules ahead.
 pub(super) fn read_ahead(
-    granules: impl Iterator<Item = crate::registry::Result<Granule>> + Send + 'static,
+    granules: impl Iterator<Item = crate::error::Result<Granule>> + Send + 'static,
 ) -> Held {
     Ahead::of(granules, BATCH_GRANULES).peekable()
 }
@@ -116,7 +115,7 @@ impl<'a> MirrorDifferences<'a> {
     }
 
     /// The next granule of either side. `None` means that there are no more.
-    fn step(&mut self) -> Option<crate::registry::Result<Step>> {
+    fn step(&mut self) -> Option<crate::error::Result<Step>> {
         Some(match &mut self.sides {
             Sides::Rows(walk) => walk.next()?.map(|only| {
                 Step::Only(match only {
@@ -131,7 +130,7 @@ impl<'a> MirrorDifferences<'a> {
 
 impl OfLog<'_> {
     /// Compares the granules of both, all of which were read, with their identifiers.
-    fn prove(&mut self, counts: Counts) -> crate::registry::Result<()> {
+    fn prove(&mut self, counts: Counts) -> crate::error::Result<()> {
         let Some(hashing) = self.hashing.take() else { return Ok(()) };
         let (sweep, _) = hashing.finish();
         let mut computed = sweep.identifiers();
@@ -145,7 +144,7 @@ impl OfLog<'_> {
             let (change, location) = self.selected;
             let (location, at) = (Some(location.clone()), change.timestamp);
             let expected = self.primary;
-            return Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into());
+            return Err(Error::not_as_expected(at, identifier, expected).at(location));
         }
         Ok(())
     }
@@ -156,7 +155,7 @@ impl OfLog<'_> {
         }
     }
 
-    fn step(&mut self, side: Side<Granule, Outcome>) -> crate::registry::Result<Step> {
+    fn step(&mut self, side: Side<Granule, Outcome>) -> crate::error::Result<Step> {
         let (held, outcome) = match side {
             Side::Left(granule) => (Some(granule), None),
             Side::Right(outcome) => (None, Some(outcome)),

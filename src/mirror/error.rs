@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::error::ErrorKind;
 use crate::input;
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::registry;
 
 /// The result of an operation on a mirror.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,7 +19,7 @@ const MAX_NAMED: usize = 20;
 pub enum Error {
     /// The error is in a registry: the mirror's or the primary's.
     #[error(transparent)]
-    Registry(#[from] registry::Error),
+    Registry(#[from] crate::error::Error),
     /// The error is in a manifest.
     #[error(transparent)]
     Input(#[from] input::Error),
@@ -136,25 +136,25 @@ pub enum Error {
 }
 
 impl Error {
-    /// The stable name of the error kind, for scripts.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Registry(error) => error.kind(),
-            Error::Input(_) => "input",
-            Error::File { .. } => "io",
-            Error::Output { .. } => "output",
-            Error::Address { .. } => "address",
-            Error::NotEncrypted { .. } => "not-encrypted",
-            Error::NoCertificate => "no-certificate",
-            Error::UnknownAuthority { .. } => "unknown-authority",
-            Error::Certificate { .. } => "certificate",
-            Error::Proxy { .. } | Error::ProxyRefused { .. } => "proxy",
-            Error::Unreachable { .. } => "no-response",
-            Error::Response { .. } => "response",
-            Error::PrimaryConflict { .. } => "primary-conflict",
-            Error::TooManyBytes { .. } => "too-many-bytes",
-            Error::TooOld { .. } => "too-old",
-            Error::NoPrimaryDataset { .. } => "primary-dataset-unknown",
+            Error::Input(_) => ErrorKind::RefusedCharacter,
+            Error::File { .. } => ErrorKind::Io,
+            Error::Output { .. } => ErrorKind::Output,
+            Error::Address { .. } => ErrorKind::Address,
+            Error::NotEncrypted { .. } => ErrorKind::NotEncrypted,
+            Error::NoCertificate => ErrorKind::NoCertificate,
+            Error::UnknownAuthority { .. } => ErrorKind::UnknownAuthority,
+            Error::Certificate { .. } => ErrorKind::Certificate,
+            Error::Proxy { .. } | Error::ProxyRefused { .. } => ErrorKind::Proxy,
+            Error::Unreachable { .. } => ErrorKind::NoResponse,
+            Error::Response { .. } => ErrorKind::Response,
+            Error::PrimaryConflict { .. } => ErrorKind::PrimaryConflict,
+            Error::TooManyBytes { .. } => ErrorKind::TooManyBytes,
+            Error::TooOld { .. } => ErrorKind::TooOld,
+            Error::NoPrimaryDataset { .. } => ErrorKind::PrimaryDatasetUnknown,
         }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn write_subsets(
     out: &mut impl Write,
 ) -> Result<()> {
     for subset in snapshot.subsets(dataset)? {
-        let named: Box<dyn Iterator<Item = crate::registry::Result<GranuleId>> + '_> =
+        let named: Box<dyn Iterator<Item = crate::error::Result<GranuleId>> + '_> =
             match subset.criteria {
                 Criteria::Patterns(_) => Box::new(std::iter::empty()),
                 Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),

@@ -8,7 +8,7 @@ use super::primary::Manifest;
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
 };
-use crate::registry::{self, LogChanges, Replay};
+use crate::registry::{LogChanges, Replay};
 
 /// When the head at an address is requested with the entity tag of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,10 +234,9 @@ impl Reading {
         if self.selected.is_some() {
             return Ok(());
         }
-        let name = name.clone();
         Err(Error::Registry(match (self.changes.first(), at) {
-            (Some((_, begins)), Some(at)) => registry::Error::BeforeHistory { name, at, begins },
-            _ => registry::Error::NoHistory { name },
+            (Some((_, begins)), Some(at)) => crate::error::Error::before_history(name, at, begins),
+            _ => crate::error::Error::no_history(name),
         }))
     }
 

@@ -91,7 +91,7 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let mut file = scratch::file().map_err(registry::Error::from)?;
+        let mut file = scratch::file().map_err(crate::error::Error::from)?;
         let mut buffer = vec![0; COPIED_BYTES];
         loop {
             let read = match manifest.read(&mut buffer) {
@@ -101,7 +101,7 @@ impl Primary {
                 Err(source) => return Err(Error::File { path: name.into(), source }),
             };
             io::Write::write_all(&mut file, &buffer[..read])
-                .map_err(|source| registry::Error::from(scratch::unusable("write", source)))?;
+                .map_err(|source| crate::error::Error::from(scratch::unusable("write", source)))?;
         }
         Ok(Primary::of_manifest(file, name, None, named, now))
     }

@@ -7,7 +7,7 @@ use super::plan::Asking;
 use super::primary::Primary;
 use super::{MirrorStatus, Status};
 use crate::model::{DatasetName, Entry, Granule, Moment};
-use crate::registry::{self, Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
+use crate::registry::{Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,8 +75,8 @@ impl Pulled {
 ///
 /// # Errors
 ///
-/// [`registry::Error::NoDataset`]: the mirror does not exist, and is not to be created; those of
-/// [`compare`] for the primary; [`registry::Error::Change`]: the time is refused, another process
+/// [`crate::error::Error::NoDataset`]: the mirror does not exist, and is not to be created; those of
+/// [`compare`] for the primary; [`crate::error::Error::Change`]: the time is refused, another process
 /// has changed the mirror since and the identifier differs, or, with
 /// [`PullPolicy::Reset`], more granules would be deleted than is allowed.
 pub fn pull(
@@ -87,7 +87,7 @@ pub fn pull(
     stamp: &Stamp,
 ) -> Result<Pulled> {
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
-        return Err(registry::Error::NoDataset { name: dataset.clone() }.into());
+        return Err(crate::error::Error::dataset_unknown(dataset).into());
     }
     let asking = match options.policy {
         PullPolicy::Follow => Asking::IfChanged,

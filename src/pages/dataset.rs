@@ -11,8 +11,9 @@ use super::plot::Series;
 use super::site::Site;
 use super::{citing, plot, record};
 use crate::citation::Citation;
+use crate::error::{ErrorKind, Result};
 use crate::model::{DatasetName, Instance, Moment, Timestamp};
-use crate::registry::{Listed, Result, Selection, Snapshot};
+use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 8;
@@ -35,7 +36,7 @@ impl DatasetPage {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
@@ -49,7 +50,7 @@ impl DatasetPage {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => Some(Citation::new(cited, at, now.day())),
-                Err(error) if error.kind() == "before-history" => None,
+                Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
                 Err(error) => return Err(error),
             },
             None => None,

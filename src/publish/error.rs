@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::ErrorKind;
+use crate::mirror;
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::{mirror, registry};
 
 /// The result of publishing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -15,13 +16,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The registry.
     #[error(transparent)]
-    Registry(#[from] registry::Error),
+    Registry(#[from] crate::error::Error),
     /// A log that cannot be read or written.
     #[error(transparent)]
     Mirror(#[from] mirror::Error),
-    /// A file that cannot be put in its place.
-    #[error(transparent)]
-    Disk(#[from] crate::error::Error),
     /// A file or a directory.
     #[error("cannot {verb} {}", quoted(&path.to_string_lossy()))]
     File {
@@ -64,15 +62,14 @@ fn in_line(line: Option<u64>) -> String {
 }
 
 impl Error {
-    /// A stable name of what went wrong, for scripts.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Registry(error) => error.kind(),
             Error::Mirror(error) => error.kind(),
-            Error::Disk(error) => error.kind().as_str(),
-            Error::File { .. } => "io",
-            Error::Contradicts { .. } => "published-otherwise",
-            Error::Damaged { .. } => "published-damaged",
+            Error::File { .. } => ErrorKind::Io,
+            Error::Contradicts { .. } => ErrorKind::PublishedOtherwise,
+            Error::Damaged { .. } => ErrorKind::PublishedDamaged,
         }
     }
 

@@ -10,9 +10,9 @@ use flate2::{Compression, GzBuilder};
 
 use super::error::{Error, Result};
 use crate::disk::Directory;
+use crate::error::ErrorKind;
 use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
-use crate::registry;
 use crate::registry::{Selection, Snapshot};
 
 /// The name of the compressed form of a segment.
@@ -226,7 +226,9 @@ pub(super) fn instance_at(
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
     match snapshot.select(&selection) {
         Ok(selected) => Ok(Some(selected.instance().clone())),
-        Err(registry::Error::NoHistory { .. } | registry::Error::BeforeHistory { .. }) => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NoHistory | ErrorKind::BeforeHistory) => {
+            Ok(None)
+        }
         Err(error) => Err(error.into()),
     }
 }

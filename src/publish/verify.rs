@@ -16,6 +16,7 @@ use super::pages;
 use super::pages::{INDEX, Kept};
 use super::place::{DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use crate::disk::Directory;
+use crate::error::ErrorKind;
 use crate::mirror::log::{
     Head, HeadFile, LogWriter, MAX_LINE_BYTES, Segment, SubsetReader, SubsetWriter, SubsetsDigest,
 };
@@ -23,7 +24,6 @@ use crate::mirror::manifest;
 #[cfg(feature = "serve")]
 use crate::model::Timestamp;
 use crate::model::{DatasetName, Identifier};
-use crate::registry;
 use crate::registry::{Exported, Listed, Registry, Snapshot};
 
 /// What was found of a dataset in a published directory, or of the files that belong to none.
@@ -148,7 +148,7 @@ impl Found {
     ) -> Result<Option<Listed>> {
         let snapshot = registry.snapshot()?;
         let listed = match snapshot.dataset(name) {
-            Err(registry::Error::NoDataset { .. }) => {
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => {
                 self.0.current = false;
                 self.differs(HEAD, None, "the registry does not have this dataset");
                 return Ok(None);

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::proof;
 use super::verify::Verifications;
 use crate::chain::{Hashing, Reached, Sweep};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::{
     self, Access, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction,
@@ -40,7 +39,7 @@ impl Registry {
     /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
     /// kind `damaged`: the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+        let in_target = |error: Error| error.in_registry(target);
         Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
         let mut progress = self.begin("copying", "pages", None);
@@ -61,9 +60,9 @@ impl Registry {
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
         // registry instead of that of the temporary file.
-        let of_registry = |error: Error| match error {
-            Error::Store { source, .. } => self.named(Error::from(source)),
-            other => other,
+        let of_registry = |error: Error| match error.is_of_registry() {
+            true => error.in_path(self.path().unwrap_or(Path::new(""))),
+            false => error,
         };
         let copy = Registry::open(file.path(), Access::Read)
             .map(|copy| copy.reporting_as(self))
@@ -72,7 +71,7 @@ impl Registry {
             copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
-        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
+        let unseen = |source| Error::cannot("look at", target, source).of_store();
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_closed_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
@@ -80,10 +79,10 @@ impl Registry {
 
     /// Copies a registry that is not in a file, row by row, into a file.
     fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+        let in_target = |error: Error| error.in_registry(target);
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
-        let unseen = |source| crate::error::Error::cannot("look at", target, source).of_store();
+        let unseen = |source| Error::cannot("look at", target, source).of_store();
         let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
         Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
     }
@@ -125,18 +124,16 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `registry-exists`: there is a registry at the target; of kind
-    /// `unfinished-copy`: there is an unfinished copy of another one. [`Error::CopiedBefore`]: a
-    /// dataset was copied by an earlier attempt, and has changed since. [`Error::Store`] of kind
-    /// `damaged`: the copy does not verify.
+    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
+    /// target; of kind `unfinished-copy`: there is an unfinished copy of another one.
+    /// [`ErrorKind::CopiedBefore`](crate::ErrorKind::CopiedBefore): a dataset was copied by an
+    /// earlier attempt, and has changed since. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
+    /// the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
-        let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+        let in_target = |error: Error| error.in_registry(target);
         let name = self.path().map(store::full_name).unwrap_or_default();
         let (store, copy) = Store::create_copy(target, &name, BUSY_WAIT).map_err(in_target)?;
-        let store = self.fill(store, payment_ids).map_err(|error| match error {
-            Error::Store { source, path } if path.as_os_str().is_empty() => in_target(source),
-            other => other,
-        })?;
+        let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
         let registry = Registry::of(store.clone()).reporting_as(self);
         // An error in the copy is an error in the registry.
@@ -234,7 +231,7 @@ struct Moment {
 ///
 /// # Errors
 ///
-/// [`Error::CopiedBefore`]: the dataset was changed since.
+/// [`ErrorKind::CopiedBefore`](crate::ErrorKind::CopiedBefore): the dataset was changed since.
 fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
     let Moment { listed: ListedRow { dataset, latest, .. }, .. } = moment;
     let copy = target.read()?;
@@ -245,12 +242,12 @@ fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
         && copy.subsets_of(copied)?.len() == moment.subsets.len();
     match is_same {
         true => Ok(true),
-        false => Err(Error::CopiedBefore { name: dataset.name.clone() }),
+        false => Err(Error::new(
+            ErrorKind::CopiedBefore,
+            format!("{} was copied by an earlier attempt, and has changed since", dataset.name),
+        )),
     }
 }
-
-/// What the store answers.
-type Asked<T> = std::result::Result<T, crate::error::Error>;
 
 /// A dataset that is copied.
 struct Source<'copy> {
@@ -261,8 +258,8 @@ struct Source<'copy> {
 
 impl Source<'_> {
     /// Reads from the source, whose errors get its path. Nothing is held afterwards.
-    fn read<T>(&self, ask: impl FnOnce(&store::Snapshot) -> Asked<T>) -> Result<T> {
-        ask(&self.registry.read()?).map_err(|error| self.registry.named(error.into()))
+    fn read<T>(&self, ask: impl FnOnce(&store::Snapshot) -> Result<T>) -> Result<T> {
+        ask(&self.registry.read()?).map_err(|error| self.registry.named(error))
     }
 
     fn key(&self) -> DatasetKey {
@@ -363,7 +360,7 @@ impl Source<'_> {
     /// replaced as it grows, and read at once: it must agree with itself.
     fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
-        let named = |error: crate::error::Error| self.registry.named(error.into());
+        let named = |error: Error| self.registry.named(error);
         for source in read.mirror_sources(self.key()).map_err(named)? {
             let copy = self.transaction.save_mirror_source(
                 target,

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::error::{Error, Result};
 use super::monitor::{JointWork, Monitor, Work};
 use super::visibility::{Shown, Visibility};
+use crate::error::{Error, Result};
 use crate::model::DatasetName;
 use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
 
@@ -87,11 +87,11 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: the file does not exist (`registry-missing`), is not a registry
+    /// The error of a registry: the file does not exist (`registry-missing`), is not a registry
     /// (`not-a-registry`), is damaged, has a newer schema, or cannot be opened with this access.
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
-        let store = store.map_err(|error| Error::from(error).in_file(&store::shown_name(path)))?;
+        let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
         Ok(Registry { store, monitor: None, visibility: Visibility::All })
     }
 }
@@ -110,7 +110,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: a file exists there (`registry-exists`), or cannot be created.
+    /// The error of a registry: a file exists there (`registry-exists`), or cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         Registry::prepare(path)?.put_in_place()?;
         Registry::open(path, Access::Write)
@@ -123,7 +123,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: there is not enough memory.
+    /// The error of a registry: there is not enough memory.
     pub fn in_memory() -> Result<Self> {
         let store = Store::in_memory(BUSY_WAIT)?;
         Ok(Registry { store, monitor: None, visibility: Visibility::All })
@@ -135,7 +135,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `temporary`: the directory for temporary files cannot be used.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the directory for temporary files
+    /// cannot be used.
     pub fn temporary() -> Result<Self> {
         Ok(Registry {
             store: Store::temporary(BUSY_WAIT)?,
@@ -148,10 +149,10 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: no file can be created in that directory.
+    /// The error of a registry: no file can be created in that directory.
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
-        let (store, new) =
-            Store::create(path, BUSY_WAIT).map_err(|error| Error::from(error).in_file(path))?;
+        let (store, new) = Store::create(path, BUSY_WAIT)
+            .map_err(|error| error.in_registry(&store::shown_name(path)))?;
         let registry = Registry { store, monitor: None, visibility: Visibility::All };
         Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
@@ -214,7 +215,7 @@ impl Registry {
     /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
     /// the tables.
     pub fn distribute(&self) -> Result<u64> {
-        self.store().distribute().map_err(|error| self.named(error.into()))
+        self.store().distribute().map_err(|error| self.named(error))
     }
 
     /// What stores it.
@@ -231,19 +232,21 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: a server cannot be asked.
+    /// The error of a registry: a server cannot be asked.
     pub fn exists(name: &Path) -> Result<bool> {
-        store::exists(name).map_err(|error| Error::from(error).in_file(name))
+        store::exists(name).map_err(|error| error.in_registry(&store::shown_name(name)))
     }
 
     /// Refuses the address of a server for what only a file can be used for.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `not-a-file`; of kind `registry-address`: it is neither the path of a
-    /// file nor the address of a registry, and is not repeated, since it can contain a password.
+    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile); of kind `registry-address`: it is
+    /// neither the path of a file nor the address of a registry, and is not repeated, since it can
+    /// contain a password.
     pub fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
-        store::check_is_file(name, what).map_err(|error| Error::from(error).in_file(name))
+        store::check_is_file(name, what)
+            .map_err(|error| error.in_registry(&store::shown_name(name)))
     }
 
     /// The path or the address of a registry in full, as messages show it: a path is absolute, with
@@ -261,10 +264,10 @@ impl Registry {
     /// Begins a read transaction, unless the monitor stops the work.
     pub(super) fn read(&self) -> Result<store::Snapshot> {
         if self.watch().is_some_and(|is_stopped| is_stopped()) {
-            return Err(Error::Interrupted);
+            return Err(Error::interrupted());
         }
         let read = self.store.snapshot(self.watch().as_ref());
-        let read = read.map_err(|error| self.named(error.into()))?;
+        let read = read.map_err(|error| self.named(error))?;
         Ok(read.for_public(self.visibility.is_public()))
     }
 
@@ -290,9 +293,7 @@ impl Registry {
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
             match &result {
-                Err(Error::Store { source, .. }) if source.kind().is_conflict() => {
-                    result = attempt()
-                }
+                Err(error) if error.kind().is_conflict() => result = attempt(),
                 _ => break,
             }
         }
@@ -301,10 +302,7 @@ impl Registry {
 
     /// Adds the path of this registry to an error that does not have one yet.
     pub(super) fn named(&self, error: Error) -> Error {
-        match self.path() {
-            Some(path) => error.in_file(path),
-            None => error,
-        }
+        error.in_registry(self.path().unwrap_or(Path::new("")))
     }
 
     /// Reports that work begins; the guard reports that it ends.
@@ -329,11 +327,11 @@ impl NewRegistry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: of kind `registry-exists` if another process has created a file there; of
-    /// kind `busy` if a clone of the registry is still in use.
+    /// The error of a registry: of kind `registry-exists` if another process has created a file
+    /// there; of kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, new, path } = self;
         let put = new.put_in_place(registry.into_store());
-        put.map_err(|error| Error::from(error).in_file(&path))
+        put.map_err(|error| error.in_registry(&store::shown_name(&path)))
     }
 }

@@ -3,9 +3,9 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::error::Result;
 use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
+use crate::error::Result;
 use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
@@ -58,7 +58,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::Error::Temporary): the temporary file cannot be written.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
@@ -81,7 +81,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::Error::Temporary): the temporary file cannot be read.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn identify(&self) -> Result<Identified> {
         let mut chain = Chain::start();
         let mut granules = 0;

@@ -1,7 +1,7 @@
 //! The changes that were read of a log.
 
-use super::error::Result;
 use crate::disk::{Spool, scratch};
+use crate::error::Result;
 use crate::model::{Identifier, LogChange, Timestamp};
 
 /// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
@@ -17,7 +17,7 @@ impl LogChanges {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](crate::Error::Temporary).
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, change: &LogChange) -> Result<()> {
         self.first.get_or_insert((change.number, change.timestamp));
         self.spool.add(&encode(change))?;

@@ -18,7 +18,6 @@ mod listing;
 mod log_changes;
 mod monitor;
 mod proof;
-mod refusal;
 mod replay;
 mod restore;
 mod snapshot;
@@ -29,13 +28,11 @@ mod visibility;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
-pub use error::{Error, Result};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log_changes::LogChanges;
 pub use monitor::Monitor;
 pub(crate) use proof::Claim;
-pub use refusal::ChangeError;
 pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
@@ -53,6 +50,7 @@ pub use write::{
 };
 pub(crate) use write::{CitedSubset, Remembered};
 
+pub use crate::error::{Error, Result};
 pub use crate::store::{Access, BUSY_WAIT, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
@@ -61,9 +59,9 @@ pub use crate::store::{Access, BUSY_WAIT, Withdrawn};
 ///
 /// # Errors
 ///
-/// [`Error::Store`]: SQLite does not accept the limit.
+/// The error of a registry: SQLite does not accept the limit.
 pub fn limit_memory() -> Result<()> {
-    Ok(crate::store::limit_memory()?)
+    crate::store::limit_memory()
 }
 
 /// The number of bytes of a file that [`is_registry`] looks at.

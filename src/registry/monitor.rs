@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::error::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Receives progress reports of long operations, and can stop them. The library itself prints
 /// nothing.
@@ -111,7 +111,7 @@ impl Work {
     fn report(&mut self) -> Result<()> {
         let more = std::mem::take(&mut self.unreported);
         match self.monitor.as_ref().map(|monitor| monitor.advance(more)) {
-            Some(ControlFlow::Break(())) => Err(Error::Interrupted),
+            Some(ControlFlow::Break(())) => Err(Error::interrupted()),
             Some(ControlFlow::Continue(())) | None => Ok(()),
         }
     }

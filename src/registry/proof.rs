@@ -5,11 +5,11 @@
 //! them on the way ([`Hashing`]) and compares the result with the identifier that the history states.
 //! What reads only a part of a set cannot, and proves nothing.
 
-use super::error::{Error, Result};
 use super::handle::Registry;
-#[cfg(feature = "serve")]
 use crate::chain::Chain;
 use crate::chain::{Hashing, Sweep};
+#[cfg(feature = "serve")]
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set};
 
 /// A set that is read in full, and the registry that has it.
@@ -29,7 +29,7 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`: they are not those of the set.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set.
     pub fn check(&self, identifier: Identifier, granules: u64) -> Result<()> {
         let checked = match &self.set {
             Set::Instance(instance) => check(instance, identifier, granules),
@@ -48,7 +48,7 @@ impl Claim {
 ///
 /// # Errors
 ///
-/// [`Error::Store`] of kind `damaged`: they are not those of the instance.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the instance.
 pub(super) fn check(instance: &Instance, identifier: Identifier, granules: u64) -> Result<()> {
     let what = format!("{} at {}", instance.dataset, instance.timestamp);
     compare(&what, (instance.identifier, instance.granules), (identifier, granules))

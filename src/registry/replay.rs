@@ -2,10 +2,9 @@
 
 use std::iter::Peekable;
 
-use super::error::Result;
-use super::refusal::ChangeError;
 use super::snapshot::HasGranuleId;
 use super::staging::{Sorted, Staging};
+use crate::error::{Error, Result};
 use crate::model::{Event, EventKind, Granule};
 
 /// Events, in the order of their times, that change a set of granules into another one.
@@ -21,7 +20,7 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::Error::Temporary).
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, event: &Event) -> Result<()> {
         self.staging.add(event)
     }
@@ -30,7 +29,7 @@ impl Replay {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::Error::Temporary).
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn outcomes(&self) -> Result<Outcomes<'_>> {
         Ok(Outcomes { sorted: self.staging.sorted()?.peekable() })
     }
@@ -52,17 +51,11 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::Error::Change).
+    /// The error of a refused change.
     pub fn check(&self, was_held: bool) -> Result<()> {
-        let Event { granule_id, at, kind, location, .. } = &self.first;
-        let (granule_id, location, at) = (granule_id.clone(), location.clone(), *at);
-        match (kind, was_held) {
-            (EventKind::Ingested, true) => {
-                Err(ChangeError::HeldThen { granule_id, location, at, since: at }.into())
-            }
-            (EventKind::Deleted, false) => {
-                Err(ChangeError::NotHeldThen { granule_id, location, at }.into())
-            }
+        match (self.first.kind, was_held) {
+            (EventKind::Ingested, true) => Err(Error::held_then(&self.first, self.first.at)),
+            (EventKind::Deleted, false) => Err(Error::not_held_then(&self.first)),
             _ => Ok(()),
         }
     }
@@ -88,17 +81,12 @@ impl Outcomes<'_> {
         }) {
             let next = next?;
             if next.at == last.at {
-                return Err(ChangeError::of_repetition(&last, &next).into());
+                return Err(Error::of_repetition(&last, &next));
             }
             if next.kind == last.kind {
-                let Event { granule_id, at, kind, location, .. } = next;
-                return Err(match kind {
-                    EventKind::Ingested => {
-                        ChangeError::HeldThen { granule_id, location, at, since: last.at }.into()
-                    }
-                    EventKind::Deleted => {
-                        ChangeError::NotHeldThen { granule_id, location, at }.into()
-                    }
+                return Err(match next.kind {
+                    EventKind::Ingested => Error::held_then(&next, last.at),
+                    EventKind::Deleted => Error::not_held_then(&next),
                 });
             }
             last = next;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::error::{Error, Result};
 use super::handle::{End, Registry};
 use super::monitor::Monitor;
 use super::verify::Verified;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::store::{
@@ -48,24 +47,23 @@ pub struct Restored {
 ///
 /// # Errors
 ///
-/// [`Error::Store`]: the backup is not a readable registry, the target is being written (`busy`),
-/// or the target cannot be written. [`Error::Store`] of kind `damaged`: the backup does not verify.
-/// [`Error::Interrupted`]: the monitor stopped the work. In each case the target is unchanged, but if
-/// it is `moved-away`: then renaming failed, and failed again when the names were to be restored.
+/// The error of a registry: the backup is not a readable registry, the target is being written
+/// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
+/// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
+/// monitor stopped the work. In each case the target is unchanged, but if it is `moved-away`: then
+/// renaming failed, and failed again when the names were to be restored.
 pub fn restore(
     copy: &Path,
     target: &Path,
     now: Timestamp,
     monitor: Option<Arc<dyn Monitor>>,
 ) -> Result<Restored> {
-    let in_target = |error: crate::error::Error| Error::from(error).in_file(target);
+    let in_target = |error: Error| error.in_registry(target);
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
-    let of_copy = |error: Error| match error {
-        Error::Store { source, .. } => match source.kind() {
-            ErrorKind::Full | ErrorKind::ReservedName => in_target(source),
-            _ => Error::from(source).in_file(copy),
-        },
-        other => other,
+    let of_copy = |error: Error| match error.kind() {
+        _ if !error.is_of_registry() => error,
+        ErrorKind::Full | ErrorKind::ReservedName => error.in_path(target),
+        _ => error.in_path(copy),
     };
     for name in [target, copy] {
         Registry::check_is_file(name, "the replacement of a registry by a copy")?;
@@ -104,7 +102,7 @@ pub fn rehearse_restore(
     let registry = open(copy, Access::Read, monitor.as_ref())?;
     let Verified { datasets, identifiers, .. } = registry.verify_all(&[])?.refuse_mismatches()?;
     let lacks = lacks(target, &registry, monitor.as_ref())?;
-    let bytes = size(copy).map_err(|error| Error::from(error).in_file(copy))?;
+    let bytes = size(copy).map_err(|error| error.in_registry(copy))?;
     Ok(Restored { moved: None, bytes, datasets, identifiers, lacks })
 }
 
@@ -127,7 +125,7 @@ fn lacks(
         return Ok(Ok(Lacks::default()));
     }
     let present = match open(target, Access::Read, monitor) {
-        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
         Err(error) => return Ok(Err(error)),
         Ok(present) => present,
     };
@@ -138,8 +136,8 @@ fn lacks(
     }
 }
 
-fn size(path: &Path) -> Result<u64, crate::error::Error> {
-    let unseen = |source| crate::error::Error::cannot("look at", path, source).of_store();
+fn size(path: &Path) -> Result<u64> {
+    let unseen = |source| Error::cannot("look at", path, source).of_store();
     Ok(std::fs::metadata(path).map_err(unseen)?.len())
 }
 
@@ -156,7 +154,7 @@ fn copy_beside(copy: &Path, target: &Path, monitor: Option<&dyn Monitor>) -> Res
     if let Some(monitor) = monitor {
         monitor.end();
     }
-    Ok(file?)
+    file
 }
 
 /// Advances every worker past the seconds for which ids may have been issued after the backup.
@@ -253,15 +251,15 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Reads from the registry that is compared with its copy.
-    fn ask<T>(&self, result: Result<T, crate::error::Error>) -> Result<T, Unknown> {
-        result.map_err(|error| unreadable(self.present, error.into()))
+    fn ask<T>(&self, result: Result<T, Error>) -> Result<T, Unknown> {
+        result.map_err(|error| unreadable(self.present, error))
     }
 
     /// Whether the copy has a dataset, by its present name or one that it had before.
     fn has_dataset(&self, key: DatasetKey, name: &DatasetName) -> Result<bool, Unknown> {
         let given_up = self.ask(self.read.names_given_up(key))?;
         for name in [name].into_iter().chain(given_up.iter().map(|(name, _)| name)) {
-            let found = self.copy.dataset(name).map_err(|error| Unknown::Failed(error.into()))?;
+            let found = self.copy.dataset(name).map_err(|error| Unknown::Failed(error))?;
             if found.is_some() {
                 return Ok(true);
             }
@@ -299,8 +297,8 @@ fn resolves(copy: &store::Snapshot, identifier: Identifier) -> Result<bool> {
 }
 
 fn unreadable(present: &Registry, error: Error) -> Unknown {
-    match error {
-        Error::Interrupted => Unknown::Failed(error),
-        error => Unknown::Unreadable(present.named(error)),
+    match error.kind() {
+        ErrorKind::Interrupted => Unknown::Failed(error),
+        _ => Unknown::Unreadable(present.named(error)),
     }
 }

@@ -1,5 +1,6 @@
 //! The times of a history, and the number of the change at each.
 
+use crate::error::Result;
 use crate::model::Timestamp;
 
 /// The times of the changes of a history, ascending.

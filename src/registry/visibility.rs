@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::error::Result;
+use crate::error::Result;
 use crate::model::DatasetName;
 use crate::store;
 

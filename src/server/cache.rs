@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::disk::scratch;
 use crate::model::DatasetName;
 use crate::publish::{self, Error as PublishError, publish};
-use crate::registry::{self, Listed, Registry, Snapshot};
+use crate::registry::{Listed, Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
@@ -62,8 +62,12 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset).
-    pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> registry::Result<Self> {
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn of(
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        generation: u64,
+    ) -> crate::error::Result<Self> {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;
         Ok(Version { generation, listed, last_subset })
@@ -122,7 +126,7 @@ impl Cache {
         &self,
         name: &DatasetName,
         file: &str,
-        proceed: impl Fn() -> registry::Result<()>,
+        proceed: impl Fn() -> crate::error::Result<()>,
     ) -> publish::Result<Option<Opened>> {
         let path = self.directory()?.join("datasets").join(name.as_str()).join(file);
         let failed = |source| PublishError::File { verb: "read", path: path.clone(), source };

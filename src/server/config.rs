@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::client::Network;
+use crate::error::Result;
 use crate::model::Timestamp;
 use crate::pages::Site;
-use crate::registry::{Registry, Result};
+use crate::registry::Registry;
 
 /// Everything that a server needs.
 pub struct Config {

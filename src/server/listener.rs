@@ -29,6 +29,7 @@ use super::layer::explain;
 use super::problem::Problem;
 use super::route;
 use super::state::State;
+use crate::error::ErrorKind;
 
 /// The buffer for the head of a request. A longer head is refused.
 const HEAD_BYTES: usize = 32 * 1_024;
@@ -74,11 +75,11 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// The stable name of the error kind, for scripts.
-    pub fn kind(&self) -> &'static str {
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            ServerError::Listen { .. } => "cannot-listen",
-            ServerError::Start(_) => "io",
+            ServerError::Listen { .. } => ErrorKind::CannotListen,
+            ServerError::Start(_) => ErrorKind::Io,
             ServerError::Registry(error) => error.kind(),
         }
     }

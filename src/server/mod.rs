@@ -18,6 +18,7 @@
 //! `source`: the registry; `sending`: what is in memory for clients; `cache`: the files that mirrors read;
 //! `state`: what requests share; `request`, `response`, `memento`; `layer`; `route`; `listener`: connections.
 
+use crate::error::Result;
 mod cache;
 mod client;
 mod config;
@@ -38,7 +39,6 @@ use std::sync::Arc;
 
 pub use axum::Router;
 
-use crate::registry::Result;
 pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
 pub use listener::{Server, ServerError};

@@ -3,9 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::pages::Link;
-use crate::registry::Error;
 
 /// Why a request is refused.
 #[derive(Debug, Clone)]
@@ -141,43 +140,37 @@ impl Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let kind = error.kind();
+        let name = kind.as_str();
         let detail = sentence(&error.to_string());
-        match &error {
-            Error::NoDataset { .. } => Problem::unknown(kind, detail).with_hint(
+        match kind {
+            ErrorKind::DatasetUnknown => Problem::unknown(name, detail).with_hint(
                 "The start page lists all datasets, and searches their names and titles.",
             ),
-            Error::NoHistory { .. } | Error::BeforeHistory { .. } => Problem::unknown(kind, detail),
-            Error::UnknownIdentifier { .. } => Problem::unknown(kind, detail)
+            ErrorKind::NoHistory | ErrorKind::BeforeHistory => Problem::unknown(name, detail),
+            ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
-            Error::Temporary(cause) => {
-                // The directory is for the operator only.
-                let source = std::error::Error::source(cause).map(|it| format!(": {it}"));
-                let cause = format!("{cause}{}", source.unwrap_or_default());
-                let detail = "The server has no room for temporary files now.".to_owned();
-                Problem { cause: Some(cause), ..Problem::overload(kind, detail, 60) }
+            ErrorKind::Interrupted => Problem::too_costly("This takes longer than a request may."),
+            ErrorKind::Damaged if error.is_of_registry() => {
+                Problem { kind: name, ..Problem::internal(error.with_causes()) }
             }
-            Error::Interrupted => Problem::too_costly("This takes longer than a request may."),
-            Error::Store { source, .. } => {
-                // The path of the registry is for the operator only.
-                let cause = match std::error::Error::source(source) {
-                    Some(deeper) => format!("{error}: {source}: {deeper}"),
-                    None => format!("{error}: {source}"),
-                };
-                if source.kind() == ErrorKind::Damaged {
-                    return Problem { kind, ..Problem::internal(cause) };
-                }
-                let detail = match source.kind() {
+            // The path of the registry is for the operator only.
+            _ if error.is_of_registry() => {
+                let detail = match kind {
                     ErrorKind::Busy => "The registry is busy.",
                     ErrorKind::Newer => "The registry is of a newer version than the server.",
                     ErrorKind::Older => "The registry is of an older version than the server.",
                     _ => "The registry cannot be read now.",
                 };
-                Problem { cause: Some(cause), ..Problem::overload(kind, detail.to_owned(), 30) }
+                let problem = Problem::overload(name, detail.to_owned(), 30);
+                Problem { cause: Some(error.with_causes()), ..problem }
             }
-            _ => {
-                let problem = Problem::internal(error.to_string());
-                Problem { kind, ..problem }
+            // So is the directory.
+            ErrorKind::Temporary => {
+                let detail = "The server has no room for temporary files now.".to_owned();
+                let problem = Problem::overload(name, detail, 60);
+                Problem { cause: Some(error.with_causes()), ..problem }
             }
+            _ => Problem { kind: name, ..Problem::internal(error.to_string()) },
         }
     }
 }
@@ -199,7 +192,7 @@ mod tests {
     #[test]
     fn no_room_for_temporary_files_is_an_outage_and_the_directory_is_not_shown() {
         let full = scratch::unusable("write", io::ErrorKind::StorageFull.into());
-        let problem = Problem::from(Error::Temporary(full));
+        let problem = Problem::from(full);
         assert_eq!((problem.status, problem.kind), (StatusCode::SERVICE_UNAVAILABLE, "temporary"));
         let directory = scratch::directory().to_string_lossy().into_owned();
         assert!(problem.cause.is_some_and(|cause| cause.contains(&directory)));

@@ -11,9 +11,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::request::Format;
+use crate::error::Result;
 use crate::model::Instance;
 use crate::pages::Link;
-use crate::registry::Result;
 
 /// The header with the digest of what is represented (RFC 9530).
 pub const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");

@@ -11,7 +11,8 @@ use super::client::Client;
 use super::config::Limits;
 use super::permits::{Deadline, Permits};
 use super::problem::Problem;
-use crate::registry::{Error, Registry, Result, Withdrawn};
+use crate::error::{Error, ErrorKind, Result};
+use crate::registry::{Registry, Withdrawn};
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
@@ -55,9 +56,9 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`].
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn check_time(&self) -> Result<()> {
-        if self.deadline.is_over() { Err(Error::Interrupted) } else { Ok(()) }
+        if self.deadline.is_over() { Err(Error::interrupted()) } else { Ok(()) }
     }
 }
 
@@ -147,7 +148,7 @@ impl Source {
     ) -> Result<T> {
         let opened = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match work(&opened.reading(deadline)) {
-            Err(error) if matches!(error.kind(), "replaced" | "changed") => {
+            Err(error) if matches!(error.kind(), ErrorKind::Replaced | ErrorKind::Changed) => {
                 let opened = self.reopen(opened.generation)?;
                 work(&opened.reading(deadline))
             }
@@ -270,7 +271,7 @@ mod tests {
         let refused = source.read(None, |_| Ok(())).await.unwrap_err();
         assert_eq!(refused.kind, "busy", "the permit belongs to the work");
         finish.send(()).unwrap();
-        assert_eq!(has_ended.recv().unwrap(), Some("interrupted"));
+        assert_eq!(has_ended.recv().unwrap(), Some(ErrorKind::Interrupted));
         source.read(None, |_| Ok(())).await.unwrap();
     }
 

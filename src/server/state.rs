@@ -10,9 +10,10 @@ use super::config::{Config, Limits};
 use super::metrics::Metrics;
 use super::sending::Flight;
 use super::source::{Health, Reading, Source};
+use crate::error::Result;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{Series, Site};
-use crate::registry::{Result, Snapshot};
+use crate::registry::Snapshot;
 
 /// How many responses are compressed at the same time.
 const MAX_ENCODERS: usize = 64;

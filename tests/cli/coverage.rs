@@ -35,7 +35,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("cancelled", "src/store/postgres/error.rs", "ErrorKind::Cancelled"),
     ("conflict", "src/store/postgres/session.rs", "Error::conflict"),
     ("connection-lost", "src/store/postgres/session.rs", "ErrorKind::ConnectionLost"),
-    ("copied-before", "src/registry/copy.rs", "Error::CopiedBefore"),
+    ("copied-before", "src/registry/copy.rs", "ErrorKind::CopiedBefore"),
     ("denied", "tests/postgres/privileges.rs", "denied"),
     ("incomplete", "tests/postgres/lost_machines.rs", "\"incomplete\""),
     ("no-postgres", "src/store/name.rs", "ErrorKind::NoPostgres"),

@@ -433,7 +433,7 @@ fn a_writer_that_has_the_registry_open_fails_after_another_process_restores_a_co
     ingest("B", "2001-01-03T00:00:00Z").unwrap();
     let restored = sandbox.run("accession restore copy.db");
     assert!(restored.starts_with("moved "), "{restored}");
-    assert_eq!(ingest("C", "2001-01-04T00:00:00Z").unwrap_err().kind(), "replaced");
+    assert_eq!(ingest("C", "2001-01-04T00:00:00Z").unwrap_err().kind().as_str(), "replaced");
     assert_eq!(sandbox.run("accession granules US"), "A\n");
 }
 

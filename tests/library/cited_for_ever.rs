@@ -214,7 +214,7 @@ impl World {
             }
         };
         let cited = match cited {
-            Err(error) if error.kind() == "selects-nothing" => return,
+            Err(error) if error.kind().as_str() == "selects-nothing" => return,
             cited => cited.unwrap(),
         };
         let identifier = cited.set.identifier();
@@ -312,7 +312,7 @@ impl World {
             }
             (None, latest) => {
                 let kind = if self.changes.is_empty() { "no-history" } else { "nothing-known" };
-                assert_eq!(latest.unwrap_err().kind(), kind);
+                assert_eq!(latest.unwrap_err().kind().as_str(), kind);
             }
         }
     }

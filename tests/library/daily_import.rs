@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accession::Result;
 use accession::model::Day;
-use accession::registry::Result;
 use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 

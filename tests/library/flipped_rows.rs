@@ -342,7 +342,7 @@ fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let registry = error.downcast_ref::<accession::Error>().map(accession::Error::kind);
     let mirror = error.downcast_ref::<mirror::Error>().map(mirror::Error::kind);
     let publish = error.downcast_ref::<accession::publish::Error>().map(|error| error.kind());
-    registry.or(mirror).or(publish)
+    registry.or(mirror).or(publish).map(accession::ErrorKind::as_str)
 }
 
 fn every_trial_meets_the_damage(flip: Flip) {

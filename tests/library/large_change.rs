@@ -53,6 +53,6 @@ fn a_repetition_far_from_the_first_is_refused_when_the_change_is_made() {
     change.ingest(id(&granule_id(0))).unwrap();
     let refused =
         registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap_err();
-    assert_eq!(refused.kind(), "twice");
+    assert_eq!(refused.kind().as_str(), "twice");
     assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
 }

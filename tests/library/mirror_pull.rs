@@ -103,7 +103,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     let primary = manifest_of("us", SETS);
     let guarded = PullPolicy::Reset(MaxDelete::Default);
     let refused = try_pull(&mirror, &primary, guarded, 9).unwrap_err();
-    assert_eq!(refused.kind(), "too-many-deletions");
+    assert_eq!(refused.kind().as_str(), "too-many-deletions");
     assert_eq!(identifiers(&mirror), before);
 
     let pulled = pull(&mirror, &primary, PullPolicy::Reset(MaxDelete::Granules(40)), 9);

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use accession::Result;
 use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
-use accession::registry::Result;
 use accession::{
     ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Members, Moment,
     Monitor, Registry, Selection, Stamp,
@@ -105,7 +105,7 @@ fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
         for things in [0, 12_000] {
             let limit = Limit::of(what, things);
             let error = job(&registry.with_monitor(limit.clone())).unwrap_err();
-            assert_eq!(error.kind(), "interrupted", "{what}, {things}: {error:?}");
+            assert_eq!(error.kind().as_str(), "interrupted", "{what}, {things}: {error:?}");
             let [begun, ended] = [&limit.begun, &limit.ended].map(|it| it.load(Ordering::SeqCst));
             assert!(begun > 0 && begun == ended, "{what}: {begun} begun, {ended} ended");
             history.assert_matches(&registry, &name("dataset"));

@@ -215,7 +215,7 @@ fn a_newer_registry_is_refused_and_not_changed() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", newer).unwrap();
     let before = std::fs::read(&path).unwrap();
     for access in [Access::Read, Access::Write] {
-        assert_eq!(Registry::open(&path, access).err().unwrap().kind(), "newer");
+        assert_eq!(Registry::open(&path, access).err().unwrap().kind().as_str(), "newer");
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }

@@ -156,7 +156,7 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     std::fs::write(www.join(".accession-publish.json"), "{}").unwrap();
     for _ in 0..2 {
         let refused = publish_pages(&registry, www, &without, now()).unwrap_err();
-        assert_eq!(refused.kind(), "published-damaged");
+        assert_eq!(refused.kind().as_str(), "published-damaged");
         assert!(refused.to_string().contains(".accession-publish.json"), "{refused}");
     }
 }

@@ -63,7 +63,7 @@ fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_er
     let registry = Registry::open(&path, Access::Write).unwrap();
     let snapshot = registry.snapshot().unwrap();
     let error = snapshot.datasets(None, Withdrawn::Listed, 10).unwrap_err();
-    assert_eq!(error.kind(), "damaged");
+    assert_eq!(error.kind().as_str(), "damaged");
     let chain = format!("{error} {:?}", error.source().map(ToString::to_string));
     assert!(chain.contains("\"../US\""), "{chain}");
     let verified: Vec<_> = registry.verify_all(&[]).unwrap().map(Result::unwrap).collect();

@@ -52,7 +52,7 @@ fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is()
     let Some(scene) = Scene::new() else { return };
     let kind = |url: &str| {
         let opened = Registry::open(url.as_ref(), Access::Write);
-        opened.err().map(|error| error.kind())
+        opened.err().map(|error| error.kind().as_str())
     };
     let empty = scene.server.new_database();
     assert_eq!(kind(&empty), Some("registry-missing"));
@@ -76,7 +76,7 @@ fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is()
 fn a_second_registry_of_the_same_name_is_refused() {
     let Some(scene) = Scene::new() else { return };
     let created = Registry::create(scene.path().as_path());
-    assert_eq!(created.err().map(|error| error.kind()), Some("registry-exists"));
+    assert_eq!(created.err().map(|error| error.kind().as_str()), Some("registry-exists"));
 }
 
 #[test]

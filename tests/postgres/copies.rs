@@ -135,8 +135,9 @@ fn a_copy_that_is_killed_is_refused_until_it_is_continued() {
         copy.kill().unwrap();
         copy.wait().unwrap();
         // The server notices that the client is gone when it answers.
-        let opened =
-            || Registry::open(server.as_ref(), Access::Read).err().map(|error| error.kind());
+        let opened = || {
+            Registry::open(server.as_ref(), Access::Read).err().map(|error| error.kind().as_str())
+        };
         match opened() {
             Some("unfinished-copy") => unfinished += 1,
             None | Some("registry-missing") => {}

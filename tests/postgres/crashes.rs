@@ -85,7 +85,7 @@ fn a_server_that_is_killed_keeps_what_it_acknowledged_and_nothing_twice() {
         }
         match result {
             Ok(()) => results[0] += 1,
-            Err((number, error)) if error.kind() == "outcome-unknown" => {
+            Err((number, error)) if error.kind().as_str() == "outcome-unknown" => {
                 assert!(made(number) <= 1);
                 results[2] += 1;
             }

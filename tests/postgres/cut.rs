@@ -113,7 +113,7 @@ fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
                 }
                 Err(error) => {
                     assert!(was_cut, "{granule_id}: {error:?}");
-                    assert_ne!(error.kind(), "outcome-unknown", "{granule_id}: {error:?}");
+                    assert_ne!(error.kind().as_str(), "outcome-unknown", "{granule_id}: {error:?}");
                     assert_eq!(periods, 0, "{granule_id}: {error:?}");
                     refused += 1;
                 }

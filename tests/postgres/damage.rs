@@ -99,7 +99,7 @@ fn found(registry: &Path) -> Found {
         })
     });
     if let Err(error) = verified {
-        found.insert((None, error.kind().to_owned()));
+        found.insert((None, error.kind().to_string()));
     }
     if found.iter().any(|(dataset, _)| dataset.is_some()) {
         found.retain(|(dataset, _)| dataset.is_some());

@@ -15,6 +15,6 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     // The note is in the last row that a change writes, and a server does not store this character.
     change.options.note = Some("a\0b".to_owned());
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
-    assert_eq!(refused.kind(), "unstorable", "{refused:?}");
+    assert_eq!(refused.kind().as_str(), "unstorable", "{refused:?}");
     assert_eq!(periods_of(&registry, "A"), 0);
 }

@@ -38,7 +38,7 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
     ] {
         fail_at_commit(&scene, code, constraint);
         let error = registry.change(&name("D"), &ingest("A"), &stamp()).unwrap_err();
-        assert_eq!(error.kind(), kind, "{code} {constraint}: {error}");
+        assert_eq!(error.kind().as_str(), kind, "{code} {constraint}: {error}");
         let made: i64 =
             scene.client().query_one("SELECT last_value FROM public.attempts", &[]).unwrap().get(0);
         assert_eq!(made, attempts, "{code} {constraint}");

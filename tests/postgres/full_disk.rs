@@ -34,7 +34,7 @@ fn a_full_disk_is_reported_and_nothing_is_changed() {
             registry.change(&name(&dataset), &many(granules), &stamp()).err()
         });
         let error = refused.expect("the table outgrew the largest file");
-        assert_eq!(error.kind(), "full", "{granules}: {error}");
+        assert_eq!(error.kind().as_str(), "full", "{granules}: {error}");
         assert_consistent(&registry);
     }
     let output = scene.command(&["--json", "ingest", "F", "--create", "A"]).output().unwrap();

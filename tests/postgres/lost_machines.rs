@@ -71,7 +71,7 @@ fn a_machine_that_is_lost_in_a_statement_is_a_lost_connection_and_no_damage() {
         let error = registry.change(&name(&lost[0]), &change, &stamp()).unwrap_err();
         machine.come_up();
         assert_eq!(machine.losses() as usize, round + 1, "{at}");
-        assert_eq!(error.kind(), "connection-lost", "{at}: {error:?}");
+        assert_eq!(error.kind().as_str(), "connection-lost", "{at}: {error:?}");
         assert_eq!(periods_of(&registry, &format!("{round}.0")), 0, "{at}");
     }
     assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
@@ -98,7 +98,7 @@ fn a_change_whose_commit_was_lost_is_made_or_not_as_the_answer_says() {
             Ok(_) => assert_eq!(periods, 1, "{granule_id}"),
             Err(error) => {
                 assert_eq!(periods, 0, "{granule_id}: {error:?}");
-                assert_eq!(error.kind(), "connection-lost", "{error:?}");
+                assert_eq!(error.kind().as_str(), "connection-lost", "{error:?}");
             }
         }
     }

@@ -53,7 +53,7 @@ fn a_registry_of_every_earlier_schema_is_brought_up_to_date_by_a_change() {
             owner.query_one("SELECT version FROM accession.registry", &[]).unwrap().get(0)
         };
         let error = Registry::open(url.as_ref(), Access::Read).err().unwrap();
-        assert_eq!(error.kind(), "older", "{version}: {error}");
+        assert_eq!(error.kind().as_str(), "older", "{version}: {error}");
         assert_eq!(stated(&mut owner), version as i32, "reading changes nothing");
         let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
         assert_eq!(stated(&mut owner), MIGRATIONS.len() as i32);

@@ -203,7 +203,7 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
                     assert_eq!(periods, 1, "{granule_id}");
                     results[0] += 1;
                 }
-                Err(error) if error.kind() == "outcome-unknown" => {
+                Err(error) if error.kind().as_str() == "outcome-unknown" => {
                     assert!(periods <= 1, "{granule_id}");
                     results[2] += 1;
                 }

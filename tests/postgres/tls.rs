@@ -66,7 +66,7 @@ fn each_mode_accepts_the_certificates_that_it_should() {
                 Ok(())
             }
             Err(error) => {
-                assert_eq!(error.kind(), "unreachable", "{url}: {error}");
+                assert_eq!(error.kind().as_str(), "unreachable", "{url}: {error}");
                 // The registry that it is about comes first, and then the reason.
                 Err(error.source().map_or_else(String::new, ToString::to_string))
             }

@@ -95,7 +95,7 @@ fn a_lock_that_another_session_holds_is_waited_for_and_then_reported() {
         .unwrap();
     let registry = scene.impatient(200);
     let refused = registry.change(&name("D"), &ingest("B"), &stamp()).unwrap_err();
-    assert_eq!(refused.kind(), "busy");
+    assert_eq!(refused.kind().as_str(), "busy");
     // Another dataset, and every reader, goes on.
     registry.change(&name("E"), &ingest("B"), &stamp()).unwrap();
     assert_eq!(periods_of(&registry, "A"), 2);

@@ -96,7 +96,7 @@ fn what_stays_so_until_a_person_acts_is_reported_at_once() {
     for at in 1..3 {
         world.proxy.served();
         let error = world.try_pull(&world.primary(), at, PullPolicy::Follow).unwrap_err();
-        assert_eq!(error.kind(), "primary-conflict", "{error}");
+        assert_eq!(error.kind().as_str(), "primary-conflict", "{error}");
         assert!(error.to_string().contains("change 2, at 2001-01-01T00:00:01Z"), "{error}");
         assert!(!error.to_string().contains("cache/"), "no path of the server: {error}");
         assert_eq!(world.proxy.served().len(), 1, "it is not tried again");

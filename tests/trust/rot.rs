@@ -156,7 +156,7 @@ impl Original {
     }
 
     /// Reads everything. Returns the first finding, if there is one, and the answers.
-    fn ask(&self, path: &Path) -> accession::registry::Result<(Option<Seen>, Answers)> {
+    fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, Access::Write)?;
         let mut answers = Answers::of(&registry)?;
         let mut found = None;
@@ -185,7 +185,7 @@ impl Original {
     /// The observed effect of damage to the registry at this path.
     fn seen(&self, path: &Path) -> Seen {
         match self.ask(path) {
-            Err(error) => Seen::Said(error.kind()),
+            Err(error) => Seen::Said(error.kind().as_str()),
             Ok((Some(found), _)) => found,
             Ok((None, answers)) if answers == self.answers => Seen::Nothing,
             Ok((None, answers)) => match self.changes_ago(&answers) {

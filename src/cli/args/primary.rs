@@ -137,7 +137,7 @@ fn report(retry: &Retry<'_>) {
 fn report_as_json(retry: &Retry<'_>) {
     let Retry { error, attempt, attempts, delay } = retry;
     let report = serde_json::json!({ "retry": {
-        "kind": error.kind(),
+        "kind": error.kind().as_str(),
         "message": error.to_string(),
         "attempt": attempt,
         "attempts": attempts,

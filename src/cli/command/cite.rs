@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{
-    Access, Cited, DatasetName, Listing, Members, Moment, Pattern, Selection, Timestamp,
+    Access, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern, Selection, Timestamp,
 };
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -148,9 +148,13 @@ fn cite_subset(
 
 /// Whether an error means that a subset can be cited without being saved.
 fn is_not_saved(error: &anyhow::Error) -> bool {
-    const KINDS: [&str; 4] = ["read-only", "cannot-open", "denied", "clock-ahead"];
     let error = error.downcast_ref::<accession::Error>();
-    error.is_some_and(|error| KINDS.contains(&error.kind()))
+    error.is_some_and(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
+        )
+    })
 }
 
 /// A date cites the set in force at the end of that day. A warning names the other identifiers of

@@ -6,6 +6,7 @@ use accession::registry::Verified;
 use accession::{Access, DatasetName, Verification};
 use anyhow::Result;
 
+use crate::cli::dataset_warnings::incomplete;
 use crate::cli::exit::Exit;
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
@@ -53,9 +54,7 @@ impl Args {
         }
         match verified {
             Verified { findings: 1.., .. } => Ok(Exit::Differs),
-            Verified { unreachable: datasets @ 1.., .. } => {
-                Err(accession::Error::Incomplete { datasets }.into())
-            }
+            Verified { unreachable: datasets @ 1.., .. } => Err(incomplete(datasets).into()),
             _ => Ok(Exit::Done),
         }
     }

@@ -109,6 +109,7 @@ impl fmt::Display for Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn it_ends_with_a_slash_whichever_way_it_is_written() {
@@ -135,11 +136,19 @@ mod tests {
             assert!(Address::parse(text, false).is_ok(), "{text}");
         }
         for text in ["http://example.org/US", "http://127.0.0.1.example.org/", "http://10.0.0.1/"] {
-            assert_eq!(Address::parse(text, false).unwrap_err().kind(), "not-encrypted", "{text}");
+            assert_eq!(
+                Address::parse(text, false).unwrap_err().kind(),
+                ErrorKind::NotEncrypted,
+                "{text}"
+            );
             assert!(Address::parse(text, true).is_ok(), "{text}");
         }
         for text in ["https://", "https://u:p@example.org/", "https://example.org/?a", "ftp://a/"] {
-            assert_eq!(Address::parse(text, true).unwrap_err().kind(), "address", "{text}");
+            assert_eq!(
+                Address::parse(text, true).unwrap_err().kind(),
+                ErrorKind::Address,
+                "{text}"
+            );
         }
     }
 }

@@ -276,7 +276,7 @@ fn are_neighbours(left: &DifferingBlock, right: &DifferingBlock) -> bool {
 
 /// The next granule that is held, if it is before an id. `None` means no end.
 fn next_before(held: &mut Peekable<Held>, until: Option<&str>) -> Result<Option<GranuleId>> {
-    let is_before = |next: &crate::registry::Result<Granule>| match next {
+    let is_before = |next: &crate::error::Result<Granule>| match next {
         Ok(granule) => until.is_none_or(|until| granule.granule_id.as_str() < until),
         Err(_) => true,
     };

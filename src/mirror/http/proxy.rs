@@ -91,6 +91,7 @@ fn is_within(address: IpAddr, entry: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     /// The host of the proxy that is chosen with these variables.
     fn host(url: &str, variables: &[(&str, &str)]) -> Option<String> {
@@ -165,7 +166,7 @@ mod tests {
         let url = Url::parse("https://example.org/").unwrap();
         for value in ["socks5://user:secret@proxy", "ftp://user:secret@proxy", "//user:secret@ x"] {
             let error = proxy_of(&url, |_| Some(value.to_owned())).unwrap_err();
-            assert_eq!(error.kind(), "proxy");
+            assert_eq!(error.kind(), ErrorKind::Proxy);
             assert!(error.to_string().contains("HTTPS_PROXY"), "{error}");
             let shown = format!("{error} {error:?}");
             assert!(!shown.contains("secret") && !shown.contains("user"), "{shown}");

@@ -55,10 +55,10 @@ impl SubsetWriter {
     /// # Errors
     ///
     /// Those of `named` and of `out`.
-    pub fn add<E: From<crate::registry::Error>>(
+    pub fn add<E: From<crate::error::Error>>(
         &mut self,
         subset: &Subset,
-        named: impl Iterator<Item = crate::registry::Result<GranuleId>>,
+        named: impl Iterator<Item = crate::error::Result<GranuleId>>,
         mut out: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
         self.count += 1;

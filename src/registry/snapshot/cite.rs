@@ -4,8 +4,8 @@ use super::datasets::Listed;
 use super::granules::{GranulePages, GranulesWithin};
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, with_instance};
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Instance, Set, Subset, Timestamp};
-use crate::registry::error::{Error, Result};
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -41,7 +41,7 @@ impl Snapshot {
 pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> Result<Cited> {
     let Selected { set, others } = selected;
     let name = set.dataset();
-    let row = read.listed(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })?;
+    let row = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
     let (key, dataset) = (row.key, Listed::from(row));
     let instance = set.instance();
     let previous = match Timestamp::from_micros(instance.timestamp.as_micros() - 1) {

@@ -1,9 +1,8 @@
 //! The datasets of a registry.
 
 use super::view::Snapshot;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
-use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
 
 /// A dataset with its latest instance.
@@ -63,11 +62,11 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         self.ask(|read| {
             let row = read.listed(name)?.filter(|row| self.shown.shows(&row.dataset.name));
-            row.map(Listed::from).ok_or_else(|| Error::NoDataset { name: name.clone() })
+            row.map(Listed::from).ok_or_else(|| Error::dataset_unknown(name))
         })
     }
 
@@ -76,7 +75,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn reachable_dataset(&self, name: &DatasetName) -> Result<Listed> {
         self.ask(|read| {
             let (key, dataset) = self.dataset_of(read, name)?;
@@ -88,7 +87,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
         self.ask(|read| Ok(self.dataset_of(read, name)?.1.name))
     }
@@ -99,7 +98,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn names_from(&self, first: u64, limit: u32) -> Result<Option<Vec<DatasetName>>> {
         self.ask(|read| {
             let mut names = read.names_from(first, limit)?;
@@ -113,7 +112,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         self.ask(|read| {
             let found = read.dataset(name)?;
@@ -125,7 +124,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn count_datasets(&self) -> Result<u64> {
         self.ask(|read| Ok(read.count_datasets()?))
     }
@@ -134,7 +133,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn datasets(
         &self,
         after: Option<&DatasetName>,
@@ -149,7 +148,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn reachable_datasets(
         &self,
         after: Option<&DatasetName>,
@@ -196,7 +195,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn records(
         &self,
         after: Option<&DatasetName>,
@@ -217,7 +216,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, name)?;
@@ -236,7 +235,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read.
+    /// The error of a registry: the registry cannot be read.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| {
             let mut names = read.datasets_with_doi(doi)?;
@@ -270,7 +269,7 @@ fn reachable_after(
     limit: u32,
 ) -> Result<Vec<Listed>> {
     match listed_after(read, after, withdrawn, limit) {
-        Err(error) if error.is_of_lost_connection() => {
+        Err(error) if error.kind() == ErrorKind::ConnectionLost => {
             let found = read.datasets_after(after, withdrawn, limit)?.into_iter();
             found.map(|(key, dataset)| listed_with_problem(read, key, dataset)).collect()
         }

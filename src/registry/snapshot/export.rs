@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::ahead::Ahead;
 use super::view::{Snapshot, dataset_of};
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Instance, Timestamp};
-use crate::registry::error::{Error, Result};
 use crate::registry::monitor::Work;
 use crate::registry::proof;
 use crate::registry::staging::{Sorted, Staging};

@@ -4,11 +4,11 @@ use std::vec;
 
 use super::view::{Snapshot, dataset_of};
 use crate::chain::{Chain, Hashing, Sweep};
+use crate::error::{Error, Result};
 use crate::model::{
     Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set, Subset,
     Timestamp,
 };
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::proof::{self, Proof};
 use crate::store::{self, DatasetKey, SubsetKey};
@@ -23,7 +23,9 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::UnknownIdentifier`]: the set is not from this registry.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the set is not from
+    /// this registry.
     pub fn granules(&self, set: &Set) -> Result<Granules> {
         let pages = self.ask(|read| {
             self.dataset_of(read, set.dataset())?;
@@ -36,7 +38,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: the instance is not from this registry.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the instance is not from
+    /// this registry.
     pub fn last_granules(&self, instance: &Instance, limit: u32) -> Result<Vec<Granule>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, &instance.dataset)?;
@@ -51,7 +54,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn granules_of_producer(
         &self,
         dataset: &DatasetName,
@@ -257,10 +260,8 @@ impl GranulePages {
                 Criteria::Patterns(patterns) => Kind::Selected(patterns.clone()),
                 Criteria::Named => {
                     let found = read.subset(dataset, subset.identifier, &subset.criteria)?;
-                    let unknown = || Error::UnknownIdentifier {
-                        identifier: subset.identifier,
-                        dataset: Some(subset.dataset.clone()),
-                    };
+                    let unknown =
+                        || Error::identifier_unknown(subset.identifier, Some(&subset.dataset));
                     Kind::Named(found.ok_or_else(unknown)?.0, Box::new(subset.clone()))
                 }
             },
@@ -281,7 +282,8 @@ impl GranulePages {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`: a granule that a subset names was not held.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a granule that a subset names was not
+    /// held.
     pub fn next(&mut self, read: &store::Snapshot) -> Result<Option<Vec<Granule>>> {
         while !self.is_over {
             let page = self.load(read)?;

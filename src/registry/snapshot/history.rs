@@ -5,8 +5,8 @@ use std::vec;
 use serde::Serialize;
 
 use super::view::{Snapshot, latest_known};
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp};
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
@@ -19,7 +19,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
@@ -43,7 +43,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn instances_before(
         &self,
         dataset: &DatasetName,
@@ -70,7 +70,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
@@ -83,7 +83,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history_with(
         &self,
         dataset: &DatasetName,
@@ -99,7 +99,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;

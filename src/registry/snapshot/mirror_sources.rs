@@ -1,8 +1,8 @@
 //! What a mirror remembers of the logs that it has read.
 
 use super::view::{Snapshot, dataset_of};
+use crate::error::Result;
 use crate::model::{DatasetName, LogChange, Timestamp};
-use crate::registry::error::Result;
 use crate::store::{self, DatasetKey, StoredSource};
 
 /// A log that was read for a dataset, which mirrors it.
@@ -30,7 +30,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
         self.ask(|read| {
             let (key, record) = dataset_of(read, dataset)?;

@@ -5,8 +5,8 @@ use serde::{Serialize, Serializer};
 use super::granules::{identify_named, identify_selected};
 use super::select::select_at;
 use super::view::{Seen, Snapshot, dataset_of, latest_known};
+use crate::error::{ErrorKind, Result};
 use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
-use crate::registry::error::{Error, Result};
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The number of instances in a page.
@@ -88,8 +88,9 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Store`] of kind `damaged`: a subset was cited as of a time at which its
-    /// dataset had no change. An unknown identifier is not an error: it has no rows.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a subset was cited as of a time at which
+    /// its dataset had no change. An unknown identifier is not an error: it has no rows.
     pub fn resolve(
         &self,
         identifier: Identifier,
@@ -131,7 +132,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: the registry cannot be read. An unknown identifier is not an error.
+    /// The error of a registry: the registry cannot be read. An unknown identifier is not an error.
     pub fn intervals_after(
         &self,
         identifier: Identifier,
@@ -161,7 +162,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`: a subset was cited as of a time at which its dataset had no change.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a subset was cited as of a time at which
+    /// its dataset had no change.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<Set>> {
         self.ask(|read| {
             let subsets = read.subsets_with(identifier)?.into_iter();
@@ -258,7 +260,7 @@ fn instances_during(
                 .map(|it| (it, Agreement::AsKnownNow))
                 .collect()
         }
-        Err(Error::BeforeHistory { .. }) => Vec::new(),
+        Err(error) if error.kind() == ErrorKind::BeforeHistory => Vec::new(),
         Err(error) => return Err(error),
     };
     let (first, last) = (at.first_instant(), at.last_instant());

@@ -1,8 +1,8 @@
 //! Finds the set that a selection refers to.
 
 use super::view::{Known, Seen, Snapshot, dataset_of, latest_known};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Instance, Moment, Set};
-use crate::registry::error::{Error, Result};
 use crate::registry::visibility::Shown;
 use crate::store::{self, DatasetKey};
 
@@ -51,8 +51,11 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`], [`Error::NoHistory`], [`Error::NothingKnown`],
-    /// [`Error::BeforeHistory`], [`Error::UnknownIdentifier`].
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown),
+    /// [`ErrorKind::NoHistory`](crate::ErrorKind::NoHistory),
+    /// [`ErrorKind::NothingKnown`](crate::ErrorKind::NothingKnown),
+    /// [`ErrorKind::BeforeHistory`](crate::ErrorKind::BeforeHistory),
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
         self.ask(|read| select_seen(read, selection, self.seen()))
     }
@@ -70,7 +73,7 @@ fn select_seen(read: &store::Snapshot, selection: &Selection, seen: Seen<'_>) ->
     let Seen { known, shown } = seen;
     let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
         (key, dataset) if shown.shows(&dataset.name) => Ok(key),
-        _ => Err(Error::NoDataset { name: name.clone() }),
+        _ => Err(Error::dataset_unknown(name)),
     };
     match selection {
         Selection::Dataset { name, at } => {
@@ -89,8 +92,8 @@ fn select_seen(read: &store::Snapshot, selection: &Selection, seen: Seen<'_>) ->
                 Some(name) => of_dataset(read, *identifier, name, seen)?,
                 None => of_any(read, *identifier, seen)?,
             };
-            let dataset = dataset.clone();
-            let set = set.ok_or(Error::UnknownIdentifier { identifier: *identifier, dataset })?;
+            let unknown = || Error::identifier_unknown(*identifier, dataset.as_ref());
+            let set = set.ok_or_else(unknown)?;
             Ok(Selected { set, others: Vec::new() })
         }
     }
@@ -103,12 +106,14 @@ fn nothing_known(
     name: &DatasetName,
     known: Known,
 ) -> Result<Error> {
-    let name = name.clone();
     Ok(match (known, read.first_instance(dataset)?) {
-        (Known::At(known_at), Some(first)) => {
-            Error::NothingKnown { name, known_at, recorded: first.recorded }
-        }
-        _ => Error::NoHistory { name },
+        (Known::At(_), Some(Instance { recorded, .. })) => Error::new(
+            ErrorKind::NothingKnown,
+            format!(
+                "nothing of {name} was known then: its first change was recorded at {recorded}"
+            ),
+        ),
+        _ => Error::no_history(name),
     })
 }
 
@@ -186,11 +191,11 @@ pub(super) fn select_at(
         false => read.instance_at(dataset, last)?,
     };
     let Some(instance) = in_force else {
-        let name = latest.dataset.clone();
+        let name = &latest.dataset;
         let begins = read.first_instance(dataset)?.map(|first| first.timestamp);
         return Err(match begins {
-            Some(begins) => Error::BeforeHistory { name, at, begins },
-            None => Error::NoHistory { name },
+            Some(begins) => Error::before_history(name, at, begins),
+            None => Error::no_history(name),
         });
     };
     let mut others = Vec::new();

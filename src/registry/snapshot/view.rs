@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::error::{Error, Result};
 use crate::model::{Dataset, DatasetName, Instance, Set, Subset, Timestamp};
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::visibility::Shown;
 use crate::store::{self, DatasetKey};
@@ -32,7 +32,7 @@ use crate::store::{self, DatasetKey};
 /// drop(snapshot);
 /// let held: Vec<String> = granules
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
-///     .collect::<accession::registry::Result<_>>()?;
+///     .collect::<accession::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -111,7 +111,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: the registry cannot be read, or another file has replaced it (`replaced`).
+    /// The error of a registry: the registry cannot be read, or another file has replaced it
+    /// (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
         let read = self.read()?;
         let shown = self.shown(&read).map_err(|error| self.named(error))?;
@@ -143,7 +144,7 @@ impl Snapshot {
         let (key, dataset) = dataset_of(read, name)?;
         match self.shown.shows(&dataset.name) {
             true => Ok((key, dataset)),
-            false => Err(Error::NoDataset { name: name.clone() }),
+            false => Err(Error::dataset_unknown(name)),
         }
     }
 
@@ -164,7 +165,7 @@ pub(in crate::registry) fn dataset_of(
     read: &store::Snapshot,
     name: &DatasetName,
 ) -> Result<(DatasetKey, Dataset)> {
-    read.dataset(name)?.ok_or_else(|| Error::NoDataset { name: name.clone() })
+    read.dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
 /// The latest known instance of a dataset. `None` means that no instance is known.

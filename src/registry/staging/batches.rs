@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
 use crate::disk::scratch;
+use crate::error::{Error, Result};
 use crate::model::Event;
-use crate::registry::error::{Error, Result};
 
 /// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
 /// take a tenth longer.)
@@ -49,7 +49,7 @@ pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
     }
     let fill = move || fill_all(events, &to_fill, |filled| full.send(filled).is_ok());
     let thread = std::thread::Builder::new().spawn_scoped(scope, fill);
-    thread.map_err(|source| Error::from(scratch::unusable("read", source)))?;
+    thread.map_err(|source| scratch::unusable("read", source))?;
     enter_all(&to_enter, &empty, enter)
 }
 
@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn an_error_on_either_side_ends_both() {
-        let interrupted = || Err(Error::Interrupted);
+        let interrupted = || Err(Error::interrupted());
         let endless = || (0..).map(|number| Ok(event((number, 0))));
         let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, endless(), |_| Err::<(), Error>(Error::Interrupted))
+            each_batch(scope, u64::MAX, endless(), |_| Err::<(), Error>(Error::interrupted()))
         });
-        assert_eq!(failed.unwrap_err().kind(), "interrupted");
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Interrupted);
         let mut entered = 0;
         let events = endless().take(BATCH_GRANULES + 1).chain(std::iter::once_with(interrupted));
         let failed = std::thread::scope(|scope| {
@@ -165,6 +165,6 @@ mod tests {
                 Ok(())
             })
         });
-        assert_eq!((failed.unwrap_err().kind(), entered), ("interrupted", BATCH_GRANULES));
+        assert_eq!((failed.unwrap_err().kind(), entered), (ErrorKind::Interrupted, BATCH_GRANULES));
     }
 }

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::disk::scratch;
+use crate::error::{Error, Result};
 use crate::model::{Event, EventKind, GranuleId, SourceLocation, Timestamp};
-use crate::registry::error::{Error, Result};
 
 /// The order in which events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,8 +18,8 @@ use super::run::read_after;
 use super::spill::{Runs, Spill};
 use crate::disk::Section;
 use crate::disk::scratch;
+use crate::error::Result;
 use crate::model::{Event, EventKind, GranuleId, SourceLocation};
-use crate::registry::error::Result;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
 /// buffers: one is filled while the other is written.
@@ -75,7 +75,7 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`]: the temporary file cannot be written.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: &Event) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
@@ -88,7 +88,7 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`], as [`Staging::add`].
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary), as [`Staging::add`].
     pub fn add_stored(
         &mut self,
         (at, kind): (i64, EventKind),

@@ -12,7 +12,7 @@ use super::READ_AHEAD_BYTES;
 use super::record::{Buffer, Record, SortBy};
 use super::run::write_after;
 use crate::disk::scratch;
-use crate::registry::error::Result;
+use crate::error::Result;
 
 /// The runs that were written, and one that may be being written.
 #[derive(Debug, Default)]
@@ -97,7 +97,7 @@ fn finish(state: &mut State) -> Result<Written> {
         }
         State::Failed => {
             let source = io::Error::other("an earlier attempt failed");
-            Err(scratch::unusable("write", source).into())
+            Err(scratch::unusable("write", source))
         }
     }
 }

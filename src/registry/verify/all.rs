@@ -7,8 +7,8 @@ use super::finding::{
     Code, Finding, Findings, Verification, VerifyWork, readable, refuse_mismatch,
 };
 use super::jobs::{self, InOrder};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::monitor::{JointWork, Work};
 use crate::registry::snapshot::dataset_of;
@@ -238,7 +238,7 @@ impl jobs::Work for Worker {
             Some(dataset) => registry.verify(dataset),
         };
         match verified {
-            Err(error) if error.is_of_lost_connection() => {
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => {
                 self.is_split.fetch_or(dataset.is_none(), Ordering::Relaxed);
                 let mut findings = Findings::default();
                 findings.add_unreachable(&error);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::finding::{Code, Findings, readable};
 use crate::chain::{Reached, is_checkpoint};
+use crate::error::{Error, Result};
 use crate::model::{Checkpoint, GranuleId, Identifier, quoted};
-use crate::registry::error::Result;
 use crate::store::{DatasetKey, Snapshot};
 
 /// The number of checkpoints in a page.
@@ -34,7 +34,7 @@ struct Agreeing {
 enum State {
     Agree,
     Differ(Difference),
-    Unreadable(crate::error::Error),
+    Unreadable(Error),
 }
 
 /// How a checkpoint differs.

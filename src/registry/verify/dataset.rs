@@ -5,8 +5,8 @@ use super::finding::{Findings, Verification, VerifyWork, readable, refuse_mismat
 use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
 use crate::chain::{Hashing, Sweep};
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
 use crate::store::{self, Begin, DatasetKey, ProducedPeriod};
@@ -21,8 +21,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Store`]: the registry was replaced, or cannot be opened.
-    /// Content that does not agree or cannot be read is not an error, but a finding.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry:
+    /// the registry was replaced, or cannot be opened. Content that does not agree or cannot be
+    /// read is not an error, but a finding.
     pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
         let verify = || {
             let read = self.read()?;

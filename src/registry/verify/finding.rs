@@ -5,8 +5,8 @@ use std::ops::AddAssign;
 
 use serde::Serialize;
 
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::registry::error::{Error, Result};
 
 /// The result of verifying a dataset, or the registry file.
 ///
@@ -199,15 +199,12 @@ impl Findings {
 
     /// Adds the finding that something could not be verified.
     pub fn add_unreachable(&mut self, error: &Error) {
-        let text = match error {
-            Error::Store { source, .. } => source.reason(),
-            error => error.to_string(),
-        };
+        let text = error.reason();
         self.add(Code::Unreachable, None, None, format!("not verified: {text}"));
     }
 
     /// Adds the finding that something could not be read.
-    pub fn add_unreadable(&mut self, what: &str, error: &crate::error::Error) {
+    pub fn add_unreadable(&mut self, what: &str, error: &Error) {
         self.add(Code::Unreadable, None, None, format!("{what}: {}", error.reason()));
     }
 
@@ -247,12 +244,10 @@ impl Findings {
 /// # Errors
 ///
 /// Errors that do not concern the content: the registry was replaced, or the work was stopped.
-pub(super) fn readable<T>(
-    result: Result<T>,
-) -> Result<std::result::Result<T, crate::error::Error>> {
+pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(Error::Store { source, .. }) if source.kind().is_of_content() => Ok(Err(source)),
+        Err(error) if error.is_of_registry() && error.kind().is_of_content() => Ok(Err(error)),
         Err(error) => Err(error),
     }
 }

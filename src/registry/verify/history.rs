@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::finding::{Code, Finding, Findings};
+use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
-use crate::registry::error::Result;
 use crate::registry::timeline::Timeline;
 use crate::store::{DatasetKey, Period, Snapshot};
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::registry::error::Result;
+use crate::error::Result;
 
 /// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
 /// all caches together must fit into the 64 MiB that SQLite may use.
@@ -159,7 +159,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::registry::error::Error;
 
     /// Counts how often work was stopped.
     struct Stop(Arc<AtomicUsize>);
@@ -218,10 +217,12 @@ mod tests {
             drop(done);
             assert_eq!(stops.load(Ordering::SeqCst), 1);
             assert!(begun.load(Ordering::SeqCst) <= 6 + RESULTS_AHEAD);
-            let fail = |job| if job == 5 { Err(Error::Interrupted) } else { Ok(job) };
+            let fail = |job| if job == 5 { Err(Error::interrupted()) } else { Ok(job) };
             let work = Calls(|_| (), Arc::default());
             let mut done = InOrder::new(threads(number), work, (0..9).map(fail), ());
-            assert!(done.any(|done| done.is_err_and(|error| error.kind() == "interrupted")));
+            assert!(
+                done.any(|done| done.is_err_and(|error| error.kind().as_str() == "interrupted"))
+            );
         }
     }
 

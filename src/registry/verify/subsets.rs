@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::finding::{Code, Finding, Findings, readable};
 use super::history::Stated;
 use crate::chain::{Chain, Hashing, Sweep};
+use crate::error::{Error, Result};
 use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
-use crate::registry::error::{Error, Result};
 use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
 
 /// The number of granules that are looked up at once.

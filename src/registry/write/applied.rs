@@ -3,8 +3,8 @@
 use super::engine::{self, Skipped};
 use super::resume::Effort;
 use super::target::{ChangeOptions, Conduct, Target};
+use crate::error::Result;
 use crate::model::{Event, GranuleId, Instance, Timestamp};
-use crate::registry::error::Result;
 use crate::registry::handle::End;
 use crate::registry::staging::Staging;
 

@@ -4,10 +4,9 @@ use super::applied::Applied;
 use super::remember::Remembered;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Entry, Event, EventKind, Timestamp};
-use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
-use crate::registry::refusal::ChangeError;
 use crate::registry::staging::Staging;
 
 /// The granules that a change ingests and deletes, and its options.
@@ -30,7 +29,7 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn ingest(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Ingested)
     }
@@ -63,10 +62,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): the change is refused;
-    /// [`Error::NoDataset`](super::super::Error::NoDataset);
-    /// [`Error::Store`](super::super::Error::Store), of kind `damaged` if the granules that were read
-    /// are not those of the identifier in force.
+    /// The error of a refused change: the change is refused;
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
+    /// kind `damaged` if the granules that were read are not those of the identifier in force.
     pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
         self.change_and_remember(dataset, change, stamp, None)
     }
@@ -85,7 +83,8 @@ impl Registry {
     ) -> Result<Applied> {
         let options = &change.options;
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
-            return Err(ChangeError::Empty.into());
+            let message = "the change is empty: no granule to ingest and none to delete";
+            return Err(Error::new(ErrorKind::Empty, message));
         }
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
@@ -145,7 +144,7 @@ mod tests {
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();
-        assert_eq!(error.kind(), "too-long", "{error}");
+        assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
         assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
         // Batches of changes follow each other without a gap.
         let notes: Vec<Option<String>> =

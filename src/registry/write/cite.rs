@@ -1,14 +1,13 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
 use super::stamp::Stamp;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Criteria, DatasetName, Event, GranuleId, Identifier, Instance, Moment, Pattern, Set, Subset,
     Timestamp,
 };
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
-use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{
     Cited, Selected, Selection, cited, dataset_of, identify, identify_selected, select,
 };
@@ -40,10 +39,12 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`](crate::Snapshot::select); [`Error::SelectsNothing`];
-    /// [`Error::NotHeldThen`]: a granule that is named was not held; [`Error::Change`]: a granule
-    /// is named twice; [`Error::ClockAhead`]: `now` is not plausible, so the subset is not stored;
-    /// [`Error::Store`] of kind `damaged`.
+    /// Those of [`Snapshot::select`](crate::Snapshot::select);
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing);
+    /// [`ErrorKind::NotHeldToCite`](crate::ErrorKind::NotHeldToCite): a granule that is named was
+    /// not held; the error of a refused change: a granule is named twice;
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): `now` is not plausible, so the
+    /// subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn cite_subset(
         &self,
         dataset: &DatasetName,
@@ -118,7 +119,7 @@ impl Registry {
         if let Members::Patterns(patterns) = members {
             let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
             if bytes > most {
-                return Err(Error::TooLong { what: "the list of patterns", bytes, most });
+                return Err(Error::too_long("the list of patterns", bytes, most));
             }
         }
         let read = self.read()?;
@@ -172,15 +173,18 @@ impl New {
     ///
     /// # Errors
     ///
-    /// [`Error::SelectsNothing`].
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing).
     fn into_subset(self, members: &Members, now: Timestamp) -> Result<(Selected, Subset)> {
         let New { selected, identifier, granules } = self;
         let Instance { timestamp, dataset, .. } = selected.instance().clone();
         let criteria = criteria_of(members).filter(|_| granules > 0);
-        let nothing = || Error::SelectsNothing { dataset: dataset.clone(), at: timestamp };
+        let nothing = || {
+            let message = format!("no granule that {dataset} held at {timestamp} is selected");
+            Error::new(ErrorKind::SelectsNothing, message)
+        };
         let subset = Subset {
             criteria: criteria.ok_or_else(nothing)?,
-            dataset,
+            dataset: dataset.clone(),
             timestamp,
             identifier,
             granules,
@@ -214,12 +218,8 @@ pub(super) fn identify_named(
             let mut held = held.into_iter().peekable();
             for event in &batch {
                 if held.next_if(|held| held.granule_id == event.granule_id).is_none() {
-                    return Err(Error::NotHeldThen {
-                        granule_id: event.granule_id.clone(),
-                        location: event.location.clone(),
-                        dataset: dataset.clone(),
-                        at,
-                    });
+                    let what = format_args!("was not held in {dataset} at {at}");
+                    return Err(Error::of_event(event, ErrorKind::NotHeldToCite, what));
                 }
             }
             Ok(batch)
@@ -244,7 +244,7 @@ pub(super) fn batches(listing: &Listing) -> Result<impl Iterator<Item = Result<V
                 Err(error) => return Some(Err(error)),
             };
             if let Some(last) = last.as_ref().filter(|last| last.granule_id == event.granule_id) {
-                return Some(Err(ChangeError::of_repetition(last, &event).into()));
+                return Some(Err(Error::of_repetition(last, &event)));
             }
             last = Some(event.clone());
             batch.push(event);

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::cite::{Members, batches, criteria_of, identify_named};
 use crate::disk::{Records, Spool, scratch};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
 use crate::model::{GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp};
-use crate::registry::error::Result;
 use crate::registry::listing::Listing;
-use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::identify_selected;
 use crate::store::{DatasetKey, Transaction};
 
@@ -39,14 +38,15 @@ impl CitedSubset {
         key: DatasetKey,
         dataset: &DatasetName,
     ) -> Result<bool> {
-        let refused = |identifier| ChangeError::SubsetNotAsExpected {
-            location: self.location.clone(),
-            at: self.timestamp,
-            expected: self.identifier,
-            identifier,
+        let refused = |identifier: Identifier| {
+            let message = format!(
+                "the subset {} of the change at {} is not what this history selects: {identifier}",
+                self.identifier, self.timestamp
+            );
+            Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
         };
         let Some(criteria) = criteria_of(&self.members) else {
-            return Err(refused(Identifier::EMPTY).into());
+            return Err(refused(Identifier::EMPTY));
         };
         if transaction.subset(key, self.identifier, &criteria)?.is_some() {
             return Ok(false);
@@ -54,7 +54,7 @@ impl CitedSubset {
         let in_force = transaction.instance_at(key, self.timestamp)?;
         let Some(instance) = in_force.filter(|instance| instance.timestamp == self.timestamp)
         else {
-            return Err(refused(Identifier::EMPTY).into());
+            return Err(refused(Identifier::EMPTY));
         };
         let (identifier, granules) = match &self.members {
             Members::Patterns(patterns) => {
@@ -65,7 +65,7 @@ impl CitedSubset {
             }
         };
         if (identifier, granules) != (self.identifier, self.granules) {
-            return Err(refused(identifier).into());
+            return Err(refused(identifier));
         }
         let subset = Subset {
             dataset: dataset.clone(),
@@ -106,7 +106,7 @@ impl CitedSubsets {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](crate::Error::Temporary); [`Error::Change`](crate::Error::Change): a
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
     /// granule is named twice.
     pub fn add(&mut self, subset: &CitedSubset) -> Result<()> {
         let CitedSubset { identifier, timestamp, members, granules, cited, location } = subset;

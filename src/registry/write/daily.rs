@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::error::Result;
 use crate::model::{Day, Event, EventKind};
-use crate::registry::error::Result;
 
 /// Combines events by day, and counts those that are left out or cancel out.
 #[derive(Debug)]

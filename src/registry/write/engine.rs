@@ -8,9 +8,11 @@
 
 use super::resume::{Effort, Pass, resume_before};
 use super::target::{Conduct, Target};
-use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, Instance, Timestamp};
-use crate::registry::error::{Error, Result};
-use crate::registry::refusal::ChangeError;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{
+    Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, Instance, Timestamp,
+};
+use crate::registry::error::made_of;
 use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
 use crate::registry::timeline::Timeline;
@@ -58,8 +60,9 @@ struct Tally {
 ///
 /// # Errors
 ///
-/// [`Error::Change`]: an event is refused; [`Error::Store`] of kind `damaged`: the granules that were
-/// read are not those that the history states.
+/// The error of a refused change: an event is refused;
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
+/// that the history states.
 pub(super) fn add(
     target: &Target<'_>,
     conduct: Conduct,
@@ -93,7 +96,7 @@ struct Entry<'a> {
     /// something.
     pass: Option<Pass<'a>>,
     /// The first refusal of a change that can have several, and how many there are.
-    refused: Option<(ChangeError, u64)>,
+    refused: Option<(Error, u64)>,
 }
 
 /// The rows that the events of a batch change.
@@ -196,8 +199,7 @@ impl<'a> Entry<'a> {
             }
             let Target { now, .. } = *self.target;
             if event.at > now {
-                let location = event.location.clone();
-                Err(ChangeError::Future { location, at: event.at, now })?;
+                return Err(Error::future(event.at, now).at(event.location.clone()));
             }
             held = match (event.kind, held) {
                 (EventKind::Ingested, Held::No) => {
@@ -235,8 +237,11 @@ impl<'a> Entry<'a> {
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
-                let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
-                Err(ChangeError::GranuleId { granule_id, location, cause }.into())
+                let kind = match cause {
+                    GranuleIdError::CurrentDirectory => ErrorKind::RefusedDirectory,
+                    _ => ErrorKind::RefusedCharacter,
+                };
+                Err(Error::of_event(event, kind, format_args!("is refused: {cause}")))
             }
             _ => Ok(()),
         }
@@ -246,7 +251,7 @@ impl<'a> Entry<'a> {
     /// before any row is changed.
     fn tally(&mut self, event: &Event) -> Result<&mut Tally> {
         if let Some(refusal) = &self.target.refusal {
-            return Err(refusal.clone().into());
+            return Err(refusal.clone());
         }
         if self.pass.is_none() {
             let is_after_all = self.holds_from_first == Some(false);
@@ -281,7 +286,7 @@ impl<'a> Entry<'a> {
             self.added.skipped.repeated += 1;
             return Ok(());
         }
-        Err(ChangeError::of_repetition(previous, event).into())
+        Err(Error::of_repetition(previous, event))
     }
 
     /// Counts an event that is already stored, and refuses any other, which would rewrite history.
@@ -296,9 +301,8 @@ impl<'a> Entry<'a> {
         }
         // The log may be right and the row damaged.
         self.prove_until(event.at)?;
-        let (location, at) = (event.location.clone(), event.at);
-        let last = self.target.last().unwrap_or(at);
-        Err(ChangeError::NotAfterLast { location, at, last }.into())
+        let last = self.target.last().unwrap_or(event.at);
+        Err(Error::not_after_last(event.at, last).at(event.location.clone()))
     }
 
     /// Proves the instance in force at a time, and the one before it.
@@ -319,38 +323,36 @@ impl<'a> Entry<'a> {
             Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
             Held::New(event) => (event.at, event.producer_granule.clone()),
         };
-        let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
         match self.conduct {
-            Conduct::History | Conduct::Revert => {
-                Err(ChangeError::HeldThen { granule_id, location, at: event.at, since }.into())
-            }
+            Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
             Conduct::Change if self.skips(event.kind) => {
                 self.added.skipped.held += 1;
                 Ok(())
             }
             Conduct::Change => {
-                let producers = Box::new([event.producer_granule.clone(), producer]);
-                self.refuse(ChangeError::Held { granule_id, location, since, producers, more: 0 })
+                let producers = made_of([event.producer_granule.as_ref(), producer.as_ref()]);
+                let what = format_args!("is already held, ingested {since}{producers}");
+                self.refuse(Error::of_event(event, ErrorKind::Held, what))
             }
         }
     }
 
     fn refuse_missing(&mut self, event: &Event) -> Result<()> {
-        let (granule_id, location) = (event.granule_id.clone(), event.location.clone());
         match self.conduct {
-            Conduct::History | Conduct::Revert => {
-                Err(ChangeError::NotHeldThen { granule_id, location, at: event.at }.into())
-            }
+            Conduct::History | Conduct::Revert => Err(Error::not_held_then(event)),
             Conduct::Change if self.skips(event.kind) => {
                 self.added.skipped.missing += 1;
                 Ok(())
             }
-            Conduct::Change => self.refuse(ChangeError::NotHeld { granule_id, location, more: 0 }),
+            Conduct::Change => {
+                let what = format_args!("is not held");
+                self.refuse(Error::of_event(event, ErrorKind::NotHeld, what))
+            }
         }
     }
 
     /// Keeps the first refusal of a change, and counts further ones of the same kind.
-    fn refuse(&mut self, refusal: ChangeError) -> Result<()> {
+    fn refuse(&mut self, refusal: Error) -> Result<()> {
         match &mut self.refused {
             None => self.refused = Some((refusal, 0)),
             Some((first, more)) if first.kind() == refusal.kind() => *more += 1,
@@ -362,7 +364,10 @@ impl<'a> Entry<'a> {
     /// Hashes the granules, and adds the rows of the history.
     fn finish(mut self) -> Result<Added> {
         if let Some((refusal, more)) = self.refused.take() {
-            return Err(refusal.and_more(more).into());
+            return Err(match more {
+                0 => refusal,
+                more => refusal.continued(&format!(", and {more} more of this change")),
+            });
         }
         let Some(pass) = self.pass.take() else { return Ok(self.added) };
         let (identifiers, effort) = pass.finish()?;

@@ -10,12 +10,11 @@ use super::results::Results;
 use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
+use crate::error::{Error, Result};
 use crate::model::{
     DatasetName, Event, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
 };
-use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
-use crate::registry::refusal::ChangeError;
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
@@ -103,13 +102,13 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): it is after [`Import::not_after`]. Conflicts
-    /// between events are found when the import is applied.
-    /// [`Error::Temporary`](super::super::Error::Temporary): the temporary file cannot be written.
+    /// The error of a refused change: it is after [`Import::not_after`]. Conflicts between events
+    /// are found when the import is applied. [`ErrorKind::Temporary`](crate::ErrorKind::Temporary):
+    /// the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let at = event.at;
         if let Some(now) = self.not_after.filter(|now| at > *now && !self.is_daily) {
-            return Err(ChangeError::Future { location: event.location, at, now }.into());
+            return Err(Error::future(at, now).at(event.location));
         }
         if self.last.replace(at) != Some(at) {
             self.times.insert(at);
@@ -132,8 +131,8 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::TooLong`](super::super::Error::TooLong);
-    /// [`Error::Temporary`](super::super::Error::Temporary).
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong);
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn note(&mut self, at: Timestamp, note: Option<&str>) -> Result<()> {
         self.results.note(at, note)
     }
@@ -142,7 +141,7 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`](super::super::Error::Temporary).
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
         self.results.note_at(at)
     }
@@ -152,8 +151,8 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): a granule is named twice;
-    /// [`Error::Temporary`](super::super::Error::Temporary).
+    /// The error of a refused change: a granule is named twice;
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub(crate) fn keep_subset(&mut self, subset: &CitedSubset) -> Result<()> {
         self.subsets.add(subset)
     }
@@ -180,10 +179,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](super::super::Error::Change): an event is refused, such as the ingest of a
-    /// granule that is held, the deletion of one that is not, or a time in the future or not after
-    /// the last change; [`Error::NoDataset`](super::super::Error::NoDataset);
-    /// [`Error::Store`](super::super::Error::Store).
+    /// The error of a refused change: an event is refused, such as the ingest of a granule that is
+    /// held, the deletion of one that is not, or a time in the future or not after the last change;
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
     pub fn import(
         &self,
         dataset: &DatasetName,

@@ -1,11 +1,9 @@
 //! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
 //! the last id of each worker is stored in the registry.
 
-use crate::minting::payment::{
-    Decoded, MAX_BEHIND_SECONDS, PaymentError, PaymentId, SECONDS, Scheme, Worker,
-};
+use crate::error::{Error, ErrorKind, Result};
+use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::{End, Registry};
 use crate::store::{Transaction, WorkerRow};
 
@@ -29,8 +27,10 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Payment`]: the clock is before the epoch, after the last second, or far behind the
-    /// worker's last id; [`Error::PaymentScheme`]: the registry issues ids with another scheme.
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the clock is before the epoch, after
+    /// the last second, or far behind the worker's last id;
+    /// [`ErrorKind::PaymentScheme`](crate::ErrorKind::PaymentScheme): the registry issues ids with
+    /// another scheme.
     pub fn lease_payment_ids(
         &self,
         scheme: Scheme,
@@ -48,7 +48,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`].
+    /// The error of a registry.
     pub fn take_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
         let ids: Vec<&str> = ids.iter().map(PaymentId::as_str).collect();
         self.write(|transaction| Ok((transaction.insert_payments_taken(&ids)?, End::Commit)))
@@ -66,7 +66,11 @@ fn lease(
     let is_other =
         |row: &&WorkerRow| row.layout != scheme.layout.name() || row.epoch != scheme.epoch;
     if let Some(row) = rows.iter().find(is_other) {
-        return Err(Error::PaymentScheme { layout: row.layout.clone(), epoch: row.epoch });
+        let message = format!(
+            "this registry issues payment ids of the {} layout with the epoch {}: ids of another scheme could be equal to them",
+            row.layout, row.epoch
+        );
+        return Err(Error::new(ErrorKind::PaymentScheme, message));
     }
     let current = scheme.second_at(now)?;
     let (mut second, mut counter) = (current, 0);
@@ -74,13 +78,12 @@ fn lease(
         && row.last_second >= current
     {
         if row.last_second - current > MAX_BEHIND_SECONDS {
-            let (seconds, worker) = (row.last_second - current, worker.number());
-            Err(PaymentError::ClockBehind { seconds, worker })?;
+            return Err(Error::clock_behind(row.last_second - current, worker));
         }
         (second, counter) = (row.last_second, row.next_counter);
     }
     if second >= SECONDS {
-        Err(PaymentError::AfterLast { now, epoch: scheme.epoch })?;
+        return Err(Error::after_last_second(now, scheme));
     }
     let last_counter = scheme.layout.counters() - 1;
     let taken = transaction.payments_taken(

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::stamp::Stamp;
-use crate::model::{Creator, Dataset, DatasetName, Doi, Timestamp, WebAddress, Withdrawal, Year};
-use crate::registry::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{
+    Creator, Dataset, DatasetName, Doi, Timestamp, WebAddress, Withdrawal, Year, quoted,
+};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
 use crate::store::{DatasetKey, StoredVersion, Transaction};
@@ -149,7 +151,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::DatasetExists`]: a dataset has the name, or once had it.
+    /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or
+    /// once had it.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
         self.write(|transaction| {
             refuse_name_in_use(transaction, &dataset.name)?;
@@ -162,7 +165,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
@@ -187,8 +190,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::DatasetExists`]: another dataset has the new name, or once
-    /// had it.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): another dataset has the new
+    /// name, or once had it.
     pub fn rename_dataset(
         &self,
         name: &DatasetName,
@@ -199,7 +203,7 @@ impl Registry {
             let (key, before) = dataset_of(transaction, name)?;
             match transaction.dataset(new)? {
                 Some((other, _)) if other != key => {
-                    return Err(Error::DatasetExists { name: new.clone() });
+                    return Err(Error::dataset_exists(new));
                 }
                 // The dataset was found by a former name, which becomes its name again.
                 _ if before.name == *new => return Ok((before, End::RollBack)),
@@ -218,7 +222,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Withdrawn`]: it is already withdrawn.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn): it is already withdrawn.
     pub fn withdraw_dataset(
         &self,
         name: &DatasetName,
@@ -241,7 +246,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`].
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
         self.write(|transaction| {
             let (key, dataset) = dataset_of(transaction, name)?;
@@ -271,7 +276,9 @@ pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetNam
     match withdrawal {
         None => Ok(()),
         Some(Withdrawal { timestamp, note }) => {
-            Err(Error::Withdrawn { name: name.clone(), since: timestamp, note })
+            let why = note.map_or(String::new(), |note| format!(": {}", quoted(&note)));
+            let message = format!("{name} was withdrawn at {timestamp}{why}");
+            Err(Error::new(ErrorKind::Withdrawn, message))
         }
     }
 }
@@ -279,7 +286,7 @@ pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetNam
 fn refuse_name_in_use(transaction: &Transaction, name: &DatasetName) -> Result<()> {
     match transaction.dataset(name)? {
         None => Ok(()),
-        Some(_) => Err(Error::DatasetExists { name: name.clone() }),
+        Some(_) => Err(Error::dataset_exists(name)),
     }
 }
 

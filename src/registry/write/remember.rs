@@ -1,8 +1,8 @@
 //! Remembering what was read of a log.
 
 use super::stamp::Stamp;
+use crate::error::Result;
 use crate::model::{DatasetName, LogChange, Timestamp};
-use crate::registry::error::Result;
 use crate::registry::handle::{End, Registry};
 use crate::registry::log_changes::LogChanges;
 use crate::store::{DatasetKey, Transaction};
@@ -76,7 +76,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store); [`Error::ClockAhead`](crate::Error::ClockAhead).
+    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub(crate) fn remember(
         &self,
         dataset: &DatasetName,

@@ -6,12 +6,11 @@ use std::str::FromStr;
 use super::applied::Applied;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target, ingest};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Moment};
-use crate::registry::error::Result;
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
-use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
 
 /// The greatest number of granules that a change may delete if it replaces a dataset's set by a
@@ -71,8 +70,10 @@ impl MaxDelete {
         if deleted <= most {
             return Ok(());
         }
-        let dataset = dataset.clone();
-        Err(ChangeError::TooManyDeletions { dataset, deleted, held, most }.into())
+        let message = format!(
+            "{deleted} of the {held} granules of {dataset} would be deleted, more than the {most} that are allowed"
+        );
+        Err(Error::new(ErrorKind::TooManyDeletions, message))
     }
 }
 
@@ -95,9 +96,10 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Change`](crate::Error::Change): the listing is empty (`empty-listing`), or more
-    /// would be deleted than is allowed (`too-many-deletions`); [`Error::NoDataset`](crate::Error::NoDataset);
-    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules held are not those of the
+    /// The error of a refused change: the listing is empty (`empty-listing`), or more would be
+    /// deleted than is allowed (`too-many-deletions`);
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
     /// identifier in force.
     pub fn sync(
         &self,
@@ -110,8 +112,11 @@ impl Registry {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             if listing.is_empty() {
-                let (dataset, held) = (dataset.clone(), target.held());
-                return Err(ChangeError::EmptyListing { dataset, held }.into());
+                let message = format!(
+                    "the listing is empty: {dataset} would lose all of its {} granules",
+                    target.held()
+                );
+                return Err(Error::new(ErrorKind::EmptyListing, message));
             }
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
@@ -132,8 +137,8 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
-    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules of either set are not
-    /// those of its identifier.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules of either set are not those
+    /// of its identifier.
     pub fn revert(
         &self,
         dataset: &DatasetName,

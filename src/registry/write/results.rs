@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::disk::{Spool, scratch};
+use crate::error::{Error, Result};
 use crate::model::{Identifier, LogChange, SourceLocation, Timestamp};
-use crate::registry::error::{Error, Result};
-use crate::registry::refusal::ChangeError;
 
 /// Expected identifiers and notes by the time of their change. The notes are kept in a temporary file:
 /// a log can have any number of notes, each as long as a page.
@@ -65,7 +64,7 @@ impl Results {
 pub(super) fn check_note(note: Option<&str>) -> Result<()> {
     let (bytes, most) = (note.map_or(0, str::len), LogChange::MAX_NOTE_BYTES);
     match bytes > most {
-        true => Err(Error::TooLong { what: "the note", bytes, most }),
+        true => Err(Error::too_long("the note", bytes, most)),
         false => Ok(()),
     }
 }
@@ -80,8 +79,7 @@ pub(super) fn check_expected(
     match expected.filter(|expected| *expected != identifier) {
         None => Ok(()),
         Some(expected) => {
-            let location = location.cloned();
-            Err(ChangeError::NotAsExpected { location, at, expected, identifier }.into())
+            Err(Error::not_as_expected(at, identifier, expected).at(location.cloned()))
         }
     }
 }

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::target::Target;
 use crate::chain::{Hashing, Reached, Sweep};
+use crate::error::Result;
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
-use crate::registry::error::Result;
 use crate::registry::proof;
 use crate::registry::timeline::Timeline;
 use crate::store::{Begin, NewPeriod};
@@ -147,8 +147,8 @@ impl<'a> Pass<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not
-    /// those of the identifier in force.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
+    /// of the identifier in force.
     pub fn finish(mut self) -> Result<(Vec<Identifier>, Effort)> {
         let reads = !self.appends();
         if reads {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Timestamp;
-use crate::registry::error::{Error, Result};
-use crate::registry::refusal::ChangeError;
 use crate::store;
 
 /// When a change takes effect, the present time, and who records the change.
@@ -34,9 +33,10 @@ impl Stamp {
     /// change never takes effect before one that was committed earlier, and no change is visible
     /// before the time at which it was recorded.
     ///
-    /// If nothing was recorded in the last two years, the clock is more likely wrong than right, and
-    /// no time of it is stored ([`Error::ClockAhead`]), unless the change has a time of its own or
-    /// the clock is confirmed ([`Stamp::is_clock_confirmed`]).
+    /// If nothing was recorded in the last two years, the clock is more likely wrong than right,
+    /// and no time of it is stored ([`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead)),
+    /// unless the change has a time of its own or the clock is confirmed
+    /// ([`Stamp::is_clock_confirmed`]).
     pub fn new(
         at: Option<Timestamp>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'static,
@@ -61,7 +61,7 @@ impl Stamp {
     ///
     /// # Errors
     ///
-    /// [`Error::ClockAhead`].
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub(super) fn record(
         &self,
         read: &store::Snapshot,
@@ -75,7 +75,10 @@ impl Stamp {
             let enough = Timestamp::from_micros(now.as_micros() - MAX_AHEAD_MICROS);
             let newest = read.last_recorded(enough.unwrap_or(Timestamp::MIN))?;
             if let Some(newest) = newest.filter(|newest| is_ahead_of(*newest)) {
-                return Err(Error::ClockAhead { now, newest });
+                let message = format!(
+                    "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
+                );
+                return Err(Error::new(ErrorKind::ClockAhead, message));
             }
         }
         Ok((now.max(earliest), self.recorded_by.clone()))
@@ -92,20 +95,14 @@ impl Stamp {
     /// A change without a time takes effect now. If the clock is not after the last change, it
     /// takes effect one microsecond after that change, so that history is strictly
     /// increasing.
-    pub(super) fn after(
-        &self,
-        last: Option<Timestamp>,
-    ) -> std::result::Result<(Timestamp, Option<i64>), ChangeError> {
+    pub(super) fn after(&self, last: Option<Timestamp>) -> Result<(Timestamp, Option<i64>)> {
         let now = self.read_clock();
         match (self.at, last) {
-            (Some(at), _) if at > now => Err(ChangeError::Future { location: None, at, now }),
-            (Some(at), Some(last)) if at <= last => {
-                Err(ChangeError::NotAfterLast { location: None, at, last })
-            }
+            (Some(at), _) if at > now => Err(Error::future(at, now)),
+            (Some(at), Some(last)) if at <= last => Err(Error::not_after_last(at, last)),
             (Some(at), _) => Ok((at, None)),
             (None, Some(last)) if now <= last => {
-                let refused = ChangeError::NotAfterLast { location: None, at: now, last };
-                let at = last.next().ok_or(refused)?;
+                let at = last.next().ok_or_else(|| Error::not_after_last(now, last))?;
                 let behind_micros = last.as_micros() - now.as_micros();
                 Ok((at, (behind_micros > NOTICEABLE_MICROS).then_some(behind_micros)))
             }
@@ -124,27 +121,27 @@ mod tests {
 
     #[test]
     fn a_change_is_stamped_now_or_with_its_own_time() {
-        assert_eq!(Stamp::now(at(9)).after(None), Ok((at(9), None)));
-        assert_eq!(Stamp::now(at(9)).after(Some(at(8))), Ok((at(9), None)));
-        assert_eq!(Stamp::at(at(5), at(9)).after(Some(at(4))), Ok((at(5), None)));
-        assert_eq!(Stamp::at(at(9), at(9)).after(None), Ok((at(9), None)));
+        assert_eq!(Stamp::now(at(9)).after(None).unwrap(), (at(9), None));
+        assert_eq!(Stamp::now(at(9)).after(Some(at(8))).unwrap(), (at(9), None));
+        assert_eq!(Stamp::at(at(5), at(9)).after(Some(at(4))).unwrap(), (at(5), None));
+        assert_eq!(Stamp::at(at(9), at(9)).after(None).unwrap(), (at(9), None));
     }
 
     #[test]
     fn a_clock_at_or_behind_the_last_change_gives_the_next_microsecond() {
         let next = at(9).next().unwrap();
-        assert_eq!(Stamp::now(at(9)).after(Some(at(9))), Ok((next, None)));
-        assert_eq!(Stamp::now(at(8)).after(Some(at(9))), Ok((next, None)));
-        assert_eq!(Stamp::now(at(7)).after(Some(at(9))), Ok((next, Some(2_000_000))));
+        assert_eq!(Stamp::now(at(9)).after(Some(at(9))).unwrap(), (next, None));
+        assert_eq!(Stamp::now(at(8)).after(Some(at(9))).unwrap(), (next, None));
+        assert_eq!(Stamp::now(at(7)).after(Some(at(9))).unwrap(), (next, Some(2_000_000)));
     }
 
     #[test]
     fn a_change_at_or_before_the_last_or_in_the_future_is_refused() {
         for second in [3, 4] {
-            let refused = ChangeError::NotAfterLast { location: None, at: at(second), last: at(4) };
-            assert_eq!(Stamp::at(at(second), at(9)).after(Some(at(4))), Err(refused));
+            let refused = Stamp::at(at(second), at(9)).after(Some(at(4))).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::NotAfterLast);
         }
-        let refused = ChangeError::Future { location: None, at: at(10), now: at(9) };
-        assert_eq!(Stamp::at(at(10), at(9)).after(None), Err(refused));
+        let refused = Stamp::at(at(10), at(9)).after(None).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Future);
     }
 }

@@ -3,13 +3,12 @@
 use super::record::{insert, refuse_withdrawn};
 use super::results::{Results, check_expected, check_note};
 use super::stamp::Stamp;
+use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Event, EventKind, Granule, Identifier, Instance, Set, Timestamp,
 };
-use crate::registry::error::{Error, Result};
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
-use crate::registry::refusal::ChangeError;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Only, Walk};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, ToChange, Transaction};
@@ -76,7 +75,7 @@ pub(super) struct Target<'a> {
     /// The present time. No event may be later.
     pub now: Timestamp,
     /// Why no change is possible at these times. It is returned only if there is a change.
-    pub refusal: Option<ChangeError>,
+    pub refusal: Option<Error>,
     /// By how many microseconds the clock is behind the last change, if that causes a warning.
     pub clock_behind_micros: Option<i64>,
 }
@@ -86,7 +85,9 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Withdrawn`]; [`Error::TooLong`]: the note.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn);
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
     pub fn lock(
         registry: &'a Registry,
         transaction: &'a Transaction,
@@ -108,7 +109,7 @@ impl<'a> Target<'a> {
                 };
                 (insert(transaction, &record, stamp)?, record.name, None, true)
             }
-            None => return Err(Error::NoDataset { name: name.clone() }),
+            None => return Err(Error::dataset_unknown(name)),
         };
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let (at, clock_behind_micros, refusal) = match stamp.after(last) {
@@ -169,8 +170,8 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`: the granules that were read are not those that the dataset
-    /// holds, or not those that are claimed.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
+    /// that the dataset holds, or not those that are claimed.
     pub fn difference(
         &self,
         wanted: impl Iterator<Item = Result<Event>>,

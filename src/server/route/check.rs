@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::citation::check::{Checked, Verdict, check as check_citations};
 use crate::citation::recognise;
+use crate::error::Result;
 use crate::pages::{CheckPage, Quoted};
-use crate::registry::{Resolution, Result};
+use crate::registry::Resolution;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, PAGE_BYTES, instance_bytes, list, whole};

@@ -8,9 +8,10 @@ use axum::http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Moment, Set, Timestamp};
 use crate::pages::{ComparedSide, ComparisonPage};
-use crate::registry::{Counts, Difference, Result, Selection};
+use crate::registry::{Counts, Difference, Selection};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
 use crate::server::response::{Keep, PAGE_BYTES, list, redirect, whole};

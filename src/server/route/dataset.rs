@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
+use crate::error::{ErrorKind, Result};
 use crate::model::{DatasetName, Doi, Instance};
 use crate::pages::{DatasetPage, Describes, InstancePage, Link, Series, Site};
-use crate::registry::{Error, Result, Selection};
+use crate::registry::Selection;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
 use crate::server::response::{redirect, with_links};
@@ -78,7 +79,7 @@ async fn lead_to_memento(
         let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
         let selected = match snapshot.select(&selection) {
             Ok(set) => Some(set.instance().clone()),
-            Err(Error::BeforeHistory { .. }) => None,
+            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
             Err(error) => return Err(error),
         };
         let first = snapshot.first_instance(&wanted)?.map(|first| first.timestamp);

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use futures_util::stream::try_unfold;
 
 use super::set::{elsewhere, identifier_in};
+use crate::error::{Error, Result};
 use crate::mirror::blocks::Blocks;
 use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
 use crate::pages::{Link, Site};
-use crate::registry::{Error, IdPages, Registry, Result, Selection};
+use crate::registry::{IdPages, Registry, Selection};
 use crate::server::client::Client;
 use crate::server::permits::{Deadline, Waiting};
 use crate::server::problem::Problem;
@@ -288,7 +289,7 @@ impl Unread {
             let Some(ids) = self.pages.next().transpose()? else { return Ok((content, None)) };
             self.wanted.write(&mut content, &ids, &mut self.left);
             if deadline.is_over() {
-                return Err(Error::Interrupted);
+                return Err(Error::interrupted());
             }
         }
         if self.wanted.cost() == Cost::Comparison {

@@ -7,9 +7,10 @@ use axum::http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::citation::Citation;
+use crate::error::Result;
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
 use crate::pages::{Describes, Extent, Link, Site, links, within_header};
-use crate::registry::{Result, Snapshot};
+use crate::registry::Snapshot;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
 use crate::server::response::{Keep, redirect, whole, with_links};

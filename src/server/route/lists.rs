@@ -10,9 +10,10 @@ use serde_json::json;
 
 use super::landing::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
+use crate::error::Result;
 use crate::model::{Dataset, DatasetName, Doi, GranuleId, Identifier, Timestamp};
 use crate::pages::{FindPage, HistoryPage, IndexPage, Site};
-use crate::registry::{FoundPeriod, Listed, Result, Snapshot, Withdrawn};
+use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 use crate::server::memento;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};

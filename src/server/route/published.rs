@@ -10,10 +10,9 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response, StatusCode};
 
+use crate::error::Result;
 use crate::model::DatasetName;
 use crate::publish::Error as PublishError;
-use crate::registry;
-use crate::registry::Result;
 use crate::server::cache::{Opened, Version};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, dataset_name};
@@ -166,7 +165,7 @@ async fn publish(state: &Arc<State>, asked: &Asked, name: &DatasetName) -> Resul
 /// Why a dataset is not published. What stays so until a person acts is 409, which a mirror reports at
 /// once; all else may pass.
 fn unpublished(error: PublishError) -> Problem {
-    let kind = error.kind();
+    let kind = error.kind().as_str();
     let problem = match &error {
         PublishError::Contradicts { change, timestamp, .. } => Problem::conflict(
             kind,
@@ -183,7 +182,7 @@ fn unpublished(error: PublishError) -> Problem {
         }
     };
     match error {
-        PublishError::Registry(error) => registry::Error::into(error),
+        PublishError::Registry(error) => crate::error::Error::into(error),
         error => {
             let source = std::error::Error::source(&error);
             let cause = source.map_or(error.to_string(), |source| format!("{error}: {source}"));

@@ -9,9 +9,10 @@ use serde_json::json;
 
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
+use crate::error::Result;
 use crate::model::{Identifier, Instance, Set};
 use crate::pages::{Describes, Link, SetPage, Since, Site};
-use crate::registry::{Resolved, Result, Selection, Snapshot};
+use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{instance_bytes, list, read_page, redirect};
@@ -97,7 +98,7 @@ async fn intervals(
                 false => snapshot.subsets_with(identifier)?,
             };
             if intervals.is_empty() && subsets.is_empty() && is_first {
-                let unknown = crate::Error::UnknownIdentifier { identifier, dataset: None };
+                let unknown = crate::Error::identifier_unknown(identifier, None);
                 return Err(unknown);
             }
             Ok(((intervals, has_more), subsets))

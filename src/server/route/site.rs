@@ -7,9 +7,9 @@ use axum::extract::State as Extracted;
 use axum::http::Response;
 use serde_json::json;
 
+use crate::error::Result;
 use crate::pages;
 use crate::pages::{SITEMAP_ADDRESSES, STYLE};
-use crate::registry::Result;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, whole, whole_of_type};

@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name, warn_of_future};
+use crate::cli::dataset_warnings::{in_force_now, incomplete, warn_of_former_name, warn_of_future};
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
 
@@ -168,7 +168,7 @@ impl List {
         table.finish(session.out())?;
         match missing {
             0 => Ok(()),
-            datasets => Err(accession::Error::Incomplete { datasets }.into()),
+            datasets => Err(incomplete(datasets).into()),
         }
     }
 }
