@@ -111,6 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::model::{EventKind, Timestamp};
 
     fn event((number, second): (usize, i64)) -> Event {

@@ -159,6 +159,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::error::Error;
 
     /// Counts how often work was stopped.
     struct Stop(Arc<AtomicUsize>);
