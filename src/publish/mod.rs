@@ -26,6 +26,8 @@ mod log;
 #[cfg(feature = "serve")]
 mod pages;
 mod place;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::collections::BTreeSet;

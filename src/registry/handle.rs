@@ -218,6 +218,18 @@ impl Registry {
         self.store().distribute().map_err(|error| self.named(error))
     }
 
+    /// The same registry, whose store fails once.
+    #[cfg(test)]
+    pub(crate) fn with_fault(&self, fault: Arc<store::Fault>) -> Self {
+        Registry { store: self.store.with_fault(fault), ..self.clone() }
+    }
+
+    /// Everything that is stored, to be compared.
+    #[cfg(test)]
+    pub(crate) fn contents(&self) -> Result<String> {
+        Ok(self.read()?.contents()?)
+    }
+
     /// What stores it.
     pub(super) fn store(&self) -> &Store {
         &self.store

@@ -131,6 +131,12 @@ impl Store {
         self.0.distribute()
     }
 
+    /// The same registry, which fails once.
+    #[cfg(test)]
+    pub fn with_fault(&self, fault: Arc<super::faulty::Fault>) -> Self {
+        Store(Arc::new(super::faulty::Faulty { inner: self.0.clone(), fault }))
+    }
+
     /// Ends the writing of a registry in a new file.
     ///
     /// # Errors

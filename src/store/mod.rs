@@ -12,6 +12,8 @@
 //!   afterwards. It reads what it has written.
 
 mod error;
+#[cfg(test)]
+mod faulty;
 mod handle;
 mod name;
 mod page;
@@ -27,6 +29,8 @@ mod table;
 
 use crate::error::{Error, ErrorKind, Result};
 
+#[cfg(test)]
+pub(crate) use faulty::Fault;
 pub(crate) use handle::{New, Store, exists};
 pub(crate) use name::{check_is_file, full_name, shown_name};
 pub use rows::{Access, BUSY_WAIT, Withdrawn};

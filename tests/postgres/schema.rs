@@ -49,10 +49,10 @@ fn every_key_of_a_distributed_table_begins_with_the_dataset() {
     assert_eq!(foreign, ["accession.dataset_name accession.dataset"]);
 }
 
-/// The SQL of the store: the name of each `const`, and its text, with the comment before its
-/// function.
+/// The SQL of the store for a server: the name of each statement, and its text, with the comment before
+/// its function.
 fn statements() -> Vec<(String, String, String)> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/table");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/table");
     let mut statements = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -61,22 +61,21 @@ fn statements() -> Vec<(String, String, String)> {
             let start = rest.find("SELECT").unwrap();
             Some(rest[start..start + rest[start..].find("$rest")?].to_owned())
         });
-        let mut before = "";
-        for part in text.split("const ") {
-            if let Some((head, rest)) = part.split_once('"')
-                && let Some((sql, _)) = rest.split_once('"')
-                && let Some((name, _)) = head.split_once(':')
-                && name.chars().all(|character| character.is_ascii_uppercase() || character == '_')
-            {
-                // A macro of another file inserts no table.
-                // A macro of another file inserts no table.
-                let inserted = select.clone().filter(|_| head.contains("select_"));
-                let sql = format!("{} {sql}", inserted.unwrap_or_default());
-                let function = before.rfind("fn ").unwrap_or(0);
-                let comment = before[..function].rfind("\n\n").map_or("", |at| &before[at..]);
-                statements.push((name.to_owned(), sql, comment.to_owned()));
-            }
-            before = part;
+        for (at, _) in text.match_indices(" static ") {
+            let statement = text[at..].split(';').next().unwrap();
+            let Some((head, sql)) = statement.split_once('"') else { continue };
+            // Of two texts, the second is for a server.
+            let sql = match head.contains("by_store") {
+                true => sql.split_once("\",\n").unwrap().1,
+                false => sql,
+            };
+            let inserted = select.clone().filter(|_| head.contains("select_"));
+            let sql = format!("{} {sql}", inserted.unwrap_or_default());
+            let function = text[..at].rfind("fn ").unwrap();
+            let comment = &text[text[..function].rfind("\n\n").unwrap()..function];
+            let comment = comment.replace("\n    ///", "");
+            let name = head.split([' ', ':']).nth(2).unwrap();
+            statements.push((name.to_owned(), sql, comment));
         }
     }
     statements
@@ -88,9 +87,8 @@ fn every_statement_names_the_dataset_or_says_why_it_asks_every_machine() {
     assert!(statements.len() > 40, "{}", statements.len());
     let tables = ["instance", "granule", "checkpoint", "record_version", "saved_selection"];
     for (name, sql, comment) in statements {
-        let is_distributed =
-            tables.iter().any(|table| sql.contains(&format!("accession.{table}\n")));
-        let names_it = ["dataset_id = $", "(dataset_id,", "SELECT $1"];
+        let is_distributed = tables.iter().any(|table| sql.contains(&format!("{{{table}}}\n")));
+        let names_it = ["dataset_id = ?", "(dataset_id,", "ANY (?1)"];
         if is_distributed && !names_it.iter().any(|text| sql.contains(text)) {
             assert!(comment.contains("every machine"), "{name}: {sql}");
         }

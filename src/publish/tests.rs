@@ -1,0 +1,184 @@
+//! What every operation leaves behind if the store fails at any of its calls.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use super::{Published, publish};
+use crate::error::ErrorKind;
+use crate::mirror::{self, Primary, PullOptions, manifest};
+use crate::model::Moment;
+use crate::model::{DatasetName, Event, EventKind, GranuleId, Timestamp};
+use crate::registry::{
+    Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Import, Listing, MaxDelete, Members,
+    PaymentIds, Registry, Stamp,
+};
+use crate::store::Fault;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_micros(1_000_000_000_000_000 + second * 1_000_000).unwrap()
+}
+
+fn stamp(at: i64) -> Stamp {
+    Stamp::at(second(at), second(100))
+}
+
+fn id(text: &str) -> GranuleId {
+    text.parse().unwrap()
+}
+
+fn name() -> DatasetName {
+    "US".parse().unwrap()
+}
+
+/// An error and its causes.
+fn causes(error: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    chain.map(|error| format!("{error}: ")).collect()
+}
+
+/// A registry with a dataset that has changed twice.
+fn registry() -> Registry {
+    let registry = Registry::in_memory().unwrap();
+    let mut change = Change::new();
+    (0..90).for_each(|number| change.ingest(id(&format!("A{number}"))).unwrap());
+    change.options.create_dataset = true;
+    registry.change(&name(), &change, &stamp(0)).unwrap();
+    let mut change = Change::new();
+    change.ingest(id("B")).unwrap();
+    change.delete(id("A7")).unwrap();
+    registry.change(&name(), &change, &stamp(1)).unwrap();
+    registry
+}
+
+fn change(registry: &Registry, _: &Path) -> Outcome {
+    let mut change = Change::new();
+    change.ingest(id("A7"))?;
+    change.delete(id("B"))?;
+    change.ingest(id("C"))?;
+    Ok(registry.change(&name(), &change, &stamp(2)).map(drop)?)
+}
+
+fn sync(registry: &Registry, _: &Path) -> Outcome {
+    let mut listing = Listing::new();
+    (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
+    let options = ChangeOptions::default();
+    Ok(registry.sync(&name(), &listing, MaxDelete::Default, &options, &stamp(2)).map(drop)?)
+}
+
+fn import(registry: &Registry, _: &Path) -> Outcome {
+    let mut import = Import::new();
+    for (at, kind, granule) in [
+        (2, EventKind::Ingested, "C"),
+        (3, EventKind::Deleted, "A8"),
+        (4, EventKind::Ingested, "D"),
+    ] {
+        let (at, granule_id) = (second(at), id(granule));
+        import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+    }
+    Ok(registry.import(&name(), &import, &stamp(5)).map(drop)?)
+}
+
+fn revert(registry: &Registry, _: &Path) -> Outcome {
+    let to = EarlierSet::At(Moment::Instant(second(0)));
+    Ok(registry.revert(&name(), to, &ChangeOptions::default(), &stamp(2)).map(drop)?)
+}
+
+fn edit(registry: &Registry, _: &Path) -> Outcome {
+    let edit = DatasetEdit { title: Edit::Set("A title".to_owned()), ..DatasetEdit::default() };
+    Ok(registry.edit_dataset(&name(), &edit, &stamp(2)).map(drop)?)
+}
+
+fn cite(registry: &Registry, _: &Path) -> Outcome {
+    let mut listing = Listing::new();
+    ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
+    let members = Members::Listed(listing);
+    Ok(registry.cite_subset(&name(), None, &members, second(100)).map(drop)?)
+}
+
+fn copy(registry: &Registry, directory: &Path) -> Outcome {
+    let target = directory.join("copy.db");
+    registry.copy_to(&target, PaymentIds::Copied)?;
+    let copy = Registry::open(&target, crate::registry::Access::Read)?;
+    let copied = copy.contents()?;
+    drop(copy);
+    std::fs::remove_file(target)?;
+    assert_eq!(copied, registry.contents()?);
+    Ok(())
+}
+
+fn pull(registry: &Registry, _: &Path) -> Outcome {
+    let primary = self::registry();
+    let mut log = Vec::new();
+    manifest::write(&primary, &name(), &mut log)?;
+    let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let mirror: DatasetName = "mirror".parse()?;
+    Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)
+}
+
+fn published(registry: &Registry, directory: &Path) -> Outcome {
+    let mut number = 0;
+    publish(registry, &directory.join("published"), &[], |_: Published| {
+        number += 1;
+        Ok::<(), super::Error>(())
+    })?;
+    assert_eq!(number, 1);
+    Ok(())
+}
+
+#[test]
+fn every_operation_is_done_or_not_done_whichever_call_of_the_store_fails() {
+    let operations: [(&str, fn(&Registry, &Path) -> Outcome); 9] = [
+        ("change", change),
+        ("sync", sync),
+        ("import", import),
+        ("revert", revert),
+        ("edit", edit),
+        ("cite", cite),
+        ("copy", copy),
+        ("pull", pull),
+        ("publish", published),
+    ];
+    let kinds = [
+        ErrorKind::Conflict,
+        ErrorKind::OutcomeUnknown,
+        ErrorKind::Full,
+        ErrorKind::ConnectionLost,
+    ];
+    for (what, operation) in operations {
+        let directory = tempfile::tempdir().unwrap();
+        let complete = registry();
+        operation(&complete, directory.path()).unwrap();
+        let after = complete.contents().unwrap();
+        for kind in kinds {
+            for call in 1.. {
+                let directory = tempfile::tempdir().unwrap();
+                let registry = registry();
+                let before = registry.contents().unwrap();
+                let fault = Fault::new(kind, call);
+                let failing = registry.with_fault(fault.clone());
+                let at = format!("{what}: {kind:?} at call {call}");
+                match operation(&failing, directory.path()) {
+                    Ok(()) => assert_eq!(registry.contents().unwrap(), after, "{at}"),
+                    Err(error) => {
+                        assert!(causes(&*error).contains("the fault of call"), "{at}: {error}");
+                        assert!(!directory.path().join("copy.db").exists(), "{at}");
+                        if kind == ErrorKind::OutcomeUnknown {
+                            assert_eq!(registry.contents().unwrap(), after, "{at}");
+                        } else {
+                            assert_eq!(registry.contents().unwrap(), before, "{at}");
+                            operation(&registry, directory.path()).expect(&at);
+                            assert_eq!(registry.contents().unwrap(), after, "{at}");
+                        }
+                    }
+                }
+                if !fault.has_struck() {
+                    assert!(call > 3, "{at}: nothing failed");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A store for tests, which fails at a call that is chosen.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::page::{Packing, Page};
+use super::rows::{DatasetKey, Watch, Withdrawn};
+use super::session::{Session, Snapshot};
+use super::sqlite::NewFile;
+use super::statement::{Columns, Insert, Scope, Sql, Value};
+use super::storage::Storage;
+use super::{Error, ErrorKind, Result};
+use crate::model::{GranuleId, Timestamp};
+
+/// With what, and at which call, a store fails. The transaction of the call fails from then on; later
+/// ones do not.
+pub(crate) struct Fault {
+    kind: ErrorKind,
+    /// Counted from 1.
+    at: usize,
+    calls: AtomicUsize,
+}
+
+/// A store that fails.
+pub(super) struct Faulty {
+    pub inner: Arc<dyn Storage>,
+    pub fault: Arc<Fault>,
+}
+
+struct FaultySession {
+    inner: Box<dyn Session>,
+    fault: Arc<Fault>,
+    has_failed: Cell<bool>,
+}
+
+impl Fault {
+    /// A fault of a kind at the `at`-th call, counted from 1. [`ErrorKind::OutcomeUnknown`] is a commit
+    /// that is done, although it fails; other calls do not fail with it.
+    pub fn new(kind: ErrorKind, at: usize) -> Arc<Self> {
+        Arc::new(Fault { kind, at, calls: AtomicUsize::new(0) })
+    }
+
+    /// Whether there were so many calls.
+    pub fn has_struck(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) >= self.at
+    }
+
+    fn strikes(&self) -> bool {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.at
+    }
+
+    fn error(&self) -> Error {
+        Error::stored(self.kind, format!("the fault of call {}", self.at))
+    }
+}
+
+impl FaultySession {
+    fn of(inner: Box<dyn Session>, fault: &Arc<Fault>) -> Box<dyn Session> {
+        Box::new(FaultySession { inner, fault: fault.clone(), has_failed: Cell::new(false) })
+    }
+
+    /// The session, unless it fails.
+    fn call(&self) -> Result<&dyn Session> {
+        let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
+        self.has_failed.set(self.has_failed.get() || strikes);
+        if self.has_failed.get() { Err(self.fault.error()) } else { Ok(&*self.inner) }
+    }
+}
+
+impl Storage for Faulty {
+    fn path(&self) -> Option<&Path> {
+        self.inner.path()
+    }
+
+    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+        if self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown {
+            return Err(self.fault.error());
+        }
+        Ok(FaultySession::of(self.inner.clone().snapshot(watch)?, &self.fault))
+    }
+
+    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+        if self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown {
+            return Err(self.fault.error());
+        }
+        Ok(FaultySession::of(self.inner.clone().transaction(watch)?, &self.fault))
+    }
+
+    fn has_many_connections(&self) -> bool {
+        self.inner.has_many_connections()
+    }
+
+    fn is_file(&self) -> bool {
+        self.inner.is_file()
+    }
+
+    fn distribute(&self) -> Result<u64> {
+        self.inner.distribute()
+    }
+
+    fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>> {
+        Err(Error::busy())
+    }
+}
+
+impl Session for FaultySession {
+    fn rows(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        self.call()?.rows(scope, sql, values, each)
+    }
+
+    fn rows_locked(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        self.call()?.rows_locked(dataset, sql, values, each)
+    }
+
+    fn locks_datasets(&self) -> bool {
+        self.inner.locks_datasets()
+    }
+
+    fn lock(&self, dataset: DatasetKey) -> Result<()> {
+        self.call()?.lock(dataset)
+    }
+
+    fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
+        self.call()?.lock_new(dataset)
+    }
+
+    fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()> {
+        self.call()?.run(sql, values)
+    }
+
+    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
+        self.call()?.insert(insert, values)
+    }
+
+    fn page(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        packing: Packing,
+    ) -> Result<Page> {
+        self.call()?.page(dataset, sql, values, packing)
+    }
+
+    fn end_periods(
+        &self,
+        dataset: DatasetKey,
+        ends: &[(&GranuleId, Timestamp)],
+    ) -> Result<Option<(GranuleId, usize)>> {
+        self.call()?.end_periods(dataset, ends)
+    }
+
+    fn check_copies(&self, table: &'static str) -> Result<()> {
+        self.call()?.check_copies(table)
+    }
+
+    fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
+        self.call()?.integrity(datasets)
+    }
+
+    fn check_same_file(&self) -> Result<()> {
+        self.call()?.check_same_file()
+    }
+
+    fn copy_beside(
+        &self,
+        target: &Path,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        self.call()?.copy_beside(target, progress)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.call()?.flush()
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        if self.fault.kind != ErrorKind::OutcomeUnknown {
+            self.call()?;
+            return self.inner.commit();
+        }
+        let strikes = self.fault.strikes();
+        self.inner.commit()?;
+        if strikes { Err(self.fault.error()) } else { Ok(()) }
+    }
+}
+
+impl Snapshot {
+    /// Everything that is stored, to be compared.
+    pub fn contents(&self) -> Result<String> {
+        let most = u32::MAX;
+        let mut contents = format!("{:?}\n", self.payment_workers()?);
+        for listed in self.listed_after(None, Withdrawn::Listed, most)? {
+            let key = listed.key;
+            contents += &format!("{listed:?}\n{:?}\n", self.record_versions(key, 0, most)?);
+            contents += &format!("{:?}\n", self.instances_after(key, None, Timestamp::MAX, most)?);
+            contents += &format!("{:?}\n", self.periods_after(key, None, most)?);
+            contents += &format!("{:?}\n", self.checkpoints_after(key, "", most)?);
+            contents += &format!("{:?}\n", self.subsets_of(key)?);
+            for source in self.mirror_sources(key)? {
+                let changes = self.changes_read_after(key, source.key, 0, most)?;
+                contents += &format!("{source:?}\n{changes:?}\n");
+            }
+        }
+        Ok(contents)
+    }
+}
