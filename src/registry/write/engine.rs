@@ -182,14 +182,16 @@ impl<'a> Entry<'a> {
         stored: &[Granule],
         rows: &mut Rows<'event>,
     ) -> Result<()> {
+        for pair in events.windows(2).filter(|pair| pair[0].at == pair[1].at) {
+            self.skip_repetition(&pair[0], &pair[1])?;
+        }
         let mut held = match stored.last() {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
             _ => Held::No,
         };
         let mut previous: Option<&Event> = None;
         for event in events {
-            if let Some(previous) = previous.filter(|previous| previous.at == event.at) {
-                self.skip_repetition(previous, event)?;
+            if previous.is_some_and(|previous| previous.at == event.at) {
                 continue;
             }
             previous = Some(event);
