@@ -37,7 +37,7 @@ pub(super) fn read_ahead(
 /// The rows themselves are compared, in one pass over both with a page of each in memory, and hashed
 /// on the way. They must be those of the two identifiers, else the last item is an error: about one of
 /// the registries (of kind `damaged`), or about the log of the primary
-/// ([`ChangeError::NotAsExpected`]).
+/// ([`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected)).
 pub struct MirrorDifferences<'a> {
     sides: Sides<'a>,
     counts: Counts,
