@@ -120,7 +120,6 @@ pub(super) enum Value<'a> {
     Identifier(Identifier),
     Flag(bool),
     Texts(&'a [&'a str]),
-    #[cfg_attr(not(feature = "postgres"), expect(unused))]
     Ints(&'a [i64]),
 }
 

@@ -1,12 +1,13 @@
 //! The registry in a PostgreSQL database.
 //!
 //! An address is read in `address`; `tls` and `driver` connect to it. A `connection` sends statements
-//! with their values (`parameter`), and `pool` keeps connections.
+//! with their values (`value`).
 //! `settings` has what every transaction begins with,
 //! `schema` creates and migrates the tables, `create` makes new registries and copies, `distribute`
 //! spreads them over several machines, where `placement` knows them, and
 //! `machines` how many statements wait for each. An open registry is in `session`; `commit` asks what became
-//! of a change when the connection was lost; `table` has one file for each table.
+//! of a change when the connection was lost; `bulk` has the statements about many rows, and `integrity`
+//! the checks.
 //!
 //! # Locking
 //!

@@ -2,8 +2,8 @@
 //!
 //! These files open, create, copy and replace it, and each uses only those before it: `files`,
 //! `connection`, `schema`, `migrate`, then `create` and `backup`, `identity`, `open`, and
-//! `restore`. An open registry is in `pool`, `session`, and `table`, which has one file for each
-//! table.
+//! `restore`; `new_file` is a registry before it is put in place. An open registry is in `session`;
+//! `bulk` has the statements about many rows, and `integrity` the checks.
 //!
 //! # Locking
 //!
