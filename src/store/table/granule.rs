@@ -311,15 +311,24 @@ impl Snapshot {
         let (after, mut ingested) = begin.start();
         let mut after = after.to_owned();
         let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
+        // The rows before a damaged one are shown one by one.
+        let (mut limit, mut damage) = (PAGE_ROWS, None);
         loop {
             let values = [
                 dataset.into(),
                 after.as_str().into(),
                 ingested.into(),
                 beyond.into(),
-                PAGE_ROWS.into(),
+                limit.into(),
             ];
-            let page = self.session.page(dataset, sql, &values, packing)?;
+            let page = match self.session.page(dataset, sql, &values, packing) {
+                Ok(page) => page,
+                Err(error) if limit > 1 && error.kind().is_of_content() => {
+                    (limit, damage) = (1, Some(error));
+                    continue;
+                }
+                Err(error) => return Err(damage.unwrap_or(error).into()),
+            };
             let mut last = (after.as_bytes(), ingested);
             let mut rows = 0;
             for row in page.rows() {
@@ -330,7 +339,7 @@ impl Snapshot {
                 (last, rows) = (next, rows + 1);
                 show(row)?;
             }
-            if rows < PAGE_ROWS {
+            if rows < limit {
                 return Ok(());
             }
             let granule_id = std::str::from_utf8(last.0).map_err(damaged)?;
