@@ -113,7 +113,7 @@ impl Error {
     /// once that is known.
     #[must_use]
     pub(crate) fn of_store(mut self) -> Self {
-        self.0.is_of_store = true;
+        (self.0.is_of_store, self.0.path) = (true, None);
         self
     }
 

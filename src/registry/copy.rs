@@ -39,7 +39,7 @@ impl Registry {
     /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
     /// kind `damaged`: the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: Error| error.in_registry(target);
+        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
         let mut progress = self.begin("copying", "pages", None);
@@ -79,7 +79,7 @@ impl Registry {
 
     /// Copies a registry that is not in a file, row by row, into a file.
     fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
-        let in_target = |error: Error| error.in_registry(target);
+        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
         let unseen = |source| Error::cannot("look at", target, source).of_store();
@@ -130,7 +130,7 @@ impl Registry {
     /// earlier attempt, and has changed since. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
     /// the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
-        let in_target = |error: Error| error.in_registry(target);
+        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let name = self.path().map(store::full_name).unwrap_or_default();
         let (store, copy) = Store::create_copy(target, &name, BUSY_WAIT).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;

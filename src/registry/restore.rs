@@ -58,7 +58,7 @@ pub fn restore(
     now: Timestamp,
     monitor: Option<Arc<dyn Monitor>>,
 ) -> Result<Restored> {
-    let in_target = |error: Error| error.in_registry(target);
+    let in_target = |error: Error| error.in_registry(&store::shown_name(target));
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     let of_copy = |error: Error| match error.kind() {
         _ if !error.is_of_registry() => error,
@@ -102,7 +102,7 @@ pub fn rehearse_restore(
     let registry = open(copy, Access::Read, monitor.as_ref())?;
     let Verified { datasets, identifiers, .. } = registry.verify_all(&[])?.refuse_mismatches()?;
     let lacks = lacks(target, &registry, monitor.as_ref())?;
-    let bytes = size(copy).map_err(|error| error.in_registry(copy))?;
+    let bytes = size(copy).map_err(|error| error.in_registry(&store::shown_name(copy)))?;
     Ok(Restored { moved: None, bytes, datasets, identifiers, lacks })
 }
 
