@@ -63,7 +63,7 @@ pub mod chain;
 pub mod citation;
 #[doc(hidden)]
 pub mod disk;
-mod error;
+pub mod error;
 pub mod input;
 pub mod minting;
 pub mod mirror;
@@ -77,7 +77,7 @@ pub mod registry;
 pub mod server;
 mod store;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind};
 pub use model::{
     Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule, GranuleId, Identifier,
     Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,

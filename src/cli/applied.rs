@@ -246,7 +246,7 @@ pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,
-    mut change: impl FnMut(&Registry, &Stamp) -> accession::Result<Applied>,
+    mut change: impl FnMut(&Registry, &Stamp) -> accession::error::Result<Applied>,
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;

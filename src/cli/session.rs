@@ -147,7 +147,7 @@ impl Session {
 
     /// Opens the registry for reading, as often as the result is called: without progress, and for
     /// other threads.
-    pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
+    pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         move || Registry::open(&path, Access::Follow)
     }
@@ -241,7 +241,7 @@ impl Session {
     /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
     pub fn rows<R: Row>(
         &mut self,
-        rows: impl IntoIterator<Item = accession::Result<R>>,
+        rows: impl IntoIterator<Item = accession::error::Result<R>>,
     ) -> Result<u64> {
         let mut list = self.list();
         let mut count = 0;

@@ -23,7 +23,7 @@ fn registry() -> Registry {
     registry
 }
 
-fn select(registry: &Registry, at: &str) -> accession::Result<(u64, Vec<u64>)> {
+fn select(registry: &Registry, at: &str) -> accession::error::Result<(u64, Vec<u64>)> {
     let selection = Selection::Dataset { name: name("dataset"), at: Some(at.parse().unwrap()) };
     let selected = registry.snapshot()?.select(&selection)?;
     let granules = |instance: &Instance| instance.granules;

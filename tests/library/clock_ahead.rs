@@ -33,7 +33,7 @@ fn title(text: &str) -> DatasetEdit {
     DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() }
 }
 
-type Write = (&'static str, fn(&Registry, &Stamp) -> accession::Result<()>);
+type Write = (&'static str, fn(&Registry, &Stamp) -> accession::error::Result<()>);
 
 /// Every operation that stores a time of the clock.
 const WRITES: [Write; 10] = [

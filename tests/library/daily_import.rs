@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::Result;
+use accession::error::Result;
 use accession::model::Day;
 use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
 use proptest::prelude::*;

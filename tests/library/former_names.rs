@@ -98,7 +98,7 @@ fn is_renamed(registry: &Registry) -> bool {
 }
 
 /// What was returned, or the kind of the error: its message has the name that was asked for.
-fn outcome<T: Debug>(result: accession::Result<T>) -> String {
+fn outcome<T: Debug>(result: accession::error::Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error {}", error.kind()),
@@ -106,7 +106,7 @@ fn outcome<T: Debug>(result: accession::Result<T>) -> String {
 }
 
 /// The ids that a selection refers to.
-fn held(registry: &Registry, selection: &Selection) -> accession::Result<Vec<String>> {
+fn held(registry: &Registry, selection: &Selection) -> accession::error::Result<Vec<String>> {
     let snapshot = registry.snapshot()?;
     let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
     drop(snapshot);
@@ -184,7 +184,7 @@ fn answers(
     drop(snapshot);
     add(
         "of a producer",
-        outcome(of_producer.and_then(Iterator::collect::<accession::Result<Vec<_>>>)),
+        outcome(of_producer.and_then(Iterator::collect::<accession::error::Result<Vec<_>>>)),
     );
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
+use accession::error::Result;
 use accession::registry::Effort;
-use accession::{Event, EventKind, Import, Imported, Registry, Result, Stamp, Timestamp};
+use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};

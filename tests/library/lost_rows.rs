@@ -1,6 +1,6 @@
 //! The loss of a row from the file is detected by every read that passes its position.
 
-use accession::Result;
+use accession::error::Result;
 use accession::mirror::{self, Primary, PullOptions, manifest};
 use accession::{Moment, Registry, Selection, Stamp};
 

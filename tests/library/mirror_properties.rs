@@ -268,7 +268,7 @@ fn a_change_without_effect_is_refused() {
 #[test]
 fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
     let (us, bytes) = large();
-    let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::Result<Imported> {
+    let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::error::Result<Imported> {
         let reader = manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now()).unwrap();
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();

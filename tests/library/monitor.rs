@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use accession::Result;
+use accession::error::Result;
 use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
 use accession::{
     ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Members, Moment,

@@ -24,7 +24,7 @@ fn line(granule_id: &str, line: u64) -> Entry {
 type Entries<'a> = (&'a [Entry], &'a [Entry]);
 
 /// The change, which does not add a dataset.
-fn listed((ingest, delete): Entries<'_>) -> accession::Result<Change> {
+fn listed((ingest, delete): Entries<'_>) -> accession::error::Result<Change> {
     let mut change = Change::new();
     for entry in ingest {
         change.ingest(entry.clone())?;

@@ -39,6 +39,15 @@ fn layers() -> Vec<String> {
     layers
 }
 
+#[test]
+fn the_picture_of_the_layers_has_those_of_the_table() {
+    let picture = std::fs::read_to_string(root().join("docs/about/layers.svg")).unwrap();
+    let names = picture.split("<text class=\"name\"").skip(1);
+    let names = names.map(|rest| rest.split(['>', '<']).nth(1).unwrap());
+    let shown: Vec<&str> = ["main"].into_iter().chain(names).collect();
+    assert_eq!(shown, layers());
+}
+
 /// A directory of `src`, or a file beside them.
 fn layer(file: &str) -> &str {
     let name = file.trim_start_matches("src/");

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 
-mod file_sizes;
+mod figures;
 mod layering;
 mod not_checked;
 mod public_names;

@@ -16,7 +16,7 @@ pub struct Answers {
 
 impl Answers {
     /// Reads everything that a registry reports.
-    pub fn of(registry: &Registry) -> accession::Result<Self> {
+    pub fn of(registry: &Registry) -> accession::error::Result<Self> {
         let mut answers = Answers::default();
         let listed = datasets(registry)?;
         for listed in &listed {
@@ -69,7 +69,7 @@ impl Answers {
         registry: &Registry,
         name: &DatasetName,
         instance: &Instance,
-    ) -> accession::Result<()> {
+    ) -> accession::error::Result<()> {
         let at = Some(Moment::Instant(instance.timestamp));
         let selection = Selection::Dataset { name: name.clone(), at };
         for granule in granules(registry, &selection)? {
@@ -112,13 +112,13 @@ impl Answers {
 }
 
 /// The history of a dataset.
-pub fn history(registry: &Registry, name: &DatasetName) -> accession::Result<Vec<Instance>> {
+pub fn history(registry: &Registry, name: &DatasetName) -> accession::error::Result<Vec<Instance>> {
     let history = registry.snapshot()?.history(name)?;
     history.collect()
 }
 
 /// All datasets, withdrawn ones included.
-pub fn datasets(registry: &Registry) -> accession::Result<Vec<Listed>> {
+pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<Listed>> {
     let mut datasets: Vec<Listed> = Vec::new();
     let mut after = None;
     loop {
@@ -131,7 +131,7 @@ pub fn datasets(registry: &Registry) -> accession::Result<Vec<Listed>> {
     }
 }
 
-fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Granules> {
+fn granules(registry: &Registry, selection: &Selection) -> accession::error::Result<Granules> {
     let snapshot = registry.snapshot()?;
     let selected = snapshot.select(selection)?;
     snapshot.granules(&selected.set)
@@ -141,7 +141,7 @@ fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Gra
 pub fn granule_ids(
     registry: &Registry,
     selection: &Selection,
-) -> accession::Result<BTreeSet<String>> {
+) -> accession::error::Result<BTreeSet<String>> {
     let mut granule_ids = BTreeSet::new();
     for granule in granules(registry, selection)? {
         let granule = granule?;

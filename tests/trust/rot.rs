@@ -156,7 +156,7 @@ impl Original {
     }
 
     /// Reads everything. Returns the first finding, if there is one, and the answers.
-    fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
+    fn ask(&self, path: &Path) -> accession::error::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, Access::Write)?;
         let mut answers = Answers::of(&registry)?;
         let mut found = None;

@@ -265,7 +265,7 @@ fn make_change(
     at: i64,
     held: &mut Vec<String>,
     dice: &mut Dice,
-) -> accession::Result<(String, i64)> {
+) -> accession::error::Result<(String, i64)> {
     let granule_id = format!("{:04}-{at}", dice.within(0..10_000));
     let deleted = (held.len() >= HELD).then(|| held.swap_remove(dice.within(0..held.len())));
     let made = change([granule_id.as_str()], deleted.as_deref());

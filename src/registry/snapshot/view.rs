@@ -32,7 +32,7 @@ use crate::store::{self, DatasetKey};
 /// drop(snapshot);
 /// let held: Vec<String> = granules
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
-///     .collect::<accession::Result<_>>()?;
+///     .collect::<accession::error::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -194,7 +194,7 @@ fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
     clock: &ClockArgs,
-    mut make: impl FnMut(&Registry, &Stamp) -> accession::Result<()>,
+    mut make: impl FnMut(&Registry, &Stamp) -> accession::error::Result<()>,
 ) -> Result<()> {
     let listed = session.write(Create::Never, |registry, session| {
         make(registry, &session.stamp(clock.time())?)?;
