@@ -110,7 +110,7 @@ fn a_copy_that_does_not_verify_is_not_a_backup() {
     let error = registry.back_up(&directory.path().join("backup.db")).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");
     assert!(error.to_string().contains(".db"), "{error}");
-    let cause = std::error::Error::source(&error).unwrap().to_string();
+    let cause = error.to_string();
     assert!(cause.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{cause}");
     drop(registry);
     assert_eq!(files(directory.path()), ["accession.db"]);

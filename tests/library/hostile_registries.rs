@@ -134,7 +134,7 @@ fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
             for access in [Access::Read, Access::Write] {
                 let error = Registry::open(&path, access).err().unwrap();
                 assert_eq!(error.kind().as_str(), "damaged", "{sql}");
-                let text = std::error::Error::source(&error).unwrap().to_string();
+                let text = error.to_string();
                 assert!(text.to_lowercase().contains(&what.to_lowercase()), "{text}");
                 assert_eq!(std::fs::read(&path).unwrap(), bytes, "{sql}");
             }
@@ -169,7 +169,7 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
             for access in [Access::Read, Access::Write] {
                 let error = Registry::open(&path, access).err().unwrap();
                 assert_eq!(error.kind().as_str(), "damaged", "{stated}");
-                let text = std::error::Error::source(&error).unwrap().to_string();
+                let text = error.to_string();
                 assert!(text.contains(what), "{stated}: {text}");
             }
         }
@@ -188,7 +188,7 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
             for access in [Access::Read, Access::Write] {
                 let error = Registry::open(&path, access).err().unwrap();
                 assert_eq!(error.kind().as_str(), "damaged");
-                let text = std::error::Error::source(&error).unwrap().to_string();
+                let text = error.to_string();
                 assert!(text.contains(encoding), "{text}");
             }
             let target = directory.path().join("restored.db");
