@@ -40,6 +40,7 @@ pub use hashing::{Hashing, Reached};
 pub use lanes::Lanes;
 #[doc(hidden)]
 pub use sweep::Sweep;
+pub(crate) use sweep::Timeline;
 
 use crate::model::Identifier;
 use step::{Link, Message};

@@ -3,7 +3,6 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
-mod at_most;
 mod creator;
 mod dataset_name;
 mod granule_id;
@@ -19,7 +18,6 @@ mod set;
 mod text;
 mod time;
 
-pub(crate) use at_most::AtMost;
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
 pub use granule_id::{GranuleId, GranuleIdError};
@@ -31,6 +29,7 @@ pub use licence::{Licence, LicenceError};
 pub use message::{SourceLocation, is_interpreted, quoted};
 pub use moment::Moment;
 pub use pattern::{Pattern, PatternError};
+pub(crate) use record::AtMost;
 pub use record::{
     Dataset, Doi, DoiError, WebAddress, WebAddressError, Withdrawal, Year, YearError,
 };

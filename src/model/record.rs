@@ -1,13 +1,13 @@
 //! The record of a dataset: its fields, and what happened to it.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::{Deserializer, Error as _};
+use serde::de::{self, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::at_most::AtMost;
 use super::creator::Creator;
 use super::dataset_name::DatasetName;
 use super::message::quoted;
@@ -295,6 +295,43 @@ pub struct Withdrawal {
     pub timestamp: Timestamp,
     /// Why it was withdrawn. `None` means that no reason was given.
     pub note: Option<String>,
+}
+
+/// The elements of an array, which are counted while they are parsed: of an array that has more than
+/// `MOST`, only the first `MOST` are kept.
+pub(crate) struct AtMost<T, const MOST: usize> {
+    pub elements: Vec<T>,
+    pub has_more: bool,
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(AtMostVisitor(PhantomData))
+    }
+}
+
+struct AtMostVisitor<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMostVisitor<T, MOST> {
+    type Value = AtMost<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let (mut elements, mut has_more) = (Vec::new(), false);
+        while elements.len() < MOST {
+            match array.next_element()? {
+                Some(element) => elements.push(element),
+                None => return Ok(AtMost { elements, has_more }),
+            }
+        }
+        while array.next_element::<de::IgnoredAny>()?.is_some() {
+            has_more = true;
+        }
+        Ok(AtMost { elements, has_more })
+    }
 }
 
 #[cfg(test)]

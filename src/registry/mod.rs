@@ -22,9 +22,7 @@ mod replay;
 mod restore;
 mod snapshot;
 mod staging;
-mod timeline;
 mod verify;
-mod visibility;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page::{Packing, Page};
 use super::rows::{DatasetKey, Watch, Withdrawn};
+use super::session::Storage;
 use super::session::{Session, Snapshot};
 use super::sqlite::NewFile;
 use super::statement::{Columns, Insert, Scope, Sql, Value};
-use super::storage::Storage;
 use super::{Error, ErrorKind, Result};
 use crate::model::{GranuleId, Timestamp};
 

@@ -15,7 +15,6 @@ mod error;
 #[cfg(test)]
 mod faulty;
 mod handle;
-mod name;
 mod page;
 mod pool;
 #[cfg(feature = "postgres")]
@@ -24,15 +23,13 @@ mod rows;
 mod session;
 mod sqlite;
 mod statement;
-mod storage;
 mod table;
 
 use crate::error::{Error, ErrorKind, Result};
 
 #[cfg(test)]
 pub(crate) use faulty::Fault;
-pub(crate) use handle::{New, Store, exists};
-pub(crate) use name::{check_is_file, full_name, shown_name};
+pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name};
 pub use rows::{Access, BUSY_WAIT, Withdrawn};
 pub(crate) use rows::{
     Begin, DatasetKey, ListedRow, NewPeriod, Period, ProducedPeriod, StoredSource, StoredVersion,

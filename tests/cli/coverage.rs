@@ -38,7 +38,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("copied-before", "src/registry/copy.rs", "ErrorKind::CopiedBefore"),
     ("denied", "tests/postgres/privileges.rs", "denied"),
     ("incomplete", "tests/postgres/lost_machines.rs", "\"incomplete\""),
-    ("no-postgres", "src/store/name.rs", "ErrorKind::NoPostgres"),
+    ("no-postgres", "src/store/handle.rs", "ErrorKind::NoPostgres"),
     ("no-citus", "tests/postgres/distribution.rs", "no-citus"),
     ("not-a-file", "tests/postgres/copies.rs", "not-a-file"),
     ("not-visible", "src/store/postgres/session.rs", "ErrorKind::NotVisible"),

@@ -3,7 +3,7 @@
 use super::view::{Known, Seen, Snapshot, dataset_of, latest_known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Instance, Moment, Set};
-use crate::registry::visibility::Shown;
+use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
 /// The number of instances in a page.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::error::{Error, Result};
 use crate::model::{Dataset, DatasetName, Instance, Set, Subset, Timestamp};
 use crate::registry::handle::Registry;
-use crate::registry::visibility::Shown;
+use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
 /// One consistent state of a registry, on which all queries are made.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::finding::{Code, Finding, Findings};
+use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
-use crate::registry::timeline::Timeline;
 use crate::store::{DatasetKey, Period, Snapshot};
 
 /// The number of instances in a page.

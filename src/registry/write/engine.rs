@@ -8,6 +8,7 @@
 
 use super::resume::{Effort, Pass, resume_before};
 use super::target::{Conduct, Target};
+use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, Instance, Timestamp,
@@ -15,7 +16,6 @@ use crate::model::{
 use crate::registry::error::made_of;
 use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
-use crate::registry::timeline::Timeline;
 use crate::store::NewPeriod;
 
 /// The events that were skipped, counted so that callers can report them.

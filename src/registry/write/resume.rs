@@ -8,11 +8,11 @@
 use std::ops::Range;
 
 use super::target::Target;
+use crate::chain::Timeline;
 use crate::chain::{Hashing, Reached, Sweep};
 use crate::error::Result;
 use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
 use crate::registry::proof;
-use crate::registry::timeline::Timeline;
 use crate::store::{Begin, NewPeriod};
 
 /// The number of checkpoints that are stored at once.

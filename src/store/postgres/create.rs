@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use super::address::{Address, shown};
 use super::connection::{Connection, value};
-use super::schema;
 use super::session::{Stage, Store, state};
-use super::settings;
+use super::{schema, transaction};
 use crate::store::pool::Pool;
-use crate::store::storage::{CopyStorage, Kind, NewStorage, Storage};
+use crate::store::session::{CopyStorage, Kind, NewStorage, Storage};
 use crate::store::{Access, Error, ErrorKind, Result};
 
 /// Registries on servers, by their addresses.
@@ -106,7 +105,7 @@ impl Store {
         let connection = Connection::open(&address)?;
         let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
         let synchronous_commit = chosen.into_iter().flatten().next().unwrap_or_default();
-        connection.begin(&settings::writing(busy_wait, &synchronous_commit, []))?;
+        connection.begin(&transaction::writing(busy_wait, &synchronous_commit, []))?;
         schema::create(&connection)?;
         let path = PathBuf::from(address.to_string());
         Ok(Store {
@@ -160,7 +159,7 @@ impl Store {
             UPDATE accession.registry
             SET copied_from = NULL";
         let connection = self.connection()?;
-        connection.begin(&settings::writing(self.busy_wait, &self.synchronous_commit, []))?;
+        connection.begin(&transaction::writing(self.busy_wait, &self.synchronous_commit, []))?;
         connection.defer(FINISH, &[])?;
         connection.run("COMMIT")?;
         self.pool.put_back(connection);

@@ -1,34 +1,110 @@
-//! Spreads the tables over the machines of a Citus cluster.
+//! The tables on the machines of a Citus cluster: spreads them, and finds where they are.
 
-use super::placement;
-use super::session::Store;
-use super::settings;
+use super::connection::{Connection, value};
+use super::machines::Machine;
+use super::schema;
+use crate::store::statement::Value;
 use crate::store::{Error, ErrorKind, Result};
 
-impl Store {
-    /// Distributes every table that is not distributed, in one transaction: the rows of one dataset
-    /// are on one machine. Returns how many tables were distributed. Nobody can use the registry
-    /// meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NoCitus`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
-    /// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
-    pub(super) fn distribute_tables(&self) -> Result<u64> {
-        const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
-        // If this function fails, the connection is dropped, which rolls back.
-        let connection = self.connection()?;
-        let begin =
-            settings::writing(self.busy_wait, &self.synchronous_commit, placement::SETTINGS);
-        connection.begin(&begin)?;
-        if !placement::has_citus(&connection)? {
-            let message = "the extension citus is not installed in the database";
-            return Err(Error::stored(ErrorKind::NoCitus, message));
-        }
-        connection.run(ALONE)?;
-        let distributed = placement::complete(&connection)?;
-        connection.run("COMMIT")?;
-        self.pool.put_back(connection);
-        Ok(distributed)
+/// Small tables, of which every machine gets a copy: they are read with every dataset. All others
+/// are distributed by dataset. A referenced table comes before the one that refers to it.
+const REFERENCE_TABLES: [&str; 5] =
+    ["dataset", "dataset_name", "payment_taken", "payment_worker", "registry"];
+
+/// With what a transaction begins that distributes tables, or changes some that are distributed:
+/// it uses one connection to each machine, and may create triggers. Citus calls triggers unsafe
+/// because they could query other machines; those of a registry look at their own row only. A server
+/// without Citus ignores both.
+pub(super) const SETTINGS: [&str; 2] = [
+    "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+    "SET LOCAL citus.enable_unsafe_triggers = on",
+];
+
+/// Whether the extension is in the database.
+pub(super) fn has_citus(connection: &Connection) -> Result<bool> {
+    const HAS_CITUS: &str = "
+        SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')";
+    is_true(connection, HAS_CITUS)
+}
+
+/// Whether the registry is distributed.
+pub(super) fn is_distributed(connection: &Connection) -> Result<bool> {
+    const IS_DISTRIBUTED: &str = "
+        SELECT EXISTS (
+            SELECT FROM pg_dist_partition
+            WHERE logicalrelid = 'accession.writer'::regclass AND partmethod = 'h')";
+    Ok(has_citus(connection)? && is_true(connection, IS_DISTRIBUTED)?)
+}
+
+/// The machine that has a dataset of a distributed registry.
+pub(super) fn machine_of(connection: &Connection, dataset_id: i64) -> Result<Machine> {
+    const PLACE: &str = "
+        SELECT nodename || ':' || nodeport
+        FROM pg_dist_shard_placement
+        WHERE shardid = get_shard_id_for_distribution_column('accession.writer', $1)";
+    let row = connection.query_opt(PLACE, &[dataset_id.into()])?;
+    row.map_or(Ok(Machine::Any), |row| value(&row, 0).map(Machine::At))
+}
+
+/// Distributes every table that is not, and creates every trigger that is missing: `distribute` used
+/// to remove them. Returns how many tables were distributed.
+pub(super) fn complete(connection: &Connection) -> Result<u64> {
+    // The lock of a dataset comes first: the others are placed beside it.
+    const LOCAL: &str = "
+        SELECT relname::text
+        FROM pg_class
+        WHERE relnamespace = 'accession'::regnamespace AND relkind = 'r'
+          AND NOT EXISTS (
+              SELECT FROM pg_dist_partition
+              WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))
+        ORDER BY coalesce(array_position($1, relname::text), 100), relname <> 'writer', relname";
+    const TRIGGERS: &str = "
+        SELECT format('%s ON accession.%s', tgname, relname)
+        FROM pg_trigger
+        JOIN pg_class ON pg_class.oid = tgrelid
+        WHERE relnamespace = 'accession'::regnamespace AND NOT tgisinternal";
+    let strings = |sql, parameters: &[_]| -> Result<Vec<String>> {
+        let rows = connection.query(sql, parameters)?;
+        rows.iter().map(|row| value(row, 0)).collect()
+    };
+    let tables = strings(LOCAL, &[Value::Texts(&REFERENCE_TABLES)])?;
+    for table in &tables {
+        let beside = if table == "writer" { "" } else { ", colocate_with => 'accession.writer'" };
+        connection.run(&match REFERENCE_TABLES.contains(&table.as_str()) {
+            true => format!("SELECT create_reference_table('accession.{table}')"),
+            false => format!(
+                "SELECT create_distributed_table('accession.{table}', 'dataset_id'{beside})"
+            ),
+        })?;
     }
+    let triggers = strings(TRIGGERS, &[])?;
+    for (trigger, statement) in schema::triggers() {
+        if !triggers.contains(&trigger) {
+            connection.run(&statement)?;
+        }
+    }
+    Ok(tables.len() as u64)
+}
+
+fn is_true(connection: &Connection, question: &str) -> Result<bool> {
+    let row = connection.query_opt(question, &[])?;
+    row.map_or(Ok(false), |row| value(&row, 0))
+}
+
+/// Distributes every table that is not distributed, in the transaction that has begun with
+/// [`SETTINGS`]: the rows of one dataset are on one machine. Returns how many tables were distributed.
+/// Nobody can use the registry meanwhile.
+///
+/// # Errors
+///
+/// [`ErrorKind::NoCitus`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
+/// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
+pub(super) fn distribute(connection: &Connection) -> Result<u64> {
+    const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
+    if !has_citus(connection)? {
+        let message = "the extension citus is not installed in the database";
+        return Err(Error::stored(ErrorKind::NoCitus, message));
+    }
+    connection.run(ALONE)?;
+    complete(connection)
 }

@@ -1,13 +1,11 @@
 //! The registry in a PostgreSQL database.
 //!
 //! An address is read in `address`; `tls` and `driver` connect to it. A `connection` sends statements
-//! with their values (`value`).
-//! `settings` has what every transaction begins with,
-//! `schema` creates and migrates the tables, `create` makes new registries and copies, `distribute`
-//! spreads them over several machines, where `placement` knows them, and
-//! `machines` how many statements wait for each. An open registry is in `session`; `commit` asks what became
-//! of a change when the connection was lost; `bulk` has the statements about many rows, and `integrity`
-//! the checks.
+//! with their values. `transaction` has what every transaction begins with, and asks what became of a
+//! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
+//! registries and copies, `distribute` spreads them over several machines, and `machines` limits how many
+//! statements wait for each. An open registry is in `session`; `bulk` has the statements about many
+//! rows, and `integrity` the checks.
 //!
 //! # Locking
 //!
@@ -45,7 +43,6 @@
 
 mod address;
 mod bulk;
-mod commit;
 mod connection;
 mod create;
 mod distribute;
@@ -53,11 +50,9 @@ mod driver;
 mod error;
 mod integrity;
 mod machines;
-mod placement;
 mod schema;
 mod session;
-mod settings;
 mod tls;
-mod value;
+mod transaction;
 
 pub(in crate::store) use create::Server;

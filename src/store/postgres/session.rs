@@ -9,19 +9,17 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 use super::address::Address;
-use super::commit::{Change, Outcome, outcome};
 use super::connection::{Connection, value};
+use super::distribute;
 use super::machines::{Machine, Machines, PATIENCE};
-use super::placement;
 use super::schema::{self, Stated};
-use super::settings;
+use super::transaction::{self, Change, Outcome, outcome};
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::Session;
+use crate::store::session::{Session, Storage};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
-use crate::store::storage::Storage;
 use crate::store::{Access, Error, ErrorKind, NewFile, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
@@ -116,14 +114,14 @@ impl Store {
         let (stated, synchronous_commit) = state(&connection)?;
         let age = stated.check_version().err().map(|error| error.kind());
         if (age, access) == (Some(ErrorKind::Older), Access::Write) {
-            connection.begin(&settings::writing(
+            connection.begin(&transaction::writing(
                 busy_wait,
                 &synchronous_commit,
-                placement::SETTINGS,
+                distribute::SETTINGS,
             ))?;
             schema::migrate(&connection)?;
-            if placement::is_distributed(&connection)? {
-                placement::complete(&connection)?;
+            if distribute::is_distributed(&connection)? {
+                distribute::complete(&connection)?;
             }
             connection.run("COMMIT")?;
         } else {
@@ -177,7 +175,7 @@ impl Store {
 /// What the registry at the other end of a connection states about itself.
 /// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
 pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
-    let row = connection.begin(&settings::reading([STATE, "ROLLBACK"]))?;
+    let row = connection.begin(&transaction::reading([STATE, "ROLLBACK"]))?;
     let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
     Ok((Stated::of(&row)?, synchronous_commit))
 }
@@ -221,7 +219,7 @@ impl ServerSession {
         if connection.has_failed() && self.writing.is_none() && self.lease.store.stage != Stage::New
         {
             connection.roll_back("ROLLBACK")?;
-            connection.begin(&settings::reading([]))?;
+            connection.begin(&transaction::reading([]))?;
         }
         Ok(connection)
     }
@@ -241,7 +239,7 @@ impl ServerSession {
         let Some(machines) = machines else { return connection.query(sql, values) };
         let machine = match scope {
             Scope::Dataset(DatasetKey(id)) => {
-                machines.of_dataset(id, || placement::machine_of(connection, id))?
+                machines.of_dataset(id, || distribute::machine_of(connection, id))?
             }
             _ => Machine::Any,
         };
@@ -268,7 +266,7 @@ impl ServerSession {
         }
         let known = &self.lease.store.machines;
         if known.get().is_none() {
-            let is_distributed = placement::is_distributed(connection)?;
+            let is_distributed = distribute::is_distributed(connection)?;
             known.get_or_init(|| is_distributed.then(Arc::default));
         }
         Ok(known.get().and_then(Option::as_ref))
@@ -286,7 +284,7 @@ impl Storage for Store {
         let begin = |lease: &Lease| match &self.stage {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
-                let row = lease.open(&settings::reading([STATE]))?;
+                let row = lease.open(&transaction::reading([STATE]))?;
                 has_citus.set(row.get(4).is_some_and(|has| has.as_deref() == Some("t")));
                 let stated = Stated::of(&row)?;
                 stated.check_version()?;
@@ -311,7 +309,7 @@ impl Storage for Store {
         let begin_sql = match &self.stage {
             Stage::New => ["SAVEPOINT accession", STATE].map(str::to_owned).to_vec(),
             Stage::Visible(_) => {
-                settings::writing(self.busy_wait, &self.synchronous_commit, [STATE])
+                transaction::writing(self.busy_wait, &self.synchronous_commit, [STATE])
             }
         };
         let row = RefCell::default();
@@ -346,7 +344,17 @@ impl Storage for Store {
     }
 
     fn distribute(&self) -> Result<u64> {
-        self.distribute_tables()
+        // If this function fails, the connection is dropped, which rolls back.
+        let connection = self.connection()?;
+        connection.begin(&transaction::writing(
+            self.busy_wait,
+            &self.synchronous_commit,
+            distribute::SETTINGS,
+        ))?;
+        let distributed = distribute::distribute(&connection)?;
+        connection.run("COMMIT")?;
+        self.pool.put_back(connection);
+        Ok(distributed)
     }
 
     fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>> {

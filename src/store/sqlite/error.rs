@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use rusqlite::ErrorCode;
 
-use super::limits::{MAX_VALUE_BYTES, MEMORY_BYTES};
+use super::connection::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::disk::scratch;
 use crate::model::quoted;
 use crate::store::{Error, ErrorKind};

@@ -1,9 +1,8 @@
 //! The registry as an SQLite file.
 //!
 //! These files open, create, copy and replace it, and each uses only those before it: `files`,
-//! `connection`, `schema`, `migrate`, then `create` and `backup`, `identity`, `open`, and
-//! `restore`; `new_file` is a registry before it is put in place. An open registry is in `session`;
-//! `bulk` has the statements about many rows, and `integrity` the checks.
+//! `connection`, `schema`, `create`, `open` and `restore`. An open registry is in `session`; `bulk` has
+//! the statements about many rows, and `integrity` the checks.
 //!
 //! # Locking
 //!
@@ -41,17 +40,12 @@
 //! is read without locks, provided that it has no `-wal` file; the result is refused if the file
 //! changed during the read.
 
-mod backup;
 mod bulk;
 mod connection;
 mod create;
 mod error;
 mod files;
-mod identity;
 mod integrity;
-mod limits;
-mod migrate;
-mod new_file;
 mod open;
 mod restore;
 mod schema;
@@ -59,7 +53,7 @@ mod session;
 
 pub(crate) use connection::limit_memory;
 pub(crate) use files::{MAGIC_BYTES, is_database};
-pub(crate) use new_file::NewFile;
+pub(crate) use restore::NewFile;
 pub(in crate::store) use session::{File, Store};
 
 use crate::store::Result;

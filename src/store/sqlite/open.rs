@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::identity::{FileId, Identity, Place, Unlocked, data_version};
+use super::files::{FileId, Identity, Place, Unlocked, data_version};
 use super::schema::{self, Age};
-use super::{Result, backup, connection, files, migrate};
+use super::{Result, connection, create, files};
 use crate::store::{Access, Error, ErrorKind};
 
 /// An open registry.
@@ -65,7 +65,7 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
 /// [`ErrorKind::Memory`]: SQLite cannot allocate memory.
 pub fn in_memory() -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
-    migrate::migrate(&mut connection)?;
+    schema::migrate(&mut connection)?;
     let identity = Identity::of_connection(Access::Write, Duration::ZERO);
     Ok(Opened { connection, identity })
 }
@@ -79,7 +79,7 @@ pub fn in_memory() -> Result<Opened> {
 /// [`ErrorKind::Temporary`].
 pub fn temporary() -> Result<Opened> {
     let mut connection = connection::open_temporary().map_err(Error::of_temporary_file)?;
-    migrate::migrate(&mut connection).map_err(Error::of_temporary_file)?;
+    schema::migrate(&mut connection).map_err(Error::of_temporary_file)?;
     let identity = Identity::of_connection(Access::Write, Duration::ZERO);
     Ok(Opened { connection, identity })
 }
@@ -90,7 +90,7 @@ impl Opened {
         let Opened { mut connection, mut identity } = self;
         if let Age::Older(_) = schema::check(&connection)? {
             match identity.access {
-                Access::Write => migrate::migrate(&mut connection)?,
+                Access::Write => schema::migrate(&mut connection)?,
                 Access::Read | Access::Follow => {
                     let state = data_version(&connection)?;
                     let copy = migrated_copy(&connection, identity.busy_wait)?;
@@ -175,8 +175,8 @@ fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
 /// file.
 fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> {
     let mut copy = connection::open_temporary().map_err(Error::of_temporary_file)?;
-    backup::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
-        .and_then(|()| migrate::migrate(&mut copy))
+    create::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
+        .and_then(|()| schema::migrate(&mut copy))
         .map_err(|error| match error.kind() {
             // Reading the registry needs no disk space, so the temporary file has none.
             ErrorKind::Full => error.of_temporary_file(),

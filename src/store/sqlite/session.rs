@@ -9,19 +9,18 @@ use std::time::Duration;
 use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput};
 use rusqlite::{Connection, Row, Statement};
 
-use super::backup;
+use super::create;
 use super::create::TemporaryRegistry;
-use super::identity::Identity;
-use super::new_file::NewFile;
+use super::files::Identity;
 use super::open::{self, Opened};
+use super::restore::NewFile;
 use super::schema::{self, Age};
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::Session;
+use crate::store::session::{CopyStorage, Kind, NewStorage, Session, Storage};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
-use crate::store::storage::{CopyStorage, Kind, NewStorage, Storage};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
@@ -316,7 +315,7 @@ impl Session for FileSession {
     ) -> Result<NewFile> {
         let Store { busy_wait, path, .. } = &*self.lease.store;
         let (of, source) = (path.as_deref(), self.connection());
-        let file = backup::copy_beside(source, of, target, *busy_wait, progress)?;
+        let file = create::copy_beside(source, of, target, *busy_wait, progress)?;
         Ok(NewFile::of(file))
     }
 

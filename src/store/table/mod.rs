@@ -10,5 +10,4 @@ mod granule;
 mod history;
 mod mirror;
 mod payment;
-mod record;
 mod subset;

@@ -1,14 +1,18 @@
-//! Determines the outcome of a COMMIT that was interrupted, because the connection or a machine of a
-//! cluster was lost.
+//! What every transaction begins with, and what became of one whose COMMIT was interrupted, because the
+//! connection or a machine of a cluster was lost.
 //!
-//! The old backend may still be committing, so the question is asked when its transaction is over,
-//! and under the lock that the change held: each change puts its token into the row that it locks.
+//! Each statement that begins one is a message of its own, and all of them are sent in one round trip:
+//! Citus sends the text of a message with settings on to the machines that the transaction asks, so
+//! such a text must contain nothing else.
+//!
+//! After an interrupted COMMIT the old backend may still be committing, so the outcome is asked for
+//! when its transaction is over, and under the lock that the change held: each change puts its token
+//! into the row that it locks.
 
 use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::connection::{Connection, value};
-use super::settings;
 use crate::store::Result;
 
 /// How long to wait before the server is asked again.
@@ -68,7 +72,7 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
         WHERE dataset_id = $1
         FOR UPDATE";
     let connection = Connection::open(address)?;
-    connection.begin(&settings::reading([]))?;
+    connection.begin(&reading([]))?;
     if let Some(row) = connection.query_opt(RECOVERY, &[])? {
         let milliseconds: i64 = value(&row, 0)?;
         let twice = Duration::from_millis(milliseconds.try_into().unwrap_or(0)) * 2;
@@ -81,7 +85,7 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
         return Ok(None);
     }
     connection.roll_back("ROLLBACK")?;
-    connection.begin(&settings::writing(LOCK_WAIT, "on", []))?;
+    connection.begin(&writing(LOCK_WAIT, "on", []))?;
     for (position, (dataset_id, revision)) in change.locked.iter().enumerate() {
         let parameters = [(*dataset_id).into(), change.token.into()];
         let Some(row) = connection.query_opt(LOCKED, &parameters)? else {
@@ -100,4 +104,53 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
     }
     connection.roll_back("ROLLBACK")?;
     Ok(Some(Outcome::Committed))
+}
+
+/// The settings of every transaction, before it does anything.
+///
+/// The first one makes the others reach every machine of a Citus cluster; any other server takes it
+/// for the setting of an extension that it does not have. Names are resolved in the catalogue only,
+/// and the tables are named in full: else whoever may create a function in another schema of the path
+/// could have the owner of the tables run it. The last ones leave every statement of the store one
+/// plan that is right at any size: by an index. Statistics would have to be gathered first, and an
+/// import into a new table has none.
+const SETTINGS: [&str; 7] = [
+    "SET LOCAL citus.propagate_set_commands = 'local'",
+    "SET LOCAL search_path = pg_catalog, pg_temp",
+    "SET LOCAL enable_seqscan = off",
+    "SET LOCAL enable_bitmapscan = off",
+    "SET LOCAL enable_hashjoin = off",
+    "SET LOCAL enable_mergejoin = off",
+    "SET LOCAL jit = off",
+];
+
+/// Begins a transaction that sees one state of the database, followed by other statements.
+pub(super) fn reading<const N: usize>(then: [&str; N]) -> Vec<String> {
+    begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &then)
+}
+
+/// Begins a transaction that writes. Each statement sees what was committed before it: once a dataset
+/// is locked, it sees the change of whoever held the lock before.
+///
+/// It waits for a lock as long as `busy_wait`, and its commit is durable: an administrator may have
+/// chosen more than `on`, but not less.
+pub(super) fn writing<const N: usize>(
+    busy_wait: Duration,
+    synchronous_commit: &str,
+    then: [&str; N],
+) -> Vec<String> {
+    // 0 would mean no limit.
+    let milliseconds = busy_wait.as_millis().clamp(1, i32::MAX as u128);
+    let durable = if synchronous_commit == "remote_apply" { synchronous_commit } else { "on" };
+    let limits = [
+        format!("SET LOCAL lock_timeout = {milliseconds}"),
+        format!("SET LOCAL synchronous_commit = {durable}"),
+    ];
+    let limits = limits.each_ref().map(String::as_str);
+    begin("BEGIN ISOLATION LEVEL READ COMMITTED", &[&limits[..], &then].concat())
+}
+
+fn begin(begin: &str, then: &[&str]) -> Vec<String> {
+    let statements = [&[begin], SETTINGS.as_slice(), then].concat();
+    statements.into_iter().map(str::to_owned).collect()
 }
