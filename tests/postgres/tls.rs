@@ -77,12 +77,15 @@ fn each_mode_accepts_the_certificates_that_it_should() {
     for (host, parameters, is_accepted) in [
         ("127.0.0.1", "sslmode=prefer".to_owned(), true),
         ("127.0.0.1", "sslmode=require".to_owned(), true),
-        // With an authority, `require` is `verify-ca`, as in libpq.
-        ("127.0.0.1", format!("sslmode=require&{other}"), false),
-        ("127.0.0.1", "sslmode=verify-ca".to_owned(), false),
-        ("127.0.0.1", format!("sslmode=verify-ca&{ca}"), true),
-        ("127.0.0.1", format!("sslmode=verify-ca&{other}"), false),
-        // The certificate names localhost.
+        // `verify-ca`, and `require` with an authority, are `verify-full`. The certificate names
+        // localhost.
+        ("127.0.0.1", format!("sslmode=require&{ca}"), false),
+        ("localhost", format!("sslmode=require&{ca}"), true),
+        ("localhost", format!("sslmode=require&{other}"), false),
+        ("127.0.0.1", format!("sslmode=verify-ca&{ca}"), false),
+        ("localhost", format!("sslmode=verify-ca&{ca}"), true),
+        ("localhost", format!("sslmode=verify-ca&{other}"), false),
+        ("localhost", "sslmode=verify-ca".to_owned(), false),
         ("127.0.0.1", format!("sslmode=verify-full&{ca}"), false),
         ("localhost", format!("sslmode=verify-full&{ca}"), true),
         ("localhost", format!("sslmode=verify-full&{other}"), false),

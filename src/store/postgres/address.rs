@@ -37,23 +37,13 @@ pub struct Address {
 /// What is required of the server's certificate, and the files that it takes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tls {
-    pub verify: Verify,
+    /// Whether an authority that is trusted must have signed the certificate of the server, for its
+    /// host: `verify-full`. Otherwise the connection is encrypted, to whoever answers.
+    pub is_verified: bool,
     /// The certificates to trust, in PEM. `None` means those of the system.
     pub roots: Option<PathBuf>,
     /// A certificate of the client and its key, in PEM.
     pub client: Option<(PathBuf, PathBuf)>,
-}
-
-/// How far the certificate of the server is verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Verify {
-    /// The connection is encrypted, to whoever answers: libpq's `prefer` and `require`.
-    #[default]
-    Nothing,
-    /// An authority that is trusted has signed it: `verify-ca`, and `require` with `sslrootcert`.
-    Authority,
-    /// It also names the host: `verify-full`, and `sslrootcert=system`.
-    Host,
 }
 
 /// An address as messages show it: without its password, or without anything if it cannot be read.
@@ -108,7 +98,7 @@ impl Address {
             refused("write postgres://USER@HOST:PORT/DATABASE, with other characters than letters and digits as %XX, and parameters that libpq has")
         })?;
         add_environment(&mut config, &variable);
-        let (mode, verify, roots) = settings.trust()?;
+        let (mode, is_verified, roots) = settings.trust()?;
         config.ssl_mode(mode);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
@@ -122,7 +112,7 @@ impl Address {
             config.password(password);
         }
         let client = settings.certificate.zip(settings.key);
-        let tls = Tls { verify, roots, client };
+        let tls = Tls { is_verified, roots, client };
         let shown = without_password(&config);
         Ok(Address { config: Box::new(config), tls, shown })
     }
@@ -161,30 +151,29 @@ impl Settings {
         self.passfile = self.passfile.take().or_else(|| path("PGPASSFILE"));
     }
 
-    /// Whether the connection is encrypted, how far the certificate is verified, and with which
-    /// others. With `sslrootcert=system` everything is verified, as in libpq: anybody can get a
-    /// certificate from some authority that the system trusts.
-    fn trust(&self) -> Result<(SslMode, Verify, Option<PathBuf>), Error> {
+    /// Whether the connection is encrypted, whether the certificate is verified, and with which
+    /// others. `verify-ca`, and `require` with `sslrootcert`, are `verify-full`: libpq would accept the
+    /// certificate of another host. `sslrootcert=system` needs that mode to be stated, as in libpq.
+    fn trust(&self) -> Result<(SslMode, bool, Option<PathBuf>), Error> {
         let refused = |what: &str| Err(Error::address(what));
         let of_system = self.roots.as_deref().is_some_and(|roots| roots == Path::new("system"));
         let roots = self.roots.clone().filter(|_| !of_system);
-        let (mode, verify) = match self.mode.as_deref() {
-            None | Some("verify-full") if of_system => (SslMode::Require, Verify::Host),
-            Some("disable") => (SslMode::Disable, Verify::Nothing),
-            None | Some("allow" | "prefer") => (SslMode::Prefer, Verify::Nothing),
-            Some("require") if roots.is_none() => (SslMode::Require, Verify::Nothing),
-            Some("require" | "verify-ca") => (SslMode::Require, Verify::Authority),
-            Some("verify-full") => (SslMode::Require, Verify::Host),
+        let (mode, is_verified) = match self.mode.as_deref() {
+            None if of_system => (SslMode::Require, true),
+            Some("disable") => (SslMode::Disable, false),
+            None | Some("allow" | "prefer") => (SslMode::Prefer, false),
+            Some("require") => (SslMode::Require, roots.is_some()),
+            Some("verify-ca" | "verify-full") => (SslMode::Require, true),
             Some(_) => {
                 return refused(
                     "sslmode is disable, allow, prefer, require, verify-ca or verify-full",
                 );
             }
         };
-        if of_system && verify != Verify::Host {
+        if of_system && !matches!(self.mode.as_deref(), None | Some("verify-full")) {
             return refused("sslrootcert=system needs sslmode=verify-full");
         }
-        Ok((mode, verify, roots))
+        Ok((mode, is_verified, roots))
     }
 }
 
@@ -364,9 +353,9 @@ mod tests {
         let trust = |text: &str, environment: &[(&str, &str)]| {
             let address = parse(text, environment).map_err(|error| error.kind().as_str())?;
             assert_eq!(address.tls.roots, None);
-            Ok((address.config.get_ssl_mode(), address.tls.verify))
+            Ok((address.config.get_ssl_mode(), address.tls.is_verified))
         };
-        let full = Ok((SslMode::Require, Verify::Host));
+        let full = Ok((SslMode::Require, true));
         let of_system = [("PGSSLROOTCERT", "system")];
         assert_eq!(trust("postgres://db/a?sslrootcert=system", &[]), full);
         assert_eq!(trust("postgres://db/a", &of_system), full);
@@ -393,7 +382,7 @@ mod tests {
         let address = parse("postgres://", &environment).unwrap();
         assert_eq!(address.to_string(), "postgres://me@db.example.org:6432/archive");
         assert_eq!(address.config.get_password(), Some(b"secret".as_slice()));
-        assert_eq!(address.tls.verify, Verify::Host);
+        assert!(address.tls.is_verified);
         let address = parse("postgres://you@other:1/one?sslmode=disable", &environment).unwrap();
         assert_eq!(address.to_string(), "postgres://you@other:1/one");
         assert_eq!(address.config.get_ssl_mode(), SslMode::Disable);

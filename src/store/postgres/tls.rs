@@ -9,12 +9,10 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{self, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{Tls, Verify};
+use super::address::Tls;
 use crate::store::{Error, Result};
 
 /// The connector for an address.
@@ -41,7 +39,7 @@ pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
 }
 
 fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>> {
-    if tls.verify == Verify::Nothing {
+    if !tls.is_verified {
         return Ok(Arc::new(Unverified { provider: Arc::clone(provider) }));
     }
     let mut roots = RootCertStore::empty();
@@ -56,13 +54,11 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
             roots.add_parsable_certificates(found.certs);
         }
     }
-    let inside = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(unusable)?;
-    Ok(match tls.verify {
-        Verify::Host => inside,
-        _ => Arc::new(AuthorityOnly { inside }),
-    })
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(unusable)?;
+    Ok(verifier)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
@@ -85,12 +81,6 @@ fn unusable(error: impl std::fmt::Display) -> Error {
 #[derive(Debug)]
 struct Unverified {
     provider: Arc<CryptoProvider>,
-}
-
-/// Accepts the certificate of any host that a trusted authority has signed: libpq's `verify-ca`.
-#[derive(Debug)]
-struct AuthorityOnly {
-    inside: Arc<WebPkiServerVerifier>,
 }
 
 impl ServerCertVerifier for Unverified {
@@ -125,46 +115,5 @@ impl ServerCertVerifier for Unverified {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl ServerCertVerifier for AuthorityOnly {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        match self.inside.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The name is checked last, after the chain of signatures.
-            Err(rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            result => result,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.inside.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        self.inside.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inside.supported_verify_schemes()
     }
 }
