@@ -67,11 +67,12 @@ impl Follow<'_> {
             (change.number <= of.head.changes && is_in_time).then_some(is_base)
         })?;
         let plan = plan(Some(&of.head), held, at, &Memory { last, base });
-        let read = match self.read_as_planned(&of, plan.clone()) {
+        let read = match self.read_from(&of, plan.clone()) {
             // The log may not continue what was read before: it is read from the start, to find out
             // where it differs.
             Err(Error::Input(_)) if plan != Plan::Whole => None,
-            read => read?,
+            // Whatever is wrong with blocks is an error of the server, not of the log.
+            read => self.compare_blocks(&of, read?)?,
         };
         let reading = match read {
             Some(reading) => reading,
@@ -84,11 +85,10 @@ impl Follow<'_> {
         self.latest.map_or(Identifier::EMPTY, |latest| latest.identifier)
     }
 
-    /// Reads what was planned. `None` means that the blocks of the primary's set are needed, and that
-    /// the server has none.
-    fn read_as_planned(self, of: &FetchedHead, plan: Plan) -> Result<Option<Reading>> {
+    /// Finds what the mirror lacks by the blocks of the primary's set, if the end of the log does not
+    /// show it. `None` means that the server has no blocks.
+    fn compare_blocks(self, of: &FetchedHead, mut reading: Reading) -> Result<Option<Reading>> {
         let Follow { remote, mirror, .. } = self;
-        let mut reading = self.read_from(of, plan)?;
         let (Plan::EndThenBlocks(_), Some(latest)) = (&reading.plan, self.latest) else {
             return Ok(Some(reading));
         };
