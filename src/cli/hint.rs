@@ -118,7 +118,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; the guide lists the privileges that a role needs"
         }
         ErrorKind::Older => {
-            "a command that changes something, as the owner of the tables, migrates it"
+            "a command that changes something migrates it (on a server: as the owner of the tables)"
         }
         ErrorKind::UnfinishedCopy => "run the same `accession copy` again to finish it",
         ErrorKind::CopiedBefore => {

@@ -11,9 +11,8 @@ pub enum Access {
     /// For reading only, which is also possible where nothing can be written. A read never changes
     /// the file.
     Read,
-    /// For reading as long as others write to the registry. A registry with an older schema is read
-    /// from a copy, as with [`Access::Read`], but the first read after the file was written fails
-    /// with the error `changed`: it is to be opened again.
+    /// For reading as long as others write to the registry. One with an older schema is refused with
+    /// the error `older`: a copy that is migrated, as for [`Access::Read`], would not change with it.
     Follow,
     /// For reading and writing.
     Write,

@@ -4,10 +4,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-
-use rusqlite::Connection;
 
 use super::Result;
 use crate::disk::reserved::beside;
@@ -137,15 +134,6 @@ pub struct Identity {
 pub(super) enum Place {
     /// In a single connection: in memory, or a migrated copy of an older registry.
     Connection,
-    /// In a single connection to a migrated copy of an older registry, whose writers are followed.
-    Copy {
-        /// The absolute path of the older registry, with links not resolved.
-        path: PathBuf,
-        id: FileId,
-        original: Arc<Mutex<Connection>>,
-        /// The [`data_version`] of the original before it was copied.
-        state: i64,
-    },
     /// In a file.
     File {
         /// The absolute path with which it was opened, with links not resolved.
@@ -188,7 +176,7 @@ impl Identity {
     /// The path of the registry with links resolved. `None` means that it is not in a file.
     pub fn file(&self) -> Option<&Path> {
         match &self.place {
-            Place::Connection | Place::Copy { .. } => None,
+            Place::Connection => None,
             Place::File { file, .. } => Some(file),
         }
     }
@@ -199,38 +187,21 @@ impl Identity {
     /// # Errors
     ///
     /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced. [`ErrorKind::Changed`]: it was
-    /// written while it was read without locks, or since it was copied. [`ErrorKind::Io`]: its metadata
-    /// cannot be read.
+    /// written while it was read without locks. [`ErrorKind::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
-        let (path, id) = match &self.place {
-            Place::Connection => return Ok(()),
-            Place::Copy { path, id, .. } | Place::File { path, id, .. } => (path, id),
-        };
+        let Place::File { path, file, id, unlocked } = &self.place else { return Ok(()) };
         let Some(metadata) = metadata(path)? else { return Err(Error::replaced()) };
         if FileId::of(&metadata) != *id {
             return Err(Error::replaced());
         }
-        let has_changed = match &self.place {
-            Place::Copy { original, state, .. } => {
-                let original = original.lock().unwrap_or_else(PoisonError::into_inner);
-                data_version(&original)? != *state
+        match unlocked {
+            Some(unlocked) if *unlocked != Unlocked::of(&metadata) || has_wal(file)? => {
+                let message = "the registry changed while it was being read";
+                Err(Error::stored(ErrorKind::Changed, message))
             }
-            Place::File { file, unlocked: Some(unlocked), .. } => {
-                *unlocked != Unlocked::of(&metadata) || has_wal(file)?
-            }
-            _ => false,
-        };
-        if has_changed {
-            Err(Error::stored(ErrorKind::Changed, "the registry changed while it was being read"))
-        } else {
-            Ok(())
+            _ => Ok(()),
         }
     }
-}
-
-/// A number that changes when another connection commits.
-pub(super) fn data_version(connection: &Connection) -> Result<i64> {
-    Ok(connection.pragma_query_value(None, "data_version", |row| row.get(0))?)
 }
 
 impl FileId {

@@ -3,13 +3,12 @@
 use std::fs::Metadata;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::files::{FileId, Identity, Place, Unlocked, data_version};
-use super::schema::{self, Age};
+use super::files::{FileId, Identity, Place, Unlocked};
+use super::schema::{self, Age, SCHEMA};
 use super::{Result, connection, create, files};
 use crate::store::{Access, Error, ErrorKind};
 
@@ -88,22 +87,15 @@ impl Opened {
     /// Checks the schema, migrates it, and restricts the connection to its access.
     fn prepare(self) -> Result<Self> {
         let Opened { mut connection, mut identity } = self;
-        if let Age::Older(_) = schema::check(&connection)? {
+        if let Age::Older(found) = schema::check(&connection)? {
             match identity.access {
                 Access::Write => schema::migrate(&mut connection)?,
-                Access::Read | Access::Follow => {
-                    let state = data_version(&connection)?;
-                    let copy = migrated_copy(&connection, identity.busy_wait)?;
+                Access::Read => {
+                    connection = migrated_copy(&connection, identity.busy_wait)?;
                     identity.check()?;
-                    let original = std::mem::replace(&mut connection, copy);
-                    identity.place = match (identity.access, identity.place) {
-                        (Access::Follow, Place::File { path, id, .. }) => {
-                            let original = Arc::new(Mutex::new(original));
-                            Place::Copy { path, id, original, state }
-                        }
-                        _ => Place::Connection,
-                    };
+                    identity.place = Place::Connection;
                 }
+                Access::Follow => return Err(older(found)),
             }
         }
         restrict(&connection, identity.access)?;
@@ -169,6 +161,14 @@ fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
     let connection = connection::open_immutable(file)?;
     connection::configure(&connection, busy_wait)?;
     Ok(connection)
+}
+
+/// The error for a registry that cannot be read as long as others write to it.
+fn older(found: u32) -> Error {
+    let message = format!(
+        "the registry has schema {found}, and only schema {SCHEMA} is read while others write to it"
+    );
+    Error::stored(ErrorKind::Older, message)
 }
 
 /// A copy of an older registry, migrated to the schema of this version, in an unnamed temporary
