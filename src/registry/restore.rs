@@ -60,9 +60,10 @@ pub fn restore(
 ) -> Result<Restored> {
     let in_target = |error: Error| error.in_registry(&store::shown_name(target));
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
+    // Where SQLite cannot create a file beside it, it reports that it is read-only.
     let of_copy = |error: Error| match error.kind() {
         _ if !error.is_of_registry() => error,
-        ErrorKind::Full | ErrorKind::ReservedName => error.in_path(target),
+        ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::ReservedName => error.in_path(target),
         _ => error.in_path(copy),
     };
     for name in [target, copy] {

@@ -165,7 +165,8 @@ fn judge(
         assert_eq!(&examine(&place.registry(), context), before, "{context}");
     } else {
         assert!(
-            ["full", "io", "database", "cannot-open"].contains(&kind.as_str().unwrap()),
+            ["full", "io", "database", "cannot-open", "read-only"]
+                .contains(&kind.as_str().unwrap()),
             "{context}"
         );
         assert_eq!(kept, Vec::<PathBuf>::new(), "{context}");
