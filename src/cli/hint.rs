@@ -3,20 +3,11 @@
 
 use accession::input::{self, InputErrorKind};
 use accession::model::TimestampError;
-use accession::{Error, ErrorKind, mirror};
+use accession::{Error, ErrorKind};
 
 /// Returns what to do about an error. `None` means that the message is sufficient.
 pub fn of(error: &Error) -> Option<String> {
     of_kind(error.kind(), error.location().is_some()).map(str::to_owned)
-}
-
-/// Returns what to do about an error of a mirror or its primary.
-pub fn of_mirror(error: &mirror::Error) -> Option<String> {
-    match error {
-        mirror::Error::Registry(error) => of(error),
-        mirror::Error::Input(error) => of_input(error),
-        error => of_kind(error.kind(), false).map(str::to_owned),
-    }
 }
 
 /// Returns what to do about a file that cannot be read as the command needs it.
@@ -210,6 +201,29 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::ClockBehind => "correct the clock, or wait until it has caught up",
         ErrorKind::NotYetIssued => "name the epoch of the id with --epoch",
         ErrorKind::WorkerUnknown => "name the layout of the id with --layout",
+        ErrorKind::NoColumn => {
+            "name one of them with --column; --format lines takes each line as one granule"
+        }
+        ErrorKind::NotAGranuleId => "nothing was changed; correct the file and try again",
+        ErrorKind::Cells => "--format lines takes each line as one granule",
+        ErrorKind::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
+        ErrorKind::NoDates => {
+            "an import needs a column ingested, or a change log; `accession ingest` takes lists"
+        }
+        ErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
+        ErrorKind::NoList => "check whether the response reports an error, or has another --format",
+        ErrorKind::NoField => "name the field with --column",
+        ErrorKind::UnknownFormat => {
+            "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
+             line (jq -r '.[]')"
+        }
+        ErrorKind::Markup => {
+            "a server may have sent a page about an error; download the file again"
+        }
+        ErrorKind::NotPublished => {
+            "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
+        }
+        ErrorKind::NotGzip => "download the file again, or rename it",
         _ => return None,
     };
     Some(hint)

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use accession::model::is_interpreted;
-use accession::{Error, SourceLocation, input, mirror, publish};
+use accession::{Error, ErrorKind, SourceLocation, input};
 use serde::Serialize;
 
 use super::commit::Commit;
@@ -41,24 +41,6 @@ pub fn error(error: &anyhow::Error, wants_json: bool) -> Exit {
     let message = format!("{error:#}");
     let report = if let Some(error) = error.downcast_ref::<Error>() {
         of_registry(error, message)
-    } else if let Some(error) = error.downcast_ref::<mirror::Error>() {
-        of_mirror(error, message)
-    } else if let Some(error) = error.downcast_ref::<publish::Error>() {
-        match error {
-            publish::Error::Registry(error) => of_registry(error, message),
-            publish::Error::Mirror(error) => of_mirror(error, message),
-            other => {
-                let kind = other.kind().as_str();
-                let hint = hint::of_kind(other.kind(), false).map(str::to_owned);
-                let (file, line) = match other {
-                    publish::Error::Damaged { path, line, .. } => {
-                        (Some(path.to_string_lossy().into_owned()), *line)
-                    }
-                    _ => (None, None),
-                };
-                Report { kind, message, hint, file, line, ..Report::default() }
-            }
-        }
     } else if let Some(error) = error.downcast_ref::<UsageError>() {
         let hint = error.hint().map(str::to_owned);
         Report { kind: "usage", message, hint, ..Report::default() }
@@ -96,18 +78,11 @@ fn of_registry(error: &Error, message: String) -> Report {
         granule,
         ..Report::default()
     };
-    report.at(line_of(error.location()))
-}
-
-fn of_mirror(error: &mirror::Error, message: String) -> Report {
-    match error {
-        mirror::Error::Registry(error) => of_registry(error, message),
-        mirror::Error::Input(error) => of_input(error, message),
-        other => {
-            let hint = hint::of_mirror(other);
-            Report { kind: other.kind().as_str(), message, hint, ..Report::default() }
-        }
+    if error.kind() == ErrorKind::PublishedDamaged {
+        let file = error.path().map(|path| path.to_string_lossy().into_owned());
+        return Report { file, line: error.line(), ..report };
     }
+    report.at(line_of(error.location()))
 }
 
 fn of_input(error: &input::Error, message: String) -> Report {

@@ -265,9 +265,9 @@ impl Session {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         if self.is_json() {
-            self.json(value)?
+            self.json(value)?;
         } else {
-            text(&mut self.out)?
+            text(&mut self.out)?;
         }
         Ok(Exit::Done)
     }

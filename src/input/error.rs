@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::MAX_ROW_BYTES;
+use crate::error::ErrorKind;
 use crate::model::{GranuleId, GranuleIdError, SourceLocation, Timestamp, TimestampError, quoted};
 
 /// How many columns a message names.
@@ -181,6 +182,25 @@ pub enum InputErrorKind {
 }
 
 impl InputErrorKind {
+    fn as_kind(&self) -> ErrorKind {
+        use InputErrorKind::*;
+        match self {
+            GranuleId { .. } => ErrorKind::NotAGranuleId,
+            NoColumn { .. } | NoUsualColumn { .. } => ErrorKind::NoColumn,
+            Cells { .. } => ErrorKind::Cells,
+            Time { cause: TimestampError::NoOffset, .. } => ErrorKind::NoOffset,
+            NoDates | NoIngestDate => ErrorKind::NoDates,
+            IsAHistory => ErrorKind::IsAHistory,
+            NoList { .. } => ErrorKind::NoList,
+            NoField { .. } => ErrorKind::NoField,
+            UnknownFormat => ErrorKind::UnknownFormat,
+            Markup => ErrorKind::Markup,
+            Manifest { .. } | List { .. } => ErrorKind::NotPublished,
+            NotGzip => ErrorKind::NotGzip,
+            _ => ErrorKind::Input,
+        }
+    }
+
     /// What is wrong with a file that cannot be read any further.
     pub(crate) fn of_io(cause: io::Error) -> Self {
         match cause.kind() {
@@ -198,6 +218,13 @@ impl InputErrorKind {
 impl Error {
     pub(crate) fn new(source_name: &Arc<str>, line: u64, kind: InputErrorKind) -> Self {
         Error { location: SourceLocation::Line { source: source_name.clone(), line }, kind }
+    }
+}
+
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> Self {
+        let message = error.kind.to_string();
+        crate::error::Error::new(error.kind.as_kind(), message).at(error.location)
     }
 }
 

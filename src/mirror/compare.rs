@@ -1,12 +1,12 @@
 //! Comparing a mirror with its primary.
 
 use super::differences::{Claimed, MirrorDifferences, read_ahead};
-use super::error::Result;
 #[cfg(feature = "http")]
 use super::http::{Follow, Followed};
 use super::plan::{Asking, Reading};
 use super::primary::{Kind, Primary};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
+use crate::error::Result;
 use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
 use crate::registry::{Claim, Registry, Remembered, Selection, Snapshot, Stamp};
 
@@ -46,7 +46,7 @@ enum There {
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary; [`Error::Input`](super::Error::Input): a line of the log.
+/// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line of the log.
 pub fn compare(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -72,44 +72,42 @@ pub(super) fn compare_with(
     };
     drop(here);
     let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
-    let (status, there, source, etag) =
-        match &primary.kind {
-            Kind::Registry(registry, name) => {
-                let there = registry.snapshot()?;
-                let selection = Selection::Dataset { name: name.clone(), at };
-                let set = Box::new(there.select(&selection)?.set);
-                let standing = last_in_force(&there, held, set.instance())?;
-                let status = status(mirror, latest, set.instance().clone(), standing)?;
-                let record = Box::new(there.dataset(name)?.dataset);
-                drop(there);
-                (status, There::Registry { registry: registry.clone(), set, record }, None, None)
-            }
-            Kind::Manifest(manifest) => {
-                let mut work = mirror.begin("reading", "granules", None);
-                let reading = Reading::of_manifest(manifest, held, at, |granules| {
-                    Ok(work.advance_by(granules)?)
-                })?;
-                drop(work);
-                let status = of_log(mirror, latest, &reading)?;
-                (status, There::Log(Box::new(reading)), manifest.source.clone(), None)
-            }
-            #[cfg(feature = "http")]
-            Kind::Remote(remote, named) => {
-                let follow = Follow {
-                    remote,
-                    mirror,
-                    dataset,
-                    latest: latest.as_ref(),
-                    at,
-                    named: named.as_ref(),
-                };
-                let Followed { reading, etag } = follow.read(asking)?;
-                let status = of_log(mirror, latest, &reading)?;
-                let source = Some(remote.address().to_string());
-                // The tag is that of the whole log.
-                (status, There::Log(Box::new(reading)), source, etag.filter(|_| at.is_none()))
-            }
-        };
+    let (status, there, source, etag) = match &primary.kind {
+        Kind::Registry(registry, name) => {
+            let there = registry.snapshot()?;
+            let selection = Selection::Dataset { name: name.clone(), at };
+            let set = Box::new(there.select(&selection)?.set);
+            let standing = last_in_force(&there, held, set.instance())?;
+            let status = status(mirror, latest, set.instance().clone(), standing)?;
+            let record = Box::new(there.dataset(name)?.dataset);
+            drop(there);
+            (status, There::Registry { registry: registry.clone(), set, record }, None, None)
+        }
+        Kind::Manifest(manifest) => {
+            let mut work = mirror.begin("reading", "granules", None);
+            let reading =
+                Reading::of_manifest(manifest, held, at, |granules| work.advance_by(granules))?;
+            drop(work);
+            let status = of_log(mirror, latest, &reading)?;
+            (status, There::Log(Box::new(reading)), manifest.source.clone(), None)
+        }
+        #[cfg(feature = "http")]
+        Kind::Remote(remote, named) => {
+            let follow = Follow {
+                remote,
+                mirror,
+                dataset,
+                latest: latest.as_ref(),
+                at,
+                named: named.as_ref(),
+            };
+            let Followed { reading, etag } = follow.read(asking)?;
+            let status = of_log(mirror, latest, &reading)?;
+            let source = Some(remote.address().to_string());
+            // The tag is that of the whole log.
+            (status, There::Log(Box::new(reading)), source, etag.filter(|_| at.is_none()))
+        }
+    };
     let mut compared = Comparison { status, mirror: mirror.clone(), there, source, etag };
     compared.recall(dataset)?;
     Ok(compared)
@@ -189,7 +187,7 @@ impl Comparison {
             false
         })?;
         if let Some(error) = unreadable {
-            return Err(error.into());
+            return Err(error);
         }
         if first_difference.is_some() {
             self.status.status = Status::Rewritten;
@@ -224,7 +222,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`Error::Registry`](super::Error::Registry): the registry cannot be written.
+    /// the registry cannot be written.
     pub fn remember(
         &self,
         registry: &Registry,
@@ -265,7 +263,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`Error::Registry`](super::Error::Registry): a registry or a temporary file cannot be read.
+    /// a registry or a temporary file cannot be read.
     pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
         let here = match &self.status.mirror {
             Some(latest) => claimed(&self.mirror, &Set::Instance(latest.clone()))?,

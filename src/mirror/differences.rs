@@ -3,10 +3,10 @@
 use std::iter::Peekable;
 
 use super::MirrorStatus;
-use super::error::Result;
 use super::plan::Reading;
 use crate::chain::{Hashing, Sweep};
 use crate::error::Error;
+use crate::error::Result;
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
 use crate::registry::{Ahead, Claim, Counts, Merge, Only, Outcome, Outcomes, Registry, Side, Walk};
 
@@ -204,7 +204,7 @@ impl Iterator for MirrorDifferences<'_> {
                 }
                 Some(Err(error)) => {
                     self.is_over = true;
-                    return Some(Err(error.into()));
+                    return Some(Err(error));
                 }
                 None => {
                     self.is_over = true;
@@ -215,7 +215,7 @@ impl Iterator for MirrorDifferences<'_> {
                         }
                         Sides::Log(log) => log.prove(self.counts),
                     };
-                    return proved.err().map(|error| Err(error.into()));
+                    return proved.err().map(Err);
                 }
             }
         }

@@ -7,9 +7,9 @@
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
 
-use super::error::{Error, Result};
 use super::log::{Head, HeadFile, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position};
 use super::log::{SubsetReader, SubsetWriter};
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
     Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, SourceLocation,
@@ -25,9 +25,9 @@ pub use super::log::BEGINNING;
 /// # Errors
 ///
 /// [`crate::Error::NoDataset`]; [`crate::Error::Store`] of kind `damaged`: the granule rows contradict
-/// the history; [`Error::Output`]: what `out` returned.
+/// the history; [`ErrorKind::Output`](crate::ErrorKind::Output): what `out` returned.
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
-    let failed = |source: io::Error| Error::Output { source };
+    let failed = Error::unwritten;
     let snapshot = registry.snapshot()?;
     let listed = snapshot.dataset(dataset)?;
     let (mut log, first) = LogWriter::begin();
@@ -38,28 +38,26 @@ pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -
         }
     }
     let mut subsets = SubsetWriter::default();
-    write_subsets(&snapshot, dataset, &mut subsets, out)?;
+    write_subsets(&snapshot, dataset, &mut subsets, out, failed)?;
     let head = Head::of(&listed, &log, subsets.finish());
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
 }
 
-/// Writes the lines of the cited subsets of a dataset.
+/// Writes the lines of the cited subsets of a dataset. `failed` is the error of what `out` returns.
 pub(crate) fn write_subsets(
     snapshot: &Snapshot,
     dataset: &DatasetName,
     subsets: &mut SubsetWriter,
     out: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
 ) -> Result<()> {
     for subset in snapshot.subsets(dataset)? {
-        let named: Box<dyn Iterator<Item = crate::error::Result<GranuleId>> + '_> =
-            match subset.criteria {
-                Criteria::Patterns(_) => Box::new(std::iter::empty()),
-                Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
-            };
-        subsets.add(&subset, named, |line| {
-            out.write_all(line.as_bytes()).map_err(|source| Error::Output { source })
-        })?;
+        let named: Box<dyn Iterator<Item = Result<GranuleId>> + '_> = match subset.criteria {
+            Criteria::Patterns(_) => Box::new(std::iter::empty()),
+            Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
+        };
+        subsets.add(&subset, named, |line| out.write_all(line.as_bytes()).map_err(&failed))?;
     }
     Ok(())
 }
@@ -134,7 +132,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`]: what is wrong, and in which line.
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
     pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         while let Some(item) = self.item()? {
             match item {
@@ -264,4 +262,11 @@ pub fn dataset_of(file: &mut (impl io::Read + io::Seek)) -> io::Result<Option<Da
         Ok(HeadFile::Head(head)) => Some(head.record.name),
         _ => None,
     })
+}
+
+impl Error {
+    /// A manifest cannot be written.
+    fn unwritten(source: io::Error) -> Self {
+        Error::new(ErrorKind::Output, "cannot write the manifest").because(source)
+    }
 }

@@ -11,7 +11,6 @@
 pub(crate) mod blocks;
 mod compare;
 mod differences;
-mod error;
 #[cfg(feature = "http")]
 mod http;
 pub mod log;
@@ -22,7 +21,6 @@ mod pull;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
-pub use error::{Error, Result};
 #[cfg(feature = "http")]
 pub use http::{Address, HttpOptions, Remote, Replica, Retry, read_replica};
 pub use primary::Primary;

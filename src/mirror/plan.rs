@@ -1,10 +1,10 @@
 //! What is read of a log to compare a mirror with it, and what is found there.
 
 use super::Standing;
-use super::error::{Error, Result};
 use super::log::{Head, LogLine};
 use super::manifest::{Item, events};
 use super::primary::Manifest;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
 };
@@ -82,6 +82,12 @@ impl Plan {
     }
 }
 
+/// Whether an error is one in what was read of a log, and not of the registry or of a request.
+#[cfg(feature = "http")]
+pub(super) fn is_of_log(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotPublished | ErrorKind::NotAGranuleId)
+}
+
 /// A log, and what must be done to a mirror to hold the same.
 pub(super) struct Reading {
     /// What the mirror holds.
@@ -135,8 +141,8 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// [`Error::Input`]: a line is wrong; [`Error::Registry`]: its events contradict each other, or
-    /// it has no history then; [`Error::NoPrimaryDataset`].
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; its events contradict each other, or
+    /// it has no history then; [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown).
     pub fn of_manifest(
         manifest: &Manifest,
         held: Identifier,
@@ -177,7 +183,7 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// [`Error::Registry`]: its events contradict those before.
+    /// its events contradict those before.
     pub fn take(
         &mut self,
         log_line: LogLine,
@@ -215,8 +221,8 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// [`Error::NoPrimaryDataset`]: it is of another dataset than the one that was named;
-    /// [`Error::Registry`]: it has no history, or none then.
+    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown): it is of another dataset than the one that was named;
+    /// it has no history, or none then.
     pub fn finish(
         &mut self,
         head: &Head,
@@ -228,16 +234,16 @@ impl Reading {
             && named != name
             && !head.former_names.contains(named)
         {
-            return Err(Error::NoPrimaryDataset { name: named.clone(), names: vec![name.clone()] });
+            return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
         }
         self.record = head.record.clone();
         if self.selected.is_some() {
             return Ok(());
         }
-        Err(Error::Registry(match (self.changes.first(), at) {
-            (Some((_, begins)), Some(at)) => crate::error::Error::before_history(name, at, begins),
-            _ => crate::error::Error::no_history(name),
-        }))
+        Err(match (self.changes.first(), at) {
+            (Some((_, begins)), Some(at)) => Error::before_history(name, at, begins),
+            _ => Error::no_history(name),
+        })
     }
 
     /// The number of the first change that was read, or would be.

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
 
-use super::error::{Error, Result};
 #[cfg(feature = "http")]
 use super::http::Remote;
 use super::log::latest_change;
 use super::manifest::Reader;
 use crate::disk::scratch;
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::OpenedFile;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{self, Access, Registry, Withdrawn};
@@ -50,8 +50,8 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`Error::File`]: the file cannot be read; [`Error::Registry`]: the registry cannot be opened;
-    /// [`Error::NoPrimaryDataset`].
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): the file cannot be read; the registry cannot be opened;
+    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown).
     pub fn open(
         path: &Path,
         mirror: &DatasetName,
@@ -59,7 +59,7 @@ impl Primary {
         now: Timestamp,
     ) -> Result<Self> {
         Registry::check_is_file(path, "a primary")?;
-        let failed = |source| Error::File { path: path.into(), source };
+        let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
         let mut file = File::open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
@@ -83,7 +83,7 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`Error::Registry`]: the temporary file cannot be written; [`Error::Input`]: the manifest
+    /// the temporary file cannot be written; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): the manifest
     /// cannot be read.
     pub fn from_manifest(
         mut manifest: impl Read,
@@ -91,17 +91,17 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let mut file = scratch::file().map_err(crate::error::Error::from)?;
+        let mut file = scratch::file()?;
         let mut buffer = vec![0; COPIED_BYTES];
         loop {
             let read = match manifest.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(source) => return Err(Error::File { path: name.into(), source }),
+                Err(source) => return Err(Error::cannot("read", Path::new(name), source)),
             };
             io::Write::write_all(&mut file, &buffer[..read])
-                .map_err(|source| crate::error::Error::from(scratch::unusable("write", source)))?;
+                .map_err(|source| scratch::unusable("write", source))?;
         }
         Ok(Primary::of_manifest(file, name, None, named, now))
     }
@@ -138,7 +138,7 @@ impl Primary {
             let names: Vec<DatasetName> = first.into_iter().map(|it| it.dataset.name).collect();
             match (names.as_slice(), named) {
                 ([only], None) => only.clone(),
-                _ => return Err(Error::NoPrimaryDataset { name: wanted.clone(), names }),
+                _ => return Err(Error::primary_dataset_unknown(wanted, &names)),
             }
         };
         drop(snapshot);
@@ -149,7 +149,7 @@ impl Primary {
 impl Manifest {
     /// Begins to read it.
     pub fn reader(&self) -> Result<Reader<Box<dyn BufRead + Send>>> {
-        let failed = |source| Error::File { path: self.name.as_str().into(), source };
+        let failed = |source| Error::cannot("read", Path::new(&self.name), source);
         let mut file = self.file.try_clone().map_err(failed)?;
         file.rewind().map_err(failed)?;
         let unzipped = OpenedFile::open(file, &self.name)?.unzipped()?;
@@ -160,8 +160,25 @@ impl Manifest {
 /// How much of a manifest is copied at once, in bytes.
 const COPIED_BYTES: usize = 64 * 1_024;
 
-/// Datasets of a primary that an error can list.
-const LISTED_DATASETS: u32 = 21;
+/// The greatest number of datasets that a message names. A registry can have a million.
+const MAX_NAMED: usize = 20;
+
+/// One more shows that there are more.
+const LISTED_DATASETS: u32 = MAX_NAMED as u32 + 1;
+
+impl Error {
+    /// The primary does not have a dataset. `names` are some that it has.
+    pub(super) fn primary_dataset_unknown(name: &DatasetName, names: &[DatasetName]) -> Self {
+        let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
+        let listed = match (first.is_empty(), names.len() - first.len()) {
+            (true, _) => "none".to_owned(),
+            (false, 0) => first.join(", "),
+            (false, _) => format!("{}, and more", first.join(", ")),
+        };
+        let message = format!("the primary has no dataset {name}; it has {listed}");
+        Error::new(ErrorKind::PrimaryDatasetUnknown, message)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,10 +2,10 @@
 
 use super::compare::{Outcome, compare_with};
 use super::differences::MirrorDifference;
-use super::error::Result;
 use super::plan::Asking;
 use super::primary::Primary;
 use super::{MirrorStatus, Status};
+use crate::error::Result;
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
 
@@ -87,7 +87,7 @@ pub fn pull(
     stamp: &Stamp,
 ) -> Result<Pulled> {
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
-        return Err(crate::error::Error::dataset_unknown(dataset).into());
+        return Err(crate::error::Error::dataset_unknown(dataset));
     }
     let asking = match options.policy {
         PullPolicy::Follow => Asking::IfChanged,

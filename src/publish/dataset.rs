@@ -5,12 +5,11 @@ use std::io::{Read, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
-use super::error::{Error, Result};
 use super::log;
 use super::log::{Tail, instance_at};
 use super::place::{HEAD, LOG, SUBSETS, head_in, text_in};
 use crate::disk::{Directory, scratch};
-use crate::mirror;
+use crate::error::{Error, Result};
 use crate::mirror::log::{
     Head, HeadFile, LINE_GRANULES, LogWriter, Position, Segments, SubsetWriter, SubsetsDigest,
 };
@@ -63,12 +62,12 @@ pub(super) fn publish(
     write_subsets(&directory, &mut prepared.subsets)?;
     let head = Head::of(&prepared.listed, &prepared.log, prepared.digest);
     let line =
-        head.to_line().map_err(|error| Error::file("write", directory.path(), error.into()))?;
+        head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
     for former in &prepared.listed.former_names {
         let directory = datasets.enter_or_create(former.as_str())?;
         let line = HeadFile::moved_line(name)
-            .map_err(|error| Error::file("write", directory.path(), error.into()))?;
+            .map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
         write_head(&directory, &line)?;
     }
     Ok(Published {
@@ -91,11 +90,8 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     let mut lines = scratch::spool();
     let log = match (&directory, &before) {
         (Some(directory), Some(head)) => {
-            let missing = || Error::Damaged {
-                path: directory.path_of(LOG),
-                line: None,
-                what: "it is missing".to_owned(),
-            };
+            let missing =
+                || Error::published_damaged(&directory.path_of(LOG), None, "it is missing");
             let log = directory.enter(LOG)?.ok_or_else(missing)?;
             log::check_lengths(&log, &head.segments)?;
             let tail = Tail::read(&log, head)?;
@@ -115,12 +111,7 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     };
     let mut writer = SubsetWriter::default();
     let mut subsets = scratch::spool();
-    manifest::write_subsets(snapshot, name, &mut writer, &mut subsets).map_err(
-        |error| match error {
-            mirror::Error::Output { source } => unwritten(source),
-            other => other.into(),
-        },
-    )?;
+    manifest::write_subsets(snapshot, name, &mut writer, &mut subsets, unwritten)?;
     lines.rewind().and_then(|()| subsets.rewind()).map_err(unwritten)?;
     Ok(Prepared { listed, before, log, lines, subsets, digest: writer.finish() })
 }
@@ -183,12 +174,9 @@ fn continued(
         }
     }
     match (is_same && published.is_empty(), latest) {
-        (false, Some(timestamp)) => Err(Error::Contradicts {
-            name: name.clone(),
-            path: directory.path().to_owned(),
-            change: head.changes,
-            timestamp,
-        }),
+        (false, Some(timestamp)) => {
+            Err(Error::published_otherwise(name, directory.path(), head.changes, timestamp))
+        }
         _ => Ok(log),
     }
 }
@@ -198,18 +186,18 @@ fn write_subsets(directory: &Directory, subsets: &mut SpooledTempFile) -> Result
     if let Some(found) = directory.read(SUBSETS)? {
         let path = directory.path_of(SUBSETS);
         let is_same = is_same(&mut io::BufReader::new(found), subsets);
-        if is_same.map_err(|source| Error::file("read", &path, source))? {
+        if is_same.map_err(|source| Error::cannot("read", &path, source))? {
             return Ok(());
         }
         subsets.rewind().map_err(unwritten)?;
     }
-    Ok(directory.replace(SUBSETS, |file| {
+    directory.replace(SUBSETS, |file| {
         match io::copy(subsets, file)? {
             // Most datasets have none, and an empty file has nothing that could be lost.
             0 => Ok(()),
             _ => file.sync_data(),
         }
-    })?)
+    })
 }
 
 /// Whether two files have the same content.
@@ -231,14 +219,14 @@ fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
 /// from publishing that has stopped.
 fn write_head(directory: &Directory, line: &str) -> Result<()> {
     if text_in(directory, HEAD).is_ok_and(|found| found.as_deref() == Some(line)) {
-        return Ok(directory.touch(HEAD)?);
+        return directory.touch(HEAD);
     }
-    Ok(directory.replace(HEAD, |file| {
+    directory.replace(HEAD, |file| {
         file.write_all(line.as_bytes())?;
         file.sync_data()
-    })?)
+    })
 }
 
 fn unwritten(source: io::Error) -> Error {
-    scratch::unusable("write", source).into()
+    scratch::unusable("write", source)
 }

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use flate2::{Compression, GzBuilder};
 
-use super::error::{Error, Result};
 use crate::disk::Directory;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
 use crate::registry::{Selection, Snapshot};
@@ -31,7 +30,7 @@ pub(super) fn check_lengths(log: &Directory, announced: &Segments) -> Result<()>
         };
         if found < segment.bytes || (segment.is_sealed() && found > segment.bytes) {
             let what = format!("it has {found} bytes, its head announces {}", segment.bytes);
-            return Err(Error::Damaged { path: log.path_of(&name), line: None, what });
+            return Err(Error::published_damaged(&log.path_of(&name), None, what));
         }
     }
     Ok(())
@@ -49,7 +48,7 @@ pub(super) fn append(
     let mut has_new_files = false;
     for (index, segment) in new.0.iter().enumerate() {
         let name = Segment::file_name(index);
-        let failed = |source| Error::file("write", &log.path_of(&name), source);
+        let failed = |source| Error::cannot("write", &log.path_of(&name), source);
         let mut file = match announced.0.get(index) {
             Some(before) if before.is_sealed() => continue,
             Some(before) => {
@@ -105,7 +104,7 @@ pub(super) fn compress(log: &Directory, segments: &Segments) -> Result<()> {
 
 fn length(log: &Directory, name: &str, file: &File) -> Result<u64> {
     let found = file.metadata();
-    Ok(found.map_err(|source| Error::file("read", &log.path_of(name), source))?.len())
+    Ok(found.map_err(|source| Error::cannot("read", &log.path_of(name), source))?.len())
 }
 
 /// The last change of a published log, as far as its lines are in the segment that grows.
@@ -133,13 +132,10 @@ impl Tail {
         if let Some(file) = log.read(&name)? {
             // A segment that is not complete is at most 4 MiB long.
             let read = file.take(last.bytes).read_to_end(&mut bytes);
-            read.map_err(|source| Error::file("read", &log.path_of(&name), source))?;
+            read.map_err(|source| Error::cannot("read", &log.path_of(&name), source))?;
         }
-        let damaged = |line: u64, what: &str| Error::Damaged {
-            path: log.path_of(&name),
-            line: Some(line),
-            what: what.to_owned(),
-        };
+        let damaged =
+            |line: u64, what: &str| Error::published_damaged(&log.path_of(&name), Some(line), what);
         let latest = head.latest.map(|(timestamp, _)| format!("{{\"timestamp\":\"{timestamp}\""));
         let mut check = before.last().map(|segment| segment.check);
         let mut checks = Checks::after(check);
@@ -213,8 +209,7 @@ pub(super) fn refuse(
         Ok(false)
     })?;
     let (change, timestamp) = contradiction.unwrap_or((head.changes, timestamp));
-    let (name, path) = (name.clone(), directory.path().to_owned());
-    Err(Error::Contradicts { name, path, change, timestamp })
+    Err(Error::published_otherwise(name, directory.path(), change, timestamp))
 }
 
 /// The instance in force at a time. `None` means that there was none yet.
@@ -229,7 +224,7 @@ pub(super) fn instance_at(
         Err(error) if matches!(error.kind(), ErrorKind::NoHistory | ErrorKind::BeforeHistory) => {
             Ok(None)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 
@@ -244,7 +239,7 @@ fn each_published(
     for (index, segment) in head.segments.0.iter().enumerate() {
         let name = Segment::file_name(index);
         let path = log.path_of(&name);
-        let failed = |source| Error::file("read", &path, source);
+        let failed = |source| Error::cannot("read", &path, source);
         reader.enter(path.to_string_lossy().into(), 0);
         let Some(file) = log.read(&name)? else { return Ok(()) };
         let mut file = BufReader::new(file.take(segment.bytes));
@@ -255,7 +250,7 @@ fn each_published(
                     SourceLocation::Line { line, .. } => Some(line),
                     _ => None,
                 };
-                Error::Damaged { path: path.clone(), line, what: error.kind.to_string() }
+                Error::published_damaged(&path, line, error.kind.to_string())
             })?;
             if let Some((_, Some(change))) = read
                 && !show(change)?

@@ -9,10 +9,10 @@
 //! - A reader never sees a head whose log is not there: the segments are written first, then the subsets,
 //!   and the head last, by an atomic rename.
 //! - Bytes that a head announced never change. A history that contradicts what was published is
-//!   refused ([`Error::Contradicts`]).
+//!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)).
 //! - Before anything is appended, the segment that grows is proved by its checks, and its last change
 //!   is compared with the registry. A file that is not as it was written is refused
-//!   ([`Error::Damaged`]). [`verify`] compares all files.
+//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] compares all files.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
 //! - A run reads from the registry only what is new since the head, in one pass over the rows of the
 //!   dataset, and writes only that. The head gets a new date every time, so that its age tells a
@@ -21,7 +21,6 @@
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;
-mod error;
 mod log;
 #[cfg(feature = "serve")]
 mod pages;
@@ -33,10 +32,10 @@ mod verify;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::error::{Error, Result};
 use crate::model::DatasetName;
 use crate::registry::Registry;
 pub use dataset::Published;
-pub use error::{Error, Result};
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
 use place::{Place, all_datasets};
@@ -49,8 +48,8 @@ pub use verify::{Difference, VerifiedFiles, verify};
 ///
 /// # Errors
 ///
-/// [`Error::Contradicts`]: the history is not the one that was published; [`Error::Damaged`]: what was published is damaged;
-/// [`Error::Disk`]: a file cannot be read or written, or is a symbolic link; [`Error::Registry`].
+/// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is damaged;
+/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link; those of the registry.
 pub fn publish<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
@@ -73,7 +72,7 @@ fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetNam
         return Ok(all_datasets(registry)?.into_iter().map(|listed| listed.dataset.name).collect());
     }
     let snapshot = registry.snapshot()?;
-    datasets.iter().map(|name| Ok(snapshot.present_name(name)?)).collect()
+    datasets.iter().map(|name| snapshot.present_name(name)).collect()
 }
 
 /// The datasets in a directory that the registry does not have, under a present or a former name: it
@@ -81,7 +80,7 @@ fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetNam
 ///
 /// # Errors
 ///
-/// [`Error::Disk`], [`Error::Registry`].
+/// those of the registry and of its files.
 pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<DatasetName>> {
     let mut known = BTreeSet::new();
     for listed in all_datasets(registry)? {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Error, Result};
 use super::place::{HEAD, Place, all_datasets, text_in};
 use crate::disk::Directory;
+use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Describes, Extent, IndexPage, STYLE, STYLE_PATH, Series, Serves, Site, links,
@@ -29,7 +29,7 @@ pub(super) const INDEX: &str = "index.html";
 ///
 /// # Errors
 ///
-/// [`Error::Damaged`]: the settings that are kept; [`Error::Disk`], [`Error::Registry`].
+/// [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): the settings that are kept; those of the registry and of its files.
 pub fn publish_pages(
     registry: &Registry,
     directory: &Path,
@@ -146,12 +146,12 @@ fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
     if let Some(file) = directory.read(name)? {
         let mut found = Vec::new();
         let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
-        read.map_err(|source| Error::file("read", &directory.path_of(name), source))?;
+        read.map_err(|source| Error::cannot("read", &directory.path_of(name), source))?;
         if found == text.as_bytes() {
             return Ok(());
         }
     }
-    Ok(directory.replace(name, |file| file.write_all(text.as_bytes()))?)
+    directory.replace(name, |file| file.write_all(text.as_bytes()))
 }
 
 const FILE: &str = ".accession-publish.json";
@@ -185,7 +185,7 @@ impl Kept {
     /// What the directory keeps. `None` means that no pages were published into it.
     pub fn read(root: &Directory) -> Result<Option<Self>> {
         let Some(text) = text_in(root, FILE)? else { return Ok(None) };
-        let damaged = |what| Error::Damaged { path: root.path_of(FILE), line: None, what };
+        let damaged = |what: String| Error::published_damaged(&root.path_of(FILE), None, what);
         let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         match kept.accession_publish {
             ..=VERSION => Ok(Some(kept)),
@@ -216,11 +216,12 @@ impl Kept {
 
     pub fn write(&self, root: &Directory) -> Result<()> {
         let text = serde_json::to_string(self);
-        let text = text.map_err(|error| Error::file("write", &root.path_of(FILE), error.into()))?;
-        Ok(root.replace(FILE, |file| {
+        let text =
+            text.map_err(|error| Error::cannot("write", &root.path_of(FILE), error.into()))?;
+        root.replace(FILE, |file| {
             writeln!(file, "{text}")?;
             file.sync_data()
-        })?)
+        })
     }
 
     /// The site whose pages are so many directories below its root.

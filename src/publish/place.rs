@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::error::{Error, Result};
 use crate::disk::Directory;
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
-use crate::model::DatasetName;
+use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry::{Listed, Registry, Withdrawn};
 
 /// The directory of the datasets.
@@ -33,7 +33,7 @@ impl Place {
     pub fn to_publish(path: &Path) -> Result<Self> {
         let root = Directory::create_all(path)?;
         let file = root.lock_file(LOCK)?;
-        file.lock().map_err(|source| Error::file("lock", &root.path_of(LOCK), source))?;
+        file.lock().map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
         Ok(Place { root, _lock: Some(file) })
     }
 
@@ -43,14 +43,14 @@ impl Place {
         let file = root.read(LOCK)?;
         if let Some(file) = &file {
             let locked = file.lock_shared();
-            locked.map_err(|source| Error::file("lock", &root.path_of(LOCK), source))?;
+            locked.map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
         }
         Ok(Place { root, _lock: file })
     }
 
     /// The directory of the datasets, which is created if it does not exist.
     pub fn datasets(&self) -> Result<Directory> {
-        Ok(self.root.enter_or_create(DATASETS)?)
+        self.root.enter_or_create(DATASETS)
     }
 
     /// The names in the directory of the datasets that are names of datasets.
@@ -63,7 +63,7 @@ impl Place {
 /// The head in the directory of a dataset. `None` means that there is none.
 pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
     let Some(line) = text_in(directory, HEAD)? else { return Ok(None) };
-    let damaged = |what| Error::Damaged { path: directory.path_of(HEAD), line: None, what };
+    let damaged = |what| Error::published_damaged(&directory.path_of(HEAD), None, what);
     HeadFile::parse(&line).map(Some).map_err(damaged)
 }
 
@@ -75,10 +75,9 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
     match file.take(MAX_LINE_BYTES).read_to_string(&mut text) {
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            let what = "it is not UTF-8".to_owned();
-            Err(Error::Damaged { path, line: None, what })
+            Err(Error::published_damaged(&path, None, "it is not UTF-8"))
         }
-        Err(source) => Err(Error::file("read", &path, source)),
+        Err(source) => Err(Error::cannot("read", &path, source)),
     }
 }
 
@@ -95,5 +94,38 @@ pub(super) fn all_datasets(registry: &Registry) -> Result<Vec<Listed>> {
             Some(next) => after = Some(next),
             None => return Ok(all),
         }
+    }
+}
+
+impl Error {
+    /// A published file that is not as it was written, from a line on (`None`: all of it). What is
+    /// wrong is the cause.
+    pub(super) fn published_damaged(
+        path: &Path,
+        line: Option<u64>,
+        what: impl Into<String>,
+    ) -> Self {
+        let in_line = line.map_or_else(String::new, |line| format!(", line {line},"));
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("{shown}{in_line} is not as it was published");
+        Error::new(ErrorKind::PublishedDamaged, message)
+            .in_path(path)
+            .in_line(line)
+            .because(what.into())
+    }
+
+    /// A history that is not the one that was published into a directory. The first change that
+    /// differs is the cause.
+    pub(super) fn published_otherwise(
+        name: &DatasetName,
+        path: &Path,
+        change: u64,
+        timestamp: Timestamp,
+    ) -> Self {
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("the history of {name} contradicts what was published in {shown}");
+        let cause =
+            format!("change {change}, at {timestamp}, is not in the registry as it was published");
+        Error::new(ErrorKind::PublishedOtherwise, message).in_path(path).because(cause)
     }
 }

@@ -122,7 +122,7 @@ fn published(registry: &Registry, directory: &Path) -> Outcome {
     let mut number = 0;
     publish(registry, &directory.join("published"), &[], |_: Published| {
         number += 1;
-        Ok::<(), super::Error>(())
+        Ok::<(), crate::Error>(())
     })?;
     assert_eq!(number, 1);
     Ok(())

@@ -1,5 +1,6 @@
 //! Compares what was published with the registry.
 
+use std::error::Error as _;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,6 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 
-use super::error::{Error, Result};
 use super::log::zipped_name;
 #[cfg(feature = "serve")]
 use super::pages;
@@ -16,7 +16,7 @@ use super::pages;
 use super::pages::{INDEX, Kept};
 use super::place::{DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use crate::disk::Directory;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
     Head, HeadFile, LogWriter, MAX_LINE_BYTES, Segment, SubsetReader, SubsetWriter, SubsetsDigest,
 };
@@ -59,7 +59,7 @@ pub struct Difference {
 ///
 /// # Errors
 ///
-/// [`Error::Disk`]: a file cannot be read, or is a symbolic link; [`Error::Registry`].
+/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the registry.
 pub fn verify<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
@@ -71,7 +71,7 @@ pub fn verify<E: From<Error>>(
         [] => place.names()?,
         named => named.to_vec(),
     };
-    let made = place.root.enter(DATASETS).map_err(Error::from)?;
+    let made = place.root.enter(DATASETS)?;
     #[cfg(feature = "serve")]
     let site = SiteFiles::kept(registry, &place)?;
     #[cfg(feature = "serve")]
@@ -79,7 +79,7 @@ pub fn verify<E: From<Error>>(
     for name in &names {
         let mut found = Found::new(Some(name.clone()));
         let directory = made.as_ref().map(|made| made.enter(name.as_str())).transpose();
-        match directory.map_err(Error::from)?.flatten() {
+        match directory?.flatten() {
             Some(directory) => {
                 let listed = found.dataset(registry, name, &directory)?;
                 #[cfg(feature = "serve")]
@@ -175,7 +175,8 @@ impl Found {
                 self.0.current = false;
                 self.differs(HEAD, None, "it is missing");
             }
-            Err(Error::Damaged { what, .. }) => {
+            Err(error) if error.kind() == ErrorKind::PublishedDamaged => {
+                let what = error.source().map_or_else(String::new, ToString::to_string);
                 self.0.current = false;
                 self.differs(HEAD, None, &what);
             }
@@ -228,7 +229,7 @@ impl Found {
             };
             let line = log.add(exported);
             let line =
-                line.map_err(|error| Error::file("write", directory.path(), error.into()))?;
+                line.map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
             let Some(line) = line else { continue };
             is_in_registry |= latest.is_some() && is_announced(&log, latest);
             if log.position().bytes > announced {
@@ -279,7 +280,9 @@ impl Found {
     ) -> Result<SubsetsDigest> {
         let mut subsets = SubsetWriter::default();
         let mut expected = Expected { compared: Compared::open(directory, SUBSETS)?, failed: None };
-        let written = manifest::write_subsets(snapshot, name, &mut subsets, &mut expected);
+        let path = directory.path_of(SUBSETS);
+        let unread = |source| Error::cannot("read", &path, source);
+        let written = manifest::write_subsets(snapshot, name, &mut subsets, &mut expected, unread);
         let Expected { compared, failed } = expected;
         match (failed, written) {
             (Some(error), _) => return Err(error),
@@ -289,11 +292,9 @@ impl Found {
         if digest == head.subsets {
             self.end("", compared, "the head announces nothing that follows")?;
         } else if let Some(file) = directory.read(SUBSETS)? {
-            let path = directory.path_of(SUBSETS);
-            let failed = |source| Error::file("read", &path, source);
             let (source, mut reader): (Arc<str>, _) = (SUBSETS.into(), SubsetReader::default());
             let (mut file, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
-            while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)?
+            while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)?
                 > 0
             {
                 number += 1;
@@ -474,7 +475,7 @@ impl Compared {
                 self.differs("it cannot be decompressed");
                 Ok(false)
             }
-            Err(source) => Err(Error::file("read", &self.path, source)),
+            Err(source) => Err(Error::cannot("read", &self.path, source)),
         }
     }
 

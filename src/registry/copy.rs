@@ -206,7 +206,7 @@ impl Registry {
             let mut after = String::new();
             loop {
                 let page = self.read()?.payments_taken_after(&after, PAGE_ROWS);
-                let page = page.map_err(|error| self.named(error.into()))?;
+                let page = page.map_err(|error| self.named(error))?;
                 let Some(last) = page.last() else { return Ok(((), End::Commit)) };
                 after.clone_from(last);
                 let page: Vec<&str> = page.iter().map(String::as_str).collect();
@@ -314,7 +314,7 @@ impl Source<'_> {
                     Ok(Checkpoint { granule_id, chain: identifier, granules: Some(held) })
                 });
             let checkpoints: Vec<Checkpoint> = checkpoints.collect::<Result<_>>()?;
-            Ok(self.transaction.insert_checkpoints(target, &checkpoints)?)
+            self.transaction.insert_checkpoints(target, &checkpoints)
         };
         let mut hashing = Hashing::with_checkpoints(Sweep::over(1));
         let mut reached = Vec::new();

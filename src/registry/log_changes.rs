@@ -33,7 +33,7 @@ impl LogChanges {
     pub fn iter(&self) -> impl Iterator<Item = Result<LogChange>> + '_ {
         self.spool.records().map(|record| {
             let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
-            Ok(decode(&record?).ok_or_else(unreadable)?)
+            decode(&record?).ok_or_else(unreadable)
         })
     }
 }

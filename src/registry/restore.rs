@@ -260,7 +260,7 @@ impl Search<'_> {
     fn has_dataset(&self, key: DatasetKey, name: &DatasetName) -> Result<bool, Unknown> {
         let given_up = self.ask(self.read.names_given_up(key))?;
         for name in [name].into_iter().chain(given_up.iter().map(|(name, _)| name)) {
-            let found = self.copy.dataset(name).map_err(|error| Unknown::Failed(error))?;
+            let found = self.copy.dataset(name).map_err(Unknown::Failed)?;
             if found.is_some() {
                 return Ok(true);
             }

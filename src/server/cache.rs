@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 use crate::disk::scratch;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
-use crate::publish::{self, Error as PublishError, publish};
+use crate::publish::publish;
 use crate::registry::{Listed, Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
@@ -63,11 +64,7 @@ impl Version {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub fn of(
-        snapshot: &Snapshot,
-        name: &DatasetName,
-        generation: u64,
-    ) -> crate::error::Result<Self> {
+    pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;
         Ok(Version { generation, listed, last_subset })
@@ -99,14 +96,17 @@ impl Cache {
     /// # Errors
     ///
     /// Those of [`publish`].
-    pub fn publish(&self, registry: &Registry, version: Version) -> publish::Result<()> {
+    pub fn publish(&self, registry: &Registry, version: Version) -> Result<()> {
         let directory = self.directory()?;
         let name = &version.listed.dataset.name;
-        let run = || publish(registry, &directory, std::slice::from_ref(name), |_| Ok(()));
+        let run =
+            || publish(registry, &directory, std::slice::from_ref(name), |_| Ok::<(), Error>(()));
         match run() {
-            Err(PublishError::Contradicts { path, .. }) if self.is_own() => {
-                let removed = fs::remove_dir_all(&path);
-                removed.map_err(|source| PublishError::File { verb: "remove", path, source })?;
+            Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.is_own() => {
+                if let Some(path) = error.path() {
+                    let removed = fs::remove_dir_all(path);
+                    removed.map_err(|source| Error::cannot("remove", path, source))?;
+                }
                 run()?;
             }
             done => done?,
@@ -121,15 +121,15 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// [`PublishError::File`]; those of `proceed`.
+    /// [`ErrorKind::Io`]; those of `proceed`.
     pub fn open(
         &self,
         name: &DatasetName,
         file: &str,
-        proceed: impl Fn() -> crate::error::Result<()>,
-    ) -> publish::Result<Option<Opened>> {
+        proceed: impl Fn() -> Result<()>,
+    ) -> Result<Option<Opened>> {
         let path = self.directory()?.join("datasets").join(name.as_str()).join(file);
-        let failed = |source| PublishError::File { verb: "read", path: path.clone(), source };
+        let failed = |source| Error::cannot("read", &path, source);
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(failed)?,
@@ -167,7 +167,7 @@ impl Cache {
         matches!(*place, Place::Own(_))
     }
 
-    fn directory(&self) -> publish::Result<PathBuf> {
+    fn directory(&self) -> Result<PathBuf> {
         let mut place = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *place {
             Place::Kept(directory) => Ok(directory.clone()),

@@ -7,7 +7,7 @@ use accession::mirror::{
     Address, Comparison, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy,
     Pulled, Remote, compare, pull, read_replica,
 };
-use accession::publish::{Error as PublishError, publish};
+use accession::publish::publish;
 use accession::{Import, Imported, MaxDelete, Members, Pattern, Registry, Selection, Stamp};
 
 use crate::harness::history::held;
@@ -49,7 +49,7 @@ impl World {
     }
 
     pub fn publish(&self) {
-        publish(&self.us, self.directory.path(), &[], |_| Ok::<(), PublishError>(())).unwrap();
+        publish(&self.us, self.directory.path(), &[], |_| Ok::<(), accession::Error>(())).unwrap();
     }
 
     pub fn remote(&self, options: HttpOptions) -> Remote {
@@ -63,7 +63,7 @@ impl World {
 
     pub fn compare(
         &self,
-    ) -> accession::mirror::Result<(Comparison, BTreeSet<String>, BTreeSet<String>)> {
+    ) -> accession::error::Result<(Comparison, BTreeSet<String>, BTreeSet<String>)> {
         let compared = compare(&self.mirror, &name("mirror"), &self.primary(), None)?;
         let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
         for difference in compared.differences()? {
@@ -81,7 +81,7 @@ impl World {
             .unwrap();
     }
 
-    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::mirror::Result<Pulled> {
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<Pulled> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());

@@ -190,8 +190,7 @@ impl World {
 
     /// Into a directory that does not exist yet, or has the first changes.
     fn publish(&self, directory: &Path) -> Done {
-        let published =
-            publish(&self.registry, directory, &[], |_| Ok::<(), accession::publish::Error>(()));
+        let published = publish(&self.registry, directory, &[], |_| Ok::<(), accession::Error>(()));
         let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
         for flip in [Flip::Present, Flip::Deleted] {
             let damaged = flip.ids().1;
@@ -339,10 +338,7 @@ fn outcome(world: &World, trial: fn(&World) -> Done) -> Option<(String, String)>
 }
 
 fn kind_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    let registry = error.downcast_ref::<accession::Error>().map(accession::Error::kind);
-    let mirror = error.downcast_ref::<mirror::Error>().map(mirror::Error::kind);
-    let publish = error.downcast_ref::<accession::publish::Error>().map(|error| error.kind());
-    registry.or(mirror).or(publish).map(accession::ErrorKind::as_str)
+    error.downcast_ref::<accession::Error>().map(|error| error.kind().as_str())
 }
 
 fn every_trial_meets_the_damage(flip: Flip) {

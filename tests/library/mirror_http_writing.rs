@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::publish::{Error as PublishError, publish};
+use accession::publish::publish;
 use accession::{Identifier, Members, Pattern, Registry, Stamp, Subset};
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ impl Writer {
     }
 
     fn publish(&mut self) {
-        publish(&self.us, &self.directory, &[], |_| Ok::<(), PublishError>(())).unwrap();
+        publish(&self.us, &self.directory, &[], |_| Ok::<(), accession::Error>(())).unwrap();
         self.published.push(self.history.sets.len());
     }
 
@@ -207,7 +207,7 @@ fn a_segment_that_is_completed_during_a_pull_is_read_as_the_head_announced_it() 
             if number == request {
                 // The seventh change completes the first segment.
                 (6..9).for_each(|at| enlarge(&us, at));
-                publish(&us, &directory, &[], |_| Ok::<(), PublishError>(())).unwrap();
+                publish(&us, &directory, &[], |_| Ok::<(), accession::Error>(())).unwrap();
             }
             number += 1;
         });

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
-use accession::publish::{Error as PublishError, publish};
+use accession::publish::publish;
 #[cfg(feature = "serve")]
 use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
@@ -95,7 +95,7 @@ fn pages_below_a_directory_of_nginx_lead_to_each_other() {
     let us = Registry::in_memory().unwrap();
     us.change(&name("OLD"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
     let run = || {
-        publish(&us, &www, &[], |_| Ok::<(), PublishError>(())).unwrap();
+        publish(&us, &www, &[], |_| Ok::<(), accession::Error>(())).unwrap();
         publish_pages(&us, &www, &SiteSettings::default(), now()).unwrap();
     };
     run();
@@ -146,7 +146,7 @@ fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
             (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
         let step = change(ids.iter().map(String::as_str), []);
         us.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
-        publish(&us, &directory.join("www"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+        publish(&us, &directory.join("www"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
         if at % 2 == 0 {
             // Published long ago: the entity tag can be trusted. In other rounds, it is that of the
             // head before where both are of the same second and have the same length.

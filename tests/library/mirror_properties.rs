@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Cursor;
 
 use accession::mirror::{
-    self, MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, manifest, pull,
+    MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, manifest, pull,
 };
 use accession::{Identifier, Import, Imported, MaxDelete, Moment, Registry, Stamp};
 use proptest::prelude::*;
@@ -40,18 +40,18 @@ fn written(registry: &Registry, dataset: &str) -> Vec<u8> {
     bytes
 }
 
-fn primary(bytes: Vec<u8>) -> mirror::Result<Primary> {
+fn primary(bytes: Vec<u8>) -> accession::error::Result<Primary> {
     Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now())
 }
 
 /// Reads a manifest as a mirror does that has nothing yet, and as an import: both refuse it, or none.
-fn read(bytes: Vec<u8>) -> mirror::Result<()> {
+fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
     let mirror = new_registry();
     let primary = primary(bytes.clone())?;
     let compared = compare(&mirror, &name("mirror"), &primary, None)
         .and_then(|compared| compared.differences()?.finish());
     let imported = manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now())
-        .map_err(mirror::Error::from)
+        .map_err(accession::Error::from)
         .and_then(|reader| {
             let mut import = Import::new();
             let record = reader.read_into(&mut import, |_| {})?;

@@ -38,7 +38,7 @@ fn try_pull(
     primary: &Primary,
     policy: PullPolicy,
     at: i64,
-) -> accession::mirror::Result<Pulled> {
+) -> accession::error::Result<Pulled> {
     let options = PullOptions { create_dataset: true, policy, ..PullOptions::default() };
     let stamp = Stamp::at(second(at), now());
     accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)

@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use accession::publish::{Error, SiteSettings, publish, publish_pages, verify};
-use accession::{Registry, Stamp};
+use accession::publish::{SiteSettings, publish, publish_pages, verify};
+use accession::{Error, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 

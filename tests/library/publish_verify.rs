@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use accession::publish::{
-    Difference, Error, SiteSettings, VerifiedFiles, publish, publish_pages, verify,
-};
+use accession::publish::{Difference, SiteSettings, VerifiedFiles, publish, publish_pages, verify};
 use accession::registry::Edit;
-use accession::{DatasetName, Members, Registry, Stamp};
+use accession::{DatasetName, Error, Members, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 

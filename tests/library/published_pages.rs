@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use accession::publish::{Error, SiteSettings, publish, publish_pages};
+use accession::publish::{SiteSettings, publish, publish_pages};
 use accession::registry::Edit;
-use accession::{DatasetEdit, DatasetName, Registry, Stamp};
+use accession::{DatasetEdit, DatasetName, Error, Registry, Stamp};
 use url::Url;
 
 use crate::harness::history::{change, name, now, second};

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use accession::mirror::{self, manifest::Reader};
+use accession::mirror::manifest::Reader;
 use accession::registry::Withdrawn;
 use accession::{Access, Dataset, Import, Registry, Stamp};
 
@@ -18,7 +18,7 @@ fn manifest(record: &str) -> Vec<u8> {
     resealed(&text, str::to_owned)
 }
 
-fn record(manifest: &[u8]) -> mirror::Result<Dataset> {
+fn record(manifest: &[u8]) -> accession::error::Result<Dataset> {
     let reader = Reader::open(manifest, "us.jsonl", now())?;
     reader.read_into(&mut Import::new(), |_| {})
 }

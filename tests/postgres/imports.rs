@@ -1,6 +1,6 @@
 //! A history that is imported from an address into a registry on a server.
 
-use accession::publish::{Error as PublishError, publish};
+use accession::publish::publish;
 use accession::{Registry, Stamp};
 
 use crate::harness::web_server::WebServer;
@@ -17,7 +17,7 @@ fn an_import_from_an_address_reads_only_what_is_new() {
         let stamp = Stamp { at: Some(second(number)), ..stamp() };
         us.change(&name("US"), &ingest(&format!("granule.{number}")), &stamp).unwrap();
     }
-    publish(&us, directory.path(), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    publish(&us, directory.path(), &[], |_| Ok::<(), accession::Error>(())).unwrap();
     let server = WebServer::over(directory.path());
     let import = || {
         let address = server.dataset("US");

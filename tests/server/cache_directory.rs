@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, Remote, compare};
-use accession::publish::{Error as PublishError, publish};
+use accession::publish::publish;
 use accession::{Registry, Stamp};
 
 use crate::serving::Serving;
@@ -54,7 +54,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let at = |file: &str| directory.path().join(file);
     let other = registry(&at("other.db"), &[&["A"], &["B"], &["C"]]);
-    publish(&other, &at("cache"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    publish(&other, &at("cache"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
     registry(&at("us.db"), &[&["A"], &["X"]]);
     let before = files(&at("cache"));
     let cache = at("cache");
@@ -96,7 +96,7 @@ fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
     let directory = tempfile::tempdir().unwrap();
     let at = |file: &str| directory.path().join(file);
     let us = registry(&at("us.db"), &[&["A"], &["B"]]);
-    publish(&us, &at("cache"), &[], |_| Ok::<(), PublishError>(())).unwrap();
+    publish(&us, &at("cache"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
     let log = at("cache/datasets/US/log/000000.jsonl");
     let before = std::fs::read(&log).unwrap();
     std::fs::write(at("cache/notes.txt"), "ours").unwrap();

@@ -82,7 +82,7 @@ impl World {
         primary: &Primary,
         at: i64,
         policy: PullPolicy,
-    ) -> accession::mirror::Result<Pulled> {
+    ) -> accession::error::Result<Pulled> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());

@@ -29,7 +29,7 @@ fn a_mirror_follows_the_server_which_publishes_what_is_new() {
     let cache = world.directory.path().join("cache");
     accession::publish::publish(&world.us, &cache, &[], |published| {
         assert_eq!((published.changes, published.new_changes), (6, 0));
-        Ok::<(), accession::publish::Error>(())
+        Ok::<(), accession::Error>(())
     })
     .unwrap();
 }

@@ -1,11 +1,12 @@
+use std::error::Error as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use accession::disk::{AtomicFile, reserved, scratch};
-use accession::mirror::{self, manifest};
+use accession::mirror::manifest;
 use accession::model::quoted;
-use accession::{Access, DatasetName, Registry};
+use accession::{Access, DatasetName, ErrorKind, Registry};
 use anyhow::{Context, Result, anyhow};
 
 use crate::cli::exit::Exit;
@@ -63,7 +64,10 @@ fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<
     let write_to = |file: &File| -> Result<()> {
         let mut out = BufWriter::new(file);
         match manifest::write(registry, dataset, &mut out) {
-            Err(mirror::Error::Output { source }) => return Err(cannot_because(source)),
+            Err(error) if error.kind() == ErrorKind::Output => {
+                let cause = error.source().map_or_else(String::new, ToString::to_string);
+                return Err(anyhow!("{}: {cause}", cannot()));
+            }
             result => result?,
         }
         out.flush().map_err(cannot_because)

@@ -1,7 +1,7 @@
 use std::io::Write;
 
 use accession::minting::payment::{Layout, PaymentId, Scheme};
-use accession::{Access, Error, Moment};
+use accession::{Access, Moment};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -97,7 +97,7 @@ impl Command {
 impl New {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let scheme = self.scheme.scheme();
-        let worker = scheme.worker(self.worker).map_err(Error::from)?;
+        let worker = scheme.worker(self.worker)?;
         let old_ids = match &self.old_ids {
             Some(file) => old_payment_ids(file)?,
             None => Vec::new(),
@@ -129,8 +129,8 @@ impl New {
 
 impl Decode {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let id: PaymentId = self.id.parse().map_err(Error::from)?;
-        let decoded = self.scheme.scheme().decode(id, session.now()?).map_err(Error::from)?;
+        let id: PaymentId = self.id.parse()?;
+        let decoded = self.scheme.scheme().decode(id, session.now()?)?;
         session.print(&decoded, |out| {
             writeln!(out, "id          {}", decoded.id)?;
             writeln!(out, "time        {}", decoded.time)?;

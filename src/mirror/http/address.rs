@@ -4,8 +4,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::mirror::error::{Error, Result};
-use crate::model::{DatasetName, Identifier};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{DatasetName, Identifier, quoted};
 
 /// The address of a dataset: an `https` URL, or an `http` URL of this machine, that ends with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +29,13 @@ impl Address {
     /// - `https://user@example.org/US/`: a user name, which would be stored and shown
     /// - `https://example.org/US/?a=b`: a query
     pub fn parse(text: &str, permits_http: bool) -> Result<Self> {
-        let refused = |why: &str| Error::Address { text: text.to_owned(), why: why.to_owned() };
+        let refused = |why: &str| Error::not_an_address(text, why);
         let mut url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("it is neither http nor https"));
         }
         if url.scheme() == "http" && !permits_http && !is_loopback(&url) {
-            return Err(Error::NotEncrypted { url: text.to_owned() });
+            return Err(Error::not_encrypted(text));
         }
         if !url.username().is_empty() || url.password().is_some() {
             // The message must not show the password.
@@ -45,8 +45,7 @@ impl Address {
                 url.host_str().unwrap_or_default(),
                 url.path()
             );
-            let why = "it contains a user name or a password".to_owned();
-            return Err(Error::Address { text, why });
+            return Err(Error::not_an_address(&text, "it contains a user name or a password"));
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(refused("it has a query or a fragment"));
@@ -106,10 +105,26 @@ impl fmt::Display for Address {
     }
 }
 
+impl Error {
+    /// The error of a request to an address.
+    pub(super) fn of_url(kind: ErrorKind, url: impl fmt::Display, what: impl fmt::Display) -> Self {
+        Error::new(kind, format!("{url}: {what}"))
+    }
+
+    pub(super) fn not_encrypted(url: impl fmt::Display) -> Self {
+        let why = "is not encrypted: anyone on the way could change what is read";
+        Error::new(ErrorKind::NotEncrypted, format!("{url} {why}"))
+    }
+
+    fn not_an_address(text: &str, why: &str) -> Self {
+        let message = format!("{} is not the address of a dataset: {why}", quoted(text));
+        Error::new(ErrorKind::Address, message)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     #[test]
     fn it_ends_with_a_slash_whichever_way_it_is_written() {

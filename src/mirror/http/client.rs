@@ -16,7 +16,7 @@ use url::Url;
 
 use super::address::is_loopback;
 use super::proxy::proxy_of;
-use crate::mirror::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
 /// How requests are made.
@@ -171,12 +171,13 @@ impl Client {
                     let said = said.map(|said| format!(": {said}"));
                     // The primary contradicts itself until a person acts.
                     if let (409, Some(said)) = (code, &said) {
-                        let what = said.clone();
-                        return Err(Failure::Lasting(Error::PrimaryConflict { url, what }));
+                        let what = format!("the primary needs its operator{said}");
+                        let error = Error::of_url(ErrorKind::PrimaryConflict, url, what);
+                        return Err(Failure::Lasting(error));
                     }
                     let said = said.unwrap_or_default();
                     let what = format!("the server responded with {status}{said}");
-                    let error = Error::Response { url, what };
+                    let error = Error::of_url(ErrorKind::Response, url, what);
                     if matches!(code, 408 | 425 | 429) || status.is_server_error() {
                         Err(Failure::Passing(error, asked))
                     } else {
@@ -186,7 +187,7 @@ impl Client {
             };
         }
         let what = format!("it redirects more than {MAX_REDIRECTS} times");
-        Err(Failure::Lasting(Error::Response { url: url.to_string(), what }))
+        Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
     /// Waits before an attempt is repeated that made no progress. The first one has the number 1.
@@ -224,12 +225,12 @@ impl Client {
 
     /// Why a body could not be read to its end.
     pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
-        let url = url.to_string();
         match error.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(TooMany(max_bytes)) => {
-                Failure::Lasting(Error::TooManyBytes { url, max_bytes: *max_bytes })
+                let what = format!("more than {max_bytes} bytes were read");
+                Failure::Lasting(Error::of_url(ErrorKind::TooManyBytes, url, what))
             }
-            None => Failure::Passing(Error::Unreachable { url, what: error.to_string() }, None),
+            None => Failure::Passing(Error::of_url(ErrorKind::NoResponse, url, error), None),
         }
     }
 
@@ -261,14 +262,15 @@ fn authorities(pem: Option<&[u8]>) -> Result<RootCerts> {
         }
     };
     if pem.is_some() && certificates.is_empty() {
-        return Err(Error::NoCertificate);
+        let message = "the file of certificates has no certificate in PEM form";
+        return Err(Error::new(ErrorKind::NoCertificate, message));
     }
     Ok(RootCerts::Specific(Arc::new(certificates)))
 }
 
 /// Where a response redirects to.
 fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Result<Url> {
-    let refused = |what: String| Error::Response { url: from.to_string(), what };
+    let refused = |what: String| Error::of_url(ErrorKind::Response, from.to_string(), what);
     let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
     let Some(to) = location.and_then(|location| from.join(location).ok()) else {
         return Err(refused("it redirects to nowhere".to_owned()));
@@ -279,7 +281,7 @@ fn redirected(from: &Url, response: &Response<Body>, permits_http: bool) -> Resu
         )));
     }
     if to.scheme() == "http" && !permits_http && !is_loopback(&to) {
-        return Err(Error::NotEncrypted { url: to.to_string() });
+        return Err(Error::not_encrypted(to));
     }
     Ok(to)
 }
@@ -397,8 +399,8 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
         Some(proxy) => format!("through the proxy {}:{}: ", proxy.host(), proxy.port()),
         None => String::new(),
     };
-    let unreachable =
-        |what: &str| Error::Unreachable { url: url.to_string(), what: format!("{through}{what}") };
+    let refused = |kind, what: &str| Error::of_url(kind, url, format!("{through}{what}"));
+    let unreachable = |what: &str| refused(ErrorKind::NoResponse, what);
     match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(error)) => {
             return Failure::Lasting(certificate_refused(url, &through, error));
@@ -411,8 +413,7 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
     match error {
         // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
         ureq::Error::ConnectProxyFailed(why) => {
-            let what = format!("{through}{why}");
-            Failure::Passing(Error::ProxyRefused { url: url.to_string(), what }, None)
+            Failure::Passing(refused(ErrorKind::Proxy, &why.to_string()), None)
         }
         ureq::Error::Io(error) => Failure::Passing(unreachable(&error.to_string()), None),
         error @ (ureq::Error::BadUri(_)
@@ -451,11 +452,11 @@ fn detail(body: impl Read) -> Option<String> {
 
 /// A certificate that is refused: that of the server, or of a proxy that is reached over TLS.
 fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Error {
-    let url = url.to_string();
     let what = match error {
         // The second: by the name of an authority that is trusted, but not by its key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            return Error::UnknownAuthority { url };
+            let what = "the certificate of the server is not from an authority that is trusted";
+            return Error::of_url(ErrorKind::UnknownAuthority, url, what);
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired".to_owned()
@@ -469,7 +470,8 @@ fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Er
         CertificateError::Revoked => "it was revoked".to_owned(),
         other => other.to_string(),
     };
-    Error::Certificate { url, what: format!("{through}{what}") }
+    let what = format!("the certificate of the server is refused: {through}{what}");
+    Error::of_url(ErrorKind::Certificate, url, what)
 }
 
 /// The error of TLS that a failed request has, wherever it is wrapped.

@@ -10,10 +10,10 @@ use url::Url;
 use super::client::{Client, Coding, Content, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::chain::Chain;
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::blocks::{Block, MAX_BLOCK_LINE_BYTES};
 use crate::mirror::differences::Held;
-use crate::mirror::error::{Error, Result};
 use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, SourceLocation, Timestamp};
 use crate::registry::{Merge, Side};
 
@@ -266,7 +266,7 @@ impl Divergence<'_> {
 fn wrong(lines: Option<&Lines<'_>>, url: &Url, what: &str) -> Error {
     match lines {
         Some(lines) => lines.wrong(what),
-        None => Error::Response { url: url.to_string(), what: what.to_owned() },
+        None => Error::of_url(ErrorKind::Response, url, what),
     }
 }
 
@@ -276,7 +276,7 @@ fn are_neighbours(left: &DifferingBlock, right: &DifferingBlock) -> bool {
 
 /// The next granule that is held, if it is before an id. `None` means no end.
 fn next_before(held: &mut Peekable<Held>, until: Option<&str>) -> Result<Option<GranuleId>> {
-    let is_before = |next: &crate::error::Result<Granule>| match next {
+    let is_before = |next: &Result<Granule>| match next {
         Ok(granule) => until.is_none_or(|until| granule.granule_id.as_str() < until),
         Err(_) => true,
     };
@@ -309,8 +309,8 @@ impl Lines<'_> {
     }
 
     fn broken(&self, what: &str) -> Stop {
-        let (url, what) = (self.url.to_string(), what.to_owned());
-        Stop::Failed(Failure::Passing(Error::Unreachable { url, what }, None))
+        let error = Error::of_url(ErrorKind::NoResponse, &self.url, what);
+        Stop::Failed(Failure::Passing(error, None))
     }
 
     /// The error for the last line.

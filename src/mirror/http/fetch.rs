@@ -7,7 +7,7 @@ use url::Url;
 
 use super::client::{Coding, Failure};
 use super::remote::{FetchedHead, Remote};
-use crate::mirror::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{LogLine, LogReader, MAX_LINE_BYTES, Segment};
 use crate::model::{LogChange, SourceLocation};
 
@@ -140,10 +140,7 @@ impl Remote {
         let headers = [(header::RANGE, range.as_str())];
         let headers = if offset > 0 { &headers[..] } else { &[] };
         let response = self.client.get(&asked, headers).map_err(Stop::Failed)?;
-        let wrong = |what: &str| {
-            let (url, what) = (asked.to_string(), what.to_owned());
-            Error::Response { url, what }
-        };
+        let wrong = |what: &str| Error::of_url(ErrorKind::Response, &asked, what);
         let encoding = response.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Err(wrong("it is compressed, which was not asked for").into());
@@ -193,8 +190,8 @@ impl Remote {
             read.map_err(|error| Stop::Failed(self.client.broken(url, &error)))?;
             let is_last = reader.position().bytes + line.len() as u64 == end;
             if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
-                let (url, what) = (url.to_string(), "it ends early".to_owned());
-                return Err(passing(Error::Unreachable { url, what }));
+                let error = Error::of_url(ErrorKind::NoResponse, url, "it ends early");
+                return Err(passing(error));
             }
             let found = reader.read(&line).map_err(Error::from)?;
             progress(line.len() as u64)?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::divergence::Divergence;
 use super::fetch::Take;
 use super::remote::{Fetched, FetchedHead, Remote};
+use crate::error::Result;
 use crate::mirror::differences::{Held, read_ahead};
-use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{LogReader, Position};
-use crate::mirror::plan::{Asking, Memory, Plan, Reading, plan};
+use crate::mirror::plan::{Asking, Memory, Plan, Reading, is_of_log, plan};
 use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, Set, SourceLocation};
 use crate::registry::{MirrorSource, Registry};
 
@@ -70,7 +70,7 @@ impl Follow<'_> {
         let read = match self.read_from(&of, plan.clone()) {
             // The log may not continue what was read before: it is read from the start, to find out
             // where it differs.
-            Err(Error::Input(_)) if plan != Plan::Whole => None,
+            Err(error) if is_of_log(&error) && plan != Plan::Whole => None,
             // Whatever is wrong with blocks is an error of the server, not of the log.
             read => self.compare_blocks(&of, read?)?,
         };
@@ -99,9 +99,9 @@ impl Follow<'_> {
         let (identifier, since) = (end.identifier, end.timestamp);
         let mut work = mirror.begin("comparing", "granules", Some(of.head.granules));
         let divergence = Divergence { remote, of, identifier, since, held: &held };
-        let progress = &mut |granules| Ok(work.advance_by(granules)?);
+        let progress = &mut |granules| work.advance_by(granules);
         let replay = &mut reading.replay;
-        let has_blocks = divergence.events(progress, &mut |event| Ok(replay.add(&event)?))?;
+        let has_blocks = divergence.events(progress, &mut |event| replay.add(&event))?;
         Ok(has_blocks.then_some(reading))
     }
 
@@ -176,7 +176,7 @@ pub(super) fn read_log(
     let source: Arc<str> = remote.address.to_string().into();
     let mut reader = LogReader::at(position, source, 0, remote.not_after());
     let mut work = reports_to.begin("reading", "bytes", Some(left));
-    remote.log(of, &mut reader, &mut |bytes| Ok(work.advance_by(bytes)?), take)?;
+    remote.log(of, &mut reader, &mut |bytes| work.advance_by(bytes), take)?;
     drop(work);
     if reader.position().bytes != of.head.segments.bytes() || !reader.is_between_changes() {
         return Err(Remote::contradiction(of, "the log is not the one that the head announces"));

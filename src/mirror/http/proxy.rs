@@ -11,13 +11,13 @@ use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
 use super::address::is_loopback;
-use crate::mirror::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The proxy for an origin, from variables that `read` reads. `None` means that requests go straight to it.
 ///
 /// # Errors
 ///
-/// [`Error::Proxy`]: `HTTPS_PROXY=socks5://proxy.example.org`. The message has no value of a variable,
+/// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has no value of a variable,
 /// because it may have a password.
 pub(super) fn proxy_of(url: &Url, read: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>> {
     let read = |variable: &str| {
@@ -33,7 +33,10 @@ pub(super) fn proxy_of(url: &Url, read: impl Fn(&str) -> Option<String>) -> Resu
     if is_loopback(url) || exempt.split([',', ' ']).any(|entry| is_exempt(url, entry)) {
         return Ok(None);
     }
-    let refused = |why: &str| Error::Proxy { variable: variable.clone(), why: why.to_owned() };
+    let refused = |why: &str| {
+        // The value is not shown, since it may have a password.
+        Error::new(ErrorKind::Proxy, format!("{variable} in the environment: {why}"))
+    };
     let proxy = Proxy::new(&value).map_err(|_| refused("it is not the address of a proxy"))?;
     match proxy.protocol() {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(Some(proxy)),
@@ -91,7 +94,6 @@ fn is_within(address: IpAddr, entry: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     /// The host of the proxy that is chosen with these variables.
     fn host(url: &str, variables: &[(&str, &str)]) -> Option<String> {

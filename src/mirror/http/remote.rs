@@ -9,8 +9,8 @@ use url::Url;
 
 use super::address::Address;
 use super::client::{Client, Coding, Failure, HttpOptions};
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
-use crate::mirror::error::{Error, Result};
 use crate::mirror::log::{
     Head, HeadFile, MAX_HEAD_BYTES, MAX_LINE_BYTES, SubsetReader, latest_change,
 };
@@ -65,7 +65,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`Error::NoCertificate`]: the file of authorities has none; [`Error::Proxy`]: the environment
+    /// [`ErrorKind::NoCertificate`](crate::ErrorKind::NoCertificate): the file of authorities has none; [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): the environment
     /// names a proxy that cannot be used.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
         Ok(Remote { client: Client::new(&address.file("head.json"), options)?, address, now })
@@ -114,7 +114,7 @@ impl Remote {
             }
         }
         let what = format!("the dataset was renamed more than {MAX_RENAMINGS} times");
-        Err(Error::Response { url: self.address.to_string(), what })
+        Err(Error::of_url(ErrorKind::Response, self.address.to_string(), what))
     }
 
     fn head_once(
@@ -125,10 +125,7 @@ impl Remote {
         let mut headers = vec![(header::CACHE_CONTROL, "no-cache")];
         headers.extend(etag.map(|etag| (header::IF_NONE_MATCH, etag)));
         let response = self.client.get(url, &headers)?;
-        let lasting = |what: &str| {
-            let (url, what) = (url.to_string(), what.to_owned());
-            Failure::Lasting(Error::Response { url, what })
-        };
+        let lasting = |what: &str| Failure::Lasting(Error::of_url(ErrorKind::Response, url, what));
         match response.status().as_u16() {
             304 if etag.is_some() => {
                 self.check_age(url, &response).map_err(Failure::Lasting)?;
@@ -163,11 +160,13 @@ impl Remote {
         let modified = modified.and_then(|text| Timestamp::from_http_date(text.to_str().ok()?));
         let Some(modified) = modified else {
             let what = "it has no Last-Modified, so its age is not known".to_owned();
-            return Err(Error::Response { url: url.to_string(), what });
+            return Err(Error::of_url(ErrorKind::Response, url.to_string(), what));
         };
         let age_seconds = (self.now.as_micros() - modified.as_micros()) / 1_000_000;
         if age_seconds > i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX) {
-            return Err(Error::TooOld { url: url.to_string(), modified });
+            let why = "the primary may no longer publish";
+            let message = format!("{url} was last written at {modified}: {why}");
+            return Err(Error::new(ErrorKind::TooOld, message));
         }
         Ok(())
     }
@@ -198,7 +197,7 @@ impl Remote {
                 Ok(None) => {
                     let url = of.address.file("subsets.jsonl").to_string();
                     let what = "these are not the cited subsets that the head announces".to_owned();
-                    return Err(Error::Response { url, what });
+                    return Err(Error::of_url(ErrorKind::Response, url, what));
                 }
                 Err(failure) => {
                     attempt += 1;
@@ -224,7 +223,11 @@ impl Remote {
         let response = self.client.get(&url, &headers)?;
         if response.status().as_u16() != 200 {
             let what = "the server did not respond with the cited subsets".to_owned();
-            return Err(Failure::Lasting(Error::Response { url: url.to_string(), what }));
+            return Err(Failure::Lasting(Error::of_url(
+                ErrorKind::Response,
+                url.to_string(),
+                what,
+            )));
         }
         let source: Arc<str> = url.as_str().into();
         // One byte more shows that there is more than was announced.
@@ -242,7 +245,7 @@ impl Remote {
             match reader.read(&line, (&source, number)) {
                 // Of a change that came after the head: the next copy keeps it.
                 Ok(Some(subset)) if until.is_some_and(|until| subset.timestamp <= until) => {
-                    subsets.add(&subset).map_err(|error| Failure::Lasting(error.into()))?;
+                    subsets.add(&subset).map_err(Failure::Lasting)?;
                 }
                 Ok(_) => {}
                 Err(what) => wrong = wrong.or(Some((number, what))),

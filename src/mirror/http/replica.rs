@@ -2,10 +2,10 @@
 
 use super::follow::{check_end, known, last_change_read, read_log};
 use super::remote::{Fetched, Remote};
-use crate::mirror::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::Position;
 use crate::mirror::manifest::events;
-use crate::mirror::plan::{Memory, Plan, plan};
+use crate::mirror::plan::{Memory, Plan, is_of_log, plan};
 use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
 use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
@@ -25,7 +25,7 @@ pub struct Replica {
 ///
 /// # Errors
 ///
-/// [`Error::Input`]: a line is wrong; those of requests.
+/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
 pub fn read_replica(
     remote: &Remote,
     registry: Option<&Registry>,
@@ -39,7 +39,7 @@ pub fn read_replica(
     };
     let Fetched::Head(of) = remote.head(None)? else {
         let what = "the server says that nothing changed, but was not asked".to_owned();
-        return Err(Error::Response { url: source, what });
+        return Err(Error::of_url(ErrorKind::Response, source, what));
     };
     let memory = Memory { last: None, base };
     let planned = plan(Some(&of.head), None, None, &memory);
@@ -68,7 +68,9 @@ pub fn read_replica(
     let mut added = false;
     let last = match read(&planned, &mut added) {
         // Not what was read before: the import compares it with what is stored.
-        Err(Error::Input(_)) if !added && planned != Plan::Whole => read(&Plan::Whole, &mut added)?,
+        Err(error) if is_of_log(&error) && !added && planned != Plan::Whole => {
+            read(&Plan::Whole, &mut added)?
+        }
         last => last?,
     };
     check_end(&of, last.as_ref())?;
@@ -133,6 +135,6 @@ impl Replica {
                 changes: Some(&self.changes),
             }
         };
-        Ok(registry.import_and_remember(dataset, import, stamp, Some(&remembered))?)
+        registry.import_and_remember(dataset, import, stamp, Some(&remembered))
     }
 }

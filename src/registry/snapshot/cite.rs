@@ -77,7 +77,7 @@ impl Snapshot {
     pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
-            Ok(read.last_subset(key)?)
+            read.last_subset(key)
         })
     }
 

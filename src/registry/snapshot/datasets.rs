@@ -126,7 +126,7 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn count_datasets(&self) -> Result<u64> {
-        self.ask(|read| Ok(read.count_datasets()?))
+        self.ask(|read| read.count_datasets())
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
@@ -289,7 +289,7 @@ fn listed_with_problem(
         Err(error) if error.kind() == ErrorKind::ConnectionLost => {
             (None, Some(UNREACHABLE.to_owned()))
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
     let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);
     Ok(Listed { dataset, withdrawn, former_names, latest, problem })

@@ -105,7 +105,7 @@ impl Snapshot {
             let (key, _) = self.dataset_of(read, dataset)?;
             let Some(latest) = latest_known(read, key, self.known)? else { return Ok(0) };
             let latest = latest.timestamp;
-            Ok(read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))?)
+            read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))
         })
     }
 }

@@ -179,7 +179,7 @@ fn instances(
     dataset: Option<DatasetKey>,
 ) -> Result<Vec<Instance>> {
     if let Some(key) = dataset {
-        return Ok(read.instances_of_with(key, identifier)?);
+        return read.instances_of_with(key, identifier);
     }
     let mut instances: Vec<Instance> = Vec::new();
     loop {

@@ -162,7 +162,7 @@ impl<'a> Record<'a> {
 
 /// The error for a temporary file that does not contain what was written to it.
 fn unreadable() -> Error {
-    scratch::unusable("read", io::ErrorKind::InvalidData.into()).into()
+    scratch::unusable("read", io::ErrorKind::InvalidData.into())
 }
 
 /// Encoded events, and the position at which each begins.

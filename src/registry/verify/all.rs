@@ -193,7 +193,7 @@ impl Registry {
     /// The same for these datasets, if the registry is on a server and any is given.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
         let progress = self.begin("checking", "pages", None);
-        let check = || Ok(self.read()?.integrity(datasets)?);
+        let check = || self.read()?.integrity(datasets);
         let found = readable(check()).map_err(|error: Error| self.named(error))?;
         drop(progress);
         let mut findings = Findings::default();
@@ -280,7 +280,7 @@ impl Iterator for Names {
                 return Some(Ok(part_of(&name)));
             }
             let last = self.after.take()?;
-            let read = || Ok(self.registry.read()?.dataset_names_after(&last, PAGE_NAMES)?);
+            let read = || self.registry.read()?.dataset_names_after(&last, PAGE_NAMES);
             let names = readable(read()).map_err(|error: Error| self.registry.named(error));
             let names = match names {
                 Ok(Ok(names)) => names,

@@ -63,7 +63,7 @@ impl Pass<'_> {
     fn verify(&self) -> Result<Verification> {
         let mut findings = Findings::default();
         let mut work = VerifyWork::default();
-        if let Err(error) = readable(self.read.dataset(self.dataset).map_err(Error::from))? {
+        if let Err(error) = readable(self.read.dataset(self.dataset))? {
             findings.add_unreadable("the record of the dataset cannot be read", &error);
         }
         let history = match readable(Stated::after(self.read, self.key, None))? {
@@ -73,7 +73,7 @@ impl Pass<'_> {
                 return Ok(self.verification(0, findings, work));
             }
         };
-        let subsets = match readable(self.read.subsets_of(self.key).map_err(Error::from))? {
+        let subsets = match readable(self.read.subsets_of(self.key))? {
             Ok(stored) => Subsets::of(stored),
             Err(error) => {
                 findings.add_unreadable("the subsets cannot be read", &error);

@@ -323,5 +323,5 @@ fn keep_version(
         action: action.name().to_owned(),
         record,
     };
-    Ok(transaction.insert_record_version(key, &version)?)
+    transaction.insert_record_version(key, &version)
 }

@@ -1,5 +1,6 @@
 //! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`: what mirrors read.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response, StatusCode};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
-use crate::publish::Error as PublishError;
 use crate::server::cache::{Opened, Version};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, dataset_name};
@@ -80,10 +80,7 @@ async fn open(
     let shared = Arc::clone(state);
     let opened = state.source.read(asked.client(), move |reading: &Reading| {
         reading.registry.snapshot()?.present_name(&name)?;
-        match shared.cache.open(&name, &file, || reading.check_time()) {
-            Err(PublishError::Registry(error)) => Err(error),
-            opened => Ok(opened),
-        }
+        Ok(shared.cache.open(&name, &file, || reading.check_time()))
     });
     opened.await?.map_err(unpublished)?.ok_or_else(Problem::not_found)
 }
@@ -164,29 +161,23 @@ async fn publish(state: &Arc<State>, asked: &Asked, name: &DatasetName) -> Resul
 
 /// Why a dataset is not published. What stays so until a person acts is 409, which a mirror reports at
 /// once; all else may pass.
-fn unpublished(error: PublishError) -> Problem {
-    let kind = error.kind().as_str();
-    let problem = match &error {
-        PublishError::Contradicts { change, timestamp, .. } => Problem::conflict(
-            kind,
-            format!(
-                "The history of this dataset contradicts what was published: change {change}, at {timestamp}, is another one in the registry."
-            ),
-        ),
-        PublishError::Damaged { .. } => {
-            Problem::conflict(kind, "What was published of this dataset is damaged.")
+fn unpublished(error: Error) -> Problem {
+    let kind = error.kind();
+    let problem = match kind {
+        ErrorKind::PublishedOtherwise => {
+            let what = error.source().map_or_else(String::new, ToString::to_string);
+            let detail =
+                format!("The history of this dataset contradicts what was published: {what}.");
+            Problem::conflict(kind.as_str(), detail)
         }
-        _ => {
+        ErrorKind::PublishedDamaged => {
+            Problem::conflict(kind.as_str(), "What was published of this dataset is damaged.")
+        }
+        ErrorKind::Io => {
             let detail = "The log of this dataset cannot be published now.".to_owned();
-            Problem::overload(kind, detail, 60)
+            Problem::overload(kind.as_str(), detail, 60)
         }
+        _ => return error.into(),
     };
-    match error {
-        PublishError::Registry(error) => crate::error::Error::into(error),
-        error => {
-            let source = std::error::Error::source(&error);
-            let cause = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
-            Problem { cause: Some(cause), ..problem }
-        }
-    }
+    Problem { cause: Some(error.with_causes()), ..problem }
 }

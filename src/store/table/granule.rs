@@ -387,7 +387,7 @@ impl Transaction {
 }
 
 /// The id and the start of a period after which a page begins.
-fn start<'id>(after: Option<(&'id GranuleId, Timestamp)>) -> (&'id str, i64) {
+fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
     after.map_or(("", i64::MIN), |(granule_id, ingested)| {
         (granule_id.as_str(), ingested.as_micros())
     })
