@@ -19,7 +19,7 @@ impl FileSession {
     /// If others have added tables or indexes to the file, only those of the schema are checked:
     /// the others may have constraints that take hours to evaluate, or that fail.
     pub(super) fn check_integrity(&self) -> Result<Vec<String>> {
-        let tables = schema::tables()?;
+        let tables: Vec<&str> = schema::tables().collect();
         let mut findings = Vec::new();
         if schema::has_others(self.connection())? {
             for table in &tables {
@@ -29,7 +29,7 @@ impl FileSession {
             found(integrity_check(self.connection(), MAX_FINDINGS), "the file", &mut findings)?;
         }
         for table in &tables {
-            let rows = match table.as_str() {
+            let rows = match *table {
                 "granule" => self.granules_without_dataset(),
                 _ => self.rows_without_parent(table),
             };
