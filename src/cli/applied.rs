@@ -9,13 +9,11 @@ use accession::registry::{Effort, Skipped};
 use accession::{
     Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp,
 };
-use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::commit::Commit;
 use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_future_change};
-use super::exit::Exit;
+use super::error::{Commit, Exit, Result};
 use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
 use super::warning::WarningKind;

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
-use super::exit::Exit;
+use super::error::{Exit, Result};
 use super::reading::{CitationText, InputFile};
 use super::session::{RunOptions, Session};
 

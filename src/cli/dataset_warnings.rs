@@ -4,8 +4,8 @@
 use accession::model::{Withdrawal, quoted};
 use accession::registry::Listed;
 use accession::{DatasetName, Error, ErrorKind, Instance, Moment, Selection, Snapshot, Timestamp};
-use anyhow::Result;
 
+use super::error::Result;
 use super::session::Session;
 use super::warning::WarningKind;
 

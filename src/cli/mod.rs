@@ -4,9 +4,9 @@
 //!
 //! Each may use only those before it:
 //!
-//! - `exit`, `usage`, `warning`, `commit`: values
+//! - `warning`: the kinds of warnings
 //! - [`output`]: tables, JSON, messages, progress
-//! - `hint`, `report`: errors
+//! - `error`: errors with their hints, exit statuses, what was committed
 //! - `session`: one run of the program, with its registry, clock, user and output
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
@@ -19,33 +19,27 @@ mod applied;
 mod args;
 mod arguments;
 mod command;
-mod commit;
 mod dataset_warnings;
-mod exit;
-mod hint;
+mod error;
 mod output;
 mod reading;
-mod report;
 mod session;
-mod usage;
 mod warning;
 
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 use arguments::{Arguments, standard_input_uses};
-use exit::Exit;
+use error::{Error, Exit, Result};
 use session::{RunOptions, Session};
-use usage::UsageError;
 
 /// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
-    let is_plain = arguments.iter().all(|argument| report::is_plain(argument));
+    let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
     let mut command = Arguments::command();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let uses = standard_input_uses(&matches);
@@ -59,7 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             conclude(result, &mut session)
         }
         Err(error) if error.use_stderr() => {
-            report::usage(&error.format(&mut command), is_plain, wants_json)
+            error::usage(&error.format(&mut command), is_plain, wants_json)
         }
         Err(help) => {
             let mut session =
@@ -76,9 +70,8 @@ fn run_command(
     session: &mut Session,
 ) -> Result<Exit> {
     if standard_input_uses > 1 {
-        return Err(UsageError::new("standard input is named more than once")
-            .with_hint("it can be read only once: save one of the inputs in a file")
-            .into());
+        return Err(Error::usage("standard input is named more than once")
+            .with_hint("it can be read only once: save one of the inputs in a file"));
     }
     accession::registry::limit_memory()?;
     command.run(session)
@@ -101,11 +94,11 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
     let finished = session.finish();
     match (session.output_failure(), result) {
         (Some(failure), result) if is_lost || result.is_ok() => {
-            report::output_failure(failure, session.committed(), session.is_json())
+            error::output_failure(failure, session.committed(), session.is_json())
         }
         (_, result) => match result.and_then(|exit| finished.map(|()| exit)) {
             Ok(exit) => exit,
-            Err(error) => report::error(&error, session.is_json()),
+            Err(error) => error.report(session.is_json()),
         },
     }
 }

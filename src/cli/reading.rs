@@ -12,11 +12,10 @@ use accession::minting::payment::PaymentId;
 use accession::mirror::manifest;
 use accession::model::quoted;
 use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
-use anyhow::{Context, Result};
 
+use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
 use super::session::Session;
-use super::usage::UsageError;
 use super::warning::WarningKind;
 
 /// An input file.
@@ -81,7 +80,7 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
 }
 
 /// The granules of arguments and then of files, in their order. Granules that a file marks as deleted
-/// are skipped. After each file its warnings are printed; the last item may be [`PagesMissing`].
+/// are skipped. After each file its warnings are printed; the last item may be that pages are missing.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
@@ -127,7 +126,7 @@ impl<'a> Entries<'a> {
         if let Some((index, text)) = self.ids.next() {
             let location = SourceLocation::Argument { number: index as u64 + 1 };
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
-                UsageError::new(format!("{location}: {} is refused: {cause}", quoted(text)))
+                Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
             return Ok(Some(self.entry_of(granule_id, location)));
         }
@@ -214,11 +213,10 @@ pub fn import_events(
     if file.format(options)? == InputFormat::Manifest {
         let manifest = manifest::Reader::open(file.unzipped()?, &name, session.now()?)?;
         if import.is_daily {
-            return Err(UsageError::new(
+            return Err(Error::usage(
                 "a manifest has its own times: they cannot be combined by day",
             )
-            .with_hint("omit --every")
-            .into());
+            .with_hint("omit --every"));
         }
         manifest.read_into(import, |events| {
             let _ = progress.advance(events);
@@ -260,13 +258,6 @@ impl MissingPages {
     }
 }
 
-/// Pages of a search result are missing.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct PagesMissing {
-    what: String,
-}
-
 /// The number of granules that a search found, and how many of them its pages contain.
 #[derive(Default)]
 struct SearchPages {
@@ -292,8 +283,8 @@ impl SearchPages {
     ///
     /// # Errors
     ///
-    /// [`PagesMissing`].
-    fn check(&self, missing: MissingPages, session: &Session) -> Result<(), PagesMissing> {
+    /// They are missing, and to be refused.
+    fn check(&self, missing: MissingPages, session: &Session) -> Result<()> {
         let SearchPages { found, contained, next_pages, pages } = *self;
         let what = if found > contained {
             format!(
@@ -305,7 +296,7 @@ impl SearchPages {
             return Ok(());
         };
         match missing {
-            MissingPages::Refuse => Err(PagesMissing { what }),
+            MissingPages::Refuse => Err(Error::pages_missing(what)),
             MissingPages::Warn => {
                 session.warn(WarningKind::PagesMissing, &what);
                 Ok(())

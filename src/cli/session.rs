@@ -10,15 +10,12 @@ use std::time::{Duration, Instant, SystemTime};
 use accession::model::TimestampError;
 use accession::registry::Effort;
 use accession::{Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp};
-use anyhow::Result;
 use serde::Serialize;
 
-use super::commit::Commit;
-use super::exit::Exit;
+use super::error::{Commit, Error as CliError, Exit, Result};
 use super::output::{
     Column, Failure, Label, Output, Progress, Row, Table, count, json, write_message,
 };
-use super::usage::UsageError;
 use super::warning::WarningKind;
 
 /// One run of the program.
@@ -107,7 +104,7 @@ impl Session {
     /// The current time.
     pub fn now(&self) -> Result<Timestamp> {
         clock().ok_or_else(|| {
-            UsageError::new("the system clock is not within the years 0000 to 9999").into()
+            CliError::usage("the system clock is not within the years 0000 to 9999").into()
         })
     }
 

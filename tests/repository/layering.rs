@@ -7,7 +7,7 @@ use crate::{root, rust_files};
 
 /// The crates, and the modules of the standard library, that only some layers may name.
 const OUTSIDE: [(&[&str], &[&str]); 17] = [
-    (&["clap", "clap_complete", "indicatif", "anyhow"], &["cli"]),
+    (&["clap", "clap_complete", "indicatif"], &["cli"]),
     (&["csv"], &["input", "server"]),
     (&["flate2"], &["input", "mirror", "publish"]),
     (&["axum", "hyper", "hyper_util", "tower", "tower_http"], &["server"]),

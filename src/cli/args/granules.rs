@@ -4,12 +4,11 @@ use std::iter;
 use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
-use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::cli::error::{Error, Result};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Granule ids as arguments and in files.
 #[derive(clap::Args)]
@@ -38,9 +37,8 @@ impl GranuleArgs {
         missing: MissingPages,
     ) -> Result<Entries<'a>> {
         if self.ids.is_empty() && self.from.is_empty() {
-            return Err(UsageError::new("no granules are named")
-                .with_hint("name granules as arguments, or a file with --from")
-                .into());
+            return Err(Error::usage("no granules are named")
+                .with_hint("name granules as arguments, or a file with --from"));
         }
         Ok(Entries::new(session, &self.ids, &self.from, self.format.options(), missing))
     }

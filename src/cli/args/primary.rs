@@ -9,13 +9,12 @@ use std::time::Duration;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
 use accession::model::quoted;
 use accession::{DatasetName, Moment};
-use anyhow::{Context, Result};
 
 use super::set::refuse_future;
+use crate::cli::error::{Context, Error, Result};
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// A mirror and its primary.
 #[derive(clap::Args)]
@@ -147,8 +146,8 @@ fn report_as_json(retry: &Retry<'_>) {
 }
 
 /// Reads a duration: a number, and its unit.
-fn age(text: &str) -> Result<Duration, UsageError> {
-    let wrong = || UsageError::new("an age is a number and a unit: 90m, 36h or 2d");
+fn age(text: &str) -> Result<Duration, Error> {
+    let wrong = || Error::usage("an age is a number and a unit: 90m, 36h or 2d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,

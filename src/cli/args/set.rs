@@ -6,10 +6,9 @@ use std::str::FromStr;
 use accession::citation::recognise::{Stated, find};
 use accession::model::{DatasetNameError, TimestampError};
 use accession::{DatasetName, Identifier, Moment, Selection, Snapshot, Timestamp};
-use anyhow::Result;
 
+use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling, or a citation or
 /// an address that contains one.
@@ -113,7 +112,7 @@ impl SetArgs {
             (Selection::Dataset { name, at: None }, None, Some(TypedIdentifier(identifier))) => {
                 Ok(Selection::Identifier { identifier, dataset: Some(name) })
             }
-            _ => Err(UsageError::new(
+            _ => Err(Error::usage(
                 "the set already has a time or an identifier: --at and --identifier need a dataset",
             )
             .into()),
@@ -192,7 +191,7 @@ impl KnownAtArgs {
     /// The set is named by an identifier.
     pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
         match (self.known_at, selection) {
-            (Some(_), Selection::Identifier { .. }) => Err(UsageError::new(
+            (Some(_), Selection::Identifier { .. }) => Err(Error::usage(
                 "--known-at needs a dataset: the set of an identifier never changes",
             )
             .into()),
@@ -216,9 +215,7 @@ impl KnownAtArgs {
 pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
     if at.first_instant() > now {
         let message = format!("{at} is in the future: now it is {now}");
-        return Err(UsageError::new(message)
-            .with_hint("name an earlier time, or omit it for now")
-            .into());
+        return Err(Error::usage(message).with_hint("name an earlier time, or omit it for now"));
     }
     Ok(())
 }

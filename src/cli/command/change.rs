@@ -5,15 +5,13 @@ use std::str::FromStr;
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
 use accession::{ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment};
-use anyhow::Result;
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{FormatArgs, GranuleArgs, TypedIdentifier, refuse_future};
-use crate::cli::exit::Exit;
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Add granules to a dataset, in one change
 ///
@@ -164,9 +162,8 @@ pub struct Change {
 impl Change {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.ingest.is_empty() && self.delete.is_empty() {
-            return Err(UsageError::new("no granules are named")
-                .with_hint("name a file with --ingest, with --delete, or with both")
-                .into());
+            return Err(Error::usage("no granules are named")
+                .with_hint("name a file with --ingest, with --delete, or with both"));
         }
         let options = self.format.options();
         let mut change = accession::Change::new();

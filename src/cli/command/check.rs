@@ -6,13 +6,11 @@ use accession::citation::recognise::{self, Pasted};
 use accession::disk::scratch;
 use accession::model::quoted;
 use accession::registry::Resolved;
-use anyhow::{Context, Result};
 
-use crate::cli::exit::Exit;
+use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{count, in_force, json, one_line, selected_by};
 use crate::cli::reading::CitationText;
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Check citations, in any form that people paste
 ///
@@ -53,7 +51,7 @@ impl Args {
             } else {
                 write_verdict(&mut spool, &verdict)?;
             }
-            Ok::<_, anyhow::Error>(())
+            Ok::<_, Error>(())
         })?;
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
@@ -76,9 +74,8 @@ impl Args {
             if found.is_empty() {
                 let beginning: String = text.trim().chars().take(60).collect();
                 let message = format!("{name} contains no identifier: {}", quoted(&beginning));
-                return Err(UsageError::new(message)
-                    .with_hint("an identifier is DI: followed by 32 hexadecimal characters")
-                    .into());
+                return Err(Error::usage(message)
+                    .with_hint("an identifier is DI: followed by 32 hexadecimal characters"));
             }
             pasted.extend(found);
         }
@@ -91,10 +88,10 @@ fn standard_input() -> Result<String> {
     io::stdin()
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
-        .context("cannot read standard input")?;
+        .with_context(|| "cannot read standard input".to_owned())?;
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("standard input is longer than {MAX_BYTES} bytes");
-        return Err(UsageError::new(message).into());
+        return Err(Error::usage(message));
     }
     Ok(decoded(&bytes))
 }

@@ -4,18 +4,15 @@ use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{
     Access, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern, Selection, Timestamp,
 };
-use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::SetArgs;
-use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_listed;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::in_force;
 use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
-use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
@@ -90,9 +87,8 @@ impl Args {
                 cite_subset(session, name, at, &members, now)?
             }
             (Some(_), Selection::Identifier { .. }) => {
-                return Err(UsageError::new("a subset is selected from a dataset as of a time")
-                    .with_hint("name the set as DATASET or DATASET@TIME")
-                    .into());
+                return Err(Error::usage("a subset is selected from a dataset as of a time")
+                    .with_hint("name the set as DATASET or DATASET@TIME"));
             }
         };
         let dataset = cited.dataset.dataset.name.clone();
@@ -127,7 +123,7 @@ fn cite_subset(
                 session.warn(
                     WarningKind::SubsetNotSaved,
                     &format!(
-                        "{error:#}: the subset is not saved, and its identifier does not resolve here"
+                        "{error}: the subset is not saved, and its identifier does not resolve here"
                     ),
                 );
             }
@@ -147,11 +143,10 @@ fn cite_subset(
 }
 
 /// Whether an error means that a subset can be cited without being saved.
-fn is_not_saved(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<accession::Error>();
-    error.is_some_and(|error| {
+fn is_not_saved(error: &Error) -> bool {
+    error.of_library().is_some_and(|kind| {
         matches!(
-            error.kind(),
+            kind,
             ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
         )
     })

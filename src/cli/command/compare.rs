@@ -7,11 +7,10 @@ use accession::registry::{Counts, Identified};
 use accession::{
     Access, Difference, Identifier, Instance, Listing, Monitor, Selection, Set, Snapshot,
 };
-use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;

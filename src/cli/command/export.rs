@@ -7,11 +7,9 @@ use accession::disk::{AtomicFile, reserved, scratch};
 use accession::mirror::manifest;
 use accession::model::quoted;
 use accession::{Access, DatasetName, ErrorKind, Registry};
-use anyhow::{Context, Result, anyhow};
 
-use crate::cli::exit::Exit;
+use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
 ///
@@ -60,13 +58,13 @@ fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<
     let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
     // The cause becomes part of the message: a broken pipe is an error here, while a reader of
     // stdout may end when it has read enough.
-    let cannot_because = |source: io::Error| anyhow!("{}: {source}", cannot());
+    let cannot_because = |source: io::Error| Error::io(format!("{}: {source}", cannot()));
     let write_to = |file: &File| -> Result<()> {
         let mut out = BufWriter::new(file);
         match manifest::write(registry, dataset, &mut out) {
             Err(error) if error.kind() == ErrorKind::Output => {
                 let cause = error.source().map_or_else(String::new, ToString::to_string);
-                return Err(anyhow!("{}: {cause}", cannot()));
+                return Err(Error::io(format!("{}: {cause}", cannot())));
             }
             result => result?,
         }
@@ -94,7 +92,7 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
         return Ok(());
     }
     let shown = quoted(&path.to_string_lossy()).to_string();
-    Err(UsageError::new(format!("{shown} is the manifest of {other}: it was not overwritten"))
+    Err(Error::usage(format!("{shown} is the manifest of {other}: it was not overwritten"))
         .with_hint("name another file, or move this one away")
         .into())
 }
@@ -129,7 +127,7 @@ fn target(path: &Path) -> Result<Target> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             let message = format!("{shown} is a link to a file that does not exist");
-            return Err(UsageError::new(message).with_hint("name the file itself").into());
+            return Err(Error::usage(message).with_hint("name the file itself"));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Target::File(path.into()));
@@ -144,9 +142,7 @@ fn target(path: &Path) -> Result<Target> {
     file.take(beginning_bytes).read_to_end(&mut beginning).with_context(cannot)?;
     if !beginning.is_empty() && beginning != manifest_beginning {
         let message = format!("{shown} exists and is not a manifest: it was not overwritten");
-        return Err(UsageError::new(message)
-            .with_hint("name another file, or move this one away")
-            .into());
+        return Err(Error::usage(message).with_hint("name another file, or move this one away"));
     }
     Ok(Target::File(path))
 }

@@ -6,15 +6,13 @@ use accession::minting::unique_granule::{
     CollectionId, Formula, HashLength, explain, risk, split, unique,
 };
 use accession::{Entry, GranuleId, Timestamp};
-use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::GranuleArgs;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Row};
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Make and explain the unique granule ids of NASA Cumulus, without a registry
 #[derive(clap::Subcommand)]
@@ -237,8 +235,8 @@ impl Uniquify {
         let producer = entry.granule_id;
         let granule_id = unique(&producer, &self.collection, self.hash_length, nanoseconds)
             .map_err(|cause| match &entry.location {
-                Some(location) => UsageError::new(format!("{location}: {cause}")),
-                None => UsageError::new(cause.to_string()),
+                Some(location) => Error::usage(format!("{location}: {cause}")),
+                None => Error::usage(cause.to_string()),
             })?;
         Ok(Entry { granule_id, producer_granule: Some(producer), ..entry })
     }

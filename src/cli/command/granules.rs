@@ -2,15 +2,13 @@ use std::io::Write;
 
 use accession::model::quoted;
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
-use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress, Row, in_force, or_held};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
 /// List the exact granules of a set, in canonical order
@@ -76,7 +74,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(producer) = &self.producer {
             let Some(dataset) = self.set.dataset_only() else {
-                return Err(UsageError::new("--producer needs a dataset").into());
+                return Err(Error::usage("--producer needs a dataset"));
             };
             return list_of_producer(session, dataset, producer);
         }

@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use accession::model::quoted;
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
 use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
-use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::warn_of_dataset;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;

@@ -3,18 +3,16 @@ use std::io::{self, Write};
 use accession::input::Options;
 use accession::mirror::{Replica, read_replica};
 use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
-use anyhow::Result;
 
 use crate::cli::applied::{Application, ClockArgs, write_dry_run};
 use crate::cli::args::{FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };
-use crate::cli::exit::Exit;
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 use crate::cli::warning::WarningKind;
 
 /// Build a history from a file that says when granules were ingested and deleted
@@ -162,9 +160,8 @@ impl Args {
     fn replica(&self, session: &Session, import: &mut Import) -> Result<Option<Replica>> {
         let Some(remote) = self.http.remote(&self.file.name(), session)? else { return Ok(None) };
         if self.every.is_some() {
-            return Err(UsageError::new("a log has its own times: they cannot become days")
-                .with_hint("omit --every")
-                .into());
+            return Err(Error::usage("a log has its own times: they cannot become days")
+                .with_hint("omit --every"));
         }
         let registry = session.open_existing()?;
         Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))

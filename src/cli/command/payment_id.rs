@@ -2,11 +2,9 @@ use std::io::Write;
 
 use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Access, Moment};
-use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::commit::Commit;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Commit, Exit, Result};
 use crate::cli::reading::{InputFile, old_payment_ids};
 use crate::cli::session::Session;
 

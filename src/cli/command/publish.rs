@@ -12,11 +12,10 @@ use accession::publish::{
 };
 use accession::server::{Config, Limits, Network, Server};
 use accession::{Access, DatasetName, Registry};
-use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};
-use crate::cli::exit::Exit;
+use crate::cli::error::{Context, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;

@@ -2,12 +2,10 @@
 
 use std::io::Write;
 
-use anyhow::Result;
 use clap_complete::Shell;
 
-use crate::cli::exit::Exit;
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::session::Session;
-use crate::cli::usage::UsageError;
 
 /// Print a completion script for a shell
 ///
@@ -54,7 +52,7 @@ impl Man {
         let mut command = &program;
         for name in &self.names {
             command = command.find_subcommand(name).ok_or_else(|| {
-                UsageError::new(format!("accession has no command {}", self.names.join(" ")))
+                Error::usage(format!("accession has no command {}", self.names.join(" ")))
                     .with_hint("`accession --help` lists the commands")
             })?;
         }

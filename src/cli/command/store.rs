@@ -7,12 +7,10 @@ use std::sync::Arc;
 use accession::model::quoted;
 use accession::registry::{Lacks, PaymentIds, Restored, rehearse_restore, restore};
 use accession::{Access, Registry};
-use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::cli::args::named_path;
-use crate::cli::commit::Commit;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Commit, Context, Error, Exit, Result};
 use crate::cli::output::{Progress, count};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -127,10 +125,10 @@ impl Restore {
     }
 }
 
-fn warn_of_unreadable(session: &Session, error: anyhow::Error) {
+fn warn_of_unreadable(session: &Session, error: Error) {
     session.warn(
         WarningKind::CopyNotCompared,
-        &format!("what is there cannot be read, so it is not known what the copy lacks: {error:#}"),
+        &format!("what is there cannot be read, so it is not known what the copy lacks: {error}"),
     );
 }
 

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use accession::model::quoted;
 use accession::registry::Verified;
 use accession::{Access, DatasetName, Verification};
-use anyhow::Result;
 
 use crate::cli::dataset_warnings::incomplete;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
 

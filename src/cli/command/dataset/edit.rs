@@ -6,17 +6,15 @@ use accession::citation::record;
 use accession::model::{Creator, Doi, Licence, LicenceError, WebAddress, Year, quoted};
 use accession::registry::{Edit as Change, Listed};
 use accession::{Access, Dataset, DatasetEdit, DatasetName, Registry, Stamp};
-use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
 use crate::cli::args::{ValueOrRemoval, edit_of, value_or_removal};
-use crate::cli::commit::Commit;
 use crate::cli::dataset_warnings::warn_of_former_name;
+use crate::cli::error::{Commit, Context, Error, Result, with_causes};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
-use crate::cli::usage::UsageError;
 
 /// Register a dataset
 ///
@@ -92,9 +90,8 @@ impl Edit {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let edit = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
-            return Err(UsageError::new("no field is named")
-                .with_hint("name the fields to change, such as --title")
-                .into());
+            return Err(Error::usage("no field is named")
+                .with_hint("name the fields to change, such as --title"));
         }
         let listed = session.write(Create::Never, |registry, session| {
             registry.edit_dataset(&self.name, &edit, &session.stamp(self.clock.time())?)?;
@@ -171,9 +168,8 @@ impl Rename {
 impl Withdraw {
     pub fn run(self, session: &mut Session) -> Result<()> {
         if self.note.trim().is_empty() {
-            return Err(UsageError::new("the note is empty")
-                .with_hint("state with --note why the dataset is withdrawn: readers will see it")
-                .into());
+            return Err(Error::usage("the note is empty")
+                .with_hint("state with --note why the dataset is withdrawn: readers will see it"));
         }
         edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
             registry.withdraw_dataset(&self.name, &self.note, stamp).map(drop)
@@ -315,8 +311,7 @@ fn read_record(file: &InputFile) -> Result<DatasetEdit> {
     let read = reader.take(MAX_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("cannot read {}", quoted(&name)))?;
     record::read(&text).map_err(|error| {
-        let error = anyhow::Error::from(error);
-        UsageError::new(format!("{name}: {error:#}"))
+        Error::usage(format!("{name}: {}", with_causes(&error)))
             .with_hint(
                 "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
             )

@@ -3,9 +3,7 @@
 mod edit;
 mod show;
 
-use anyhow::Result;
-
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::session::Session;
 
 /// Register datasets, and show their records

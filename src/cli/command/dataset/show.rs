@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use accession::model::{Doi, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
 use accession::{Access, Dataset, DatasetName};
-use anyhow::Result;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::dataset_warnings::{in_force_now, incomplete, warn_of_former_name, warn_of_future};
+use crate::cli::error::Result;
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
 

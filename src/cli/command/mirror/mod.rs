@@ -9,13 +9,12 @@ use accession::mirror::{
 };
 use accession::registry::Counts;
 use accession::{Access, DatasetName, Instance, MaxDelete, Timestamp};
-use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::applied::Application;
 use crate::cli::args::PrimaryArgs;
 use crate::cli::command::compare::Side;
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
 use crate::cli::session::{ChangeTime, Session};
 use crate::cli::warning::WarningKind;
@@ -133,7 +132,7 @@ impl Compare {
             if let Err(error) = remembered {
                 session.warn(
                     WarningKind::MirrorNotRemembered,
-                    &format!("what was read of the primary could not be remembered: {error:#}"),
+                    &format!("what was read of the primary could not be remembered: {error}"),
                 );
             }
         }

@@ -1,9 +1,8 @@
 use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
-use anyhow::Result;
 use serde::Serialize;
 
-use crate::cli::exit::Exit;
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row};
 use crate::cli::session::Session;
 

@@ -1,48 +1,208 @@
-//! Suggests what to type after an error of the library, which itself does not know the command
-//! line.
+//! What a command fails with, and how it ends: the error as it is printed for people and for
+//! scripts, the hint of what to type next, and the exit status.
 
-use accession::input::{self, InputErrorKind};
-use accession::model::TimestampError;
-use accession::{Error, ErrorKind};
+use std::error::Error as StdError;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
-/// Returns what to do about an error. `None` means that the message is sufficient.
-pub fn of(error: &Error) -> Option<String> {
-    of_kind(error.kind(), error.location().is_some()).map(str::to_owned)
+use accession::model::is_interpreted;
+use accession::{ErrorKind, SourceLocation, input};
+use serde::Serialize;
+
+use super::output::{Failure, Label, json, one_line, write_message};
+
+/// The result of a part of a command.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error as it is reported; with `--json`, fields that are `None` are omitted.
+#[derive(Debug, Default, Serialize)]
+pub struct Error {
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granule: Option<String>,
+    #[serde(skip)]
+    of_library: Option<ErrorKind>,
 }
 
-/// Returns what to do about a file that cannot be read as the command needs it.
-pub fn of_input(error: &input::Error) -> Option<String> {
-    let hint = match &error.kind {
-        InputErrorKind::NoColumn { .. } | InputErrorKind::NoUsualColumn { .. } => {
-            "name one of them with --column; --format lines takes each line as one granule"
+/// The object in which an error is printed.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: &'a Error,
+}
+
+impl Error {
+    /// An error in the arguments, or in the files that they name, that only the command can detect.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Error { kind: "usage", message: message.into(), ..Error::default() }
+    }
+
+    /// A search result of which pages are missing.
+    pub fn pages_missing(message: String) -> Self {
+        let hint = Some(OF_MISSING_PAGES.to_owned());
+        Error { kind: "pages-missing", message, hint, ..Error::default() }
+    }
+
+    /// An error of a file, with its cause in the message.
+    pub fn io(message: String) -> Self {
+        Error { kind: "io", message, ..Error::default() }
+    }
+
+    /// The same error with what to type instead.
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Error { hint: Some(hint.into()), ..self }
+    }
+
+    /// The kind, if it is an error of the library.
+    pub fn of_library(&self) -> Option<ErrorKind> {
+        self.of_library
+    }
+
+    /// Reports why a command failed.
+    pub fn report(&self, wants_json: bool) -> Exit {
+        self.print(wants_json);
+        Exit::Trouble
+    }
+
+    fn print(&self, wants_json: bool) {
+        if wants_json {
+            let report = json::to_string(&Envelope { error: self });
+            // If stderr cannot be written, there is nowhere left to report it.
+            let _ = writeln!(io::stderr(), "{report}");
+            return;
         }
-        InputErrorKind::GranuleId { .. } => "nothing was changed; correct the file and try again",
-        InputErrorKind::Cells { .. } => "--format lines takes each line as one granule",
-        InputErrorKind::Time { cause: TimestampError::NoOffset, .. } => {
-            "nothing was changed; add the offset, or Z if the times are UTC"
+        write_message(Label::Error, &self.message);
+        if let Some(hint) = &self.hint {
+            write_message(Label::Hint, hint);
         }
-        InputErrorKind::NoDates | InputErrorKind::NoIngestDate => {
-            "an import needs a column ingested, or a change log; `accession ingest` takes lists"
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {}
+
+impl From<accession::Error> for Error {
+    fn from(error: accession::Error) -> Self {
+        let (kind, location) = (error.kind(), error.location());
+        let (file, line) = match location {
+            Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
+            _ if kind == ErrorKind::PublishedDamaged => {
+                (error.path().map(|path| path.to_string_lossy().into_owned()), error.line())
+            }
+            _ => (None, None),
+        };
+        Error {
+            kind: kind.as_str(),
+            message: error.with_causes(),
+            hint: of_kind(kind, location.is_some()).map(str::to_owned),
+            file,
+            line,
+            granule: error.granule().map(ToString::to_string),
+            of_library: Some(kind),
         }
-        InputErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
-        InputErrorKind::NoList { .. } => {
-            "check whether the response reports an error, or has another --format"
-        }
-        InputErrorKind::NoField { .. } => "name the field with --column",
-        InputErrorKind::UnknownFormat => {
-            "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
-             line (jq -r '.[]')"
-        }
-        InputErrorKind::Markup => {
-            "a server may have sent a page about an error; download the file again"
-        }
-        InputErrorKind::Manifest { .. } | InputErrorKind::List { .. } => {
-            "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
-        }
-        InputErrorKind::NotGzip => "download the file again, or rename it",
-        _ => return None,
+    }
+}
+
+impl From<input::Error> for Error {
+    fn from(error: input::Error) -> Self {
+        accession::Error::from(error).into()
+    }
+}
+
+impl From<accession::server::ServerError> for Error {
+    fn from(error: accession::server::ServerError) -> Self {
+        let kind = error.kind();
+        let hint = of_kind(kind, false).map(str::to_owned);
+        let (kind, of_library) = (kind.as_str(), Some(kind));
+        Error { kind, message: with_causes(&error), hint, of_library, ..Error::default() }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Error::io(with_causes(&error))
+    }
+}
+
+/// Adds what could not be done to the message of an error.
+pub trait Context<T> {
+    /// The same result, with the message before that of the error.
+    fn with_context(self, message: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Context<T> for Result<T, E> {
+    fn with_context(self, message: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|error| {
+            let error = error.into();
+            Error { message: format!("{}: {}", message(), error.message), ..error }
+        })
+    }
+}
+
+/// The message of an error and those of its causes. Each states only its own part.
+pub fn with_causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Reports that the output of a command is incomplete, and what the command had committed before.
+///
+/// If nothing was committed and the reader closed its pipe, no message is printed, because the
+/// reader has what it wanted. The exit status still reports that the output is incomplete.
+pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: bool) -> Exit {
+    let (message, hint) = match committed {
+        Some(commit) => (
+            format!(
+                "the change was made, but {} could not be written to standard output: {failure}",
+                commit.output()
+            ),
+            Some(commit.hint().to_owned()),
+        ),
+        None if *failure == Failure::BrokenPipe => return Exit::Trouble,
+        None => (format!("cannot write to standard output: {failure}"), None),
     };
-    Some(hint.to_owned())
+    Error { kind: "output", message, hint, ..Error::default() }.print(wants_json);
+    Exit::Trouble
+}
+
+/// Reports what clap says about the arguments, which includes `--help` and `--version`.
+pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
+    if wants_json {
+        let text = error.render().to_string();
+        let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
+        Error { kind: "usage", message, ..Error::default() }.print(wants_json);
+    } else if is_plain {
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = error.print();
+    } else {
+        // clap quotes an argument that a terminal would interpret: escaped, and without colours.
+        for line in error.render().to_string().lines() {
+            let _ = writeln!(io::stderr(), "{}", one_line(line));
+        }
+    }
+    Exit::Trouble
+}
+
+/// Whether an argument contains nothing that a terminal would interpret.
+pub fn is_plain(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| !text.contains(is_interpreted))
 }
 
 /// What to do about a search result that lacks pages.
@@ -227,6 +387,83 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// The command succeeded, or both sides are the same.
+    Done = 0,
+    /// A comparison or a check found a difference.
+    Differs = 1,
+    /// Incorrect usage, invalid input, an I/O error, or output that could not be written.
+    Trouble = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Something that was committed and remains even if the output of the command is lost. The command
+/// must not be repeated as if it had failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// Changes in the history of a dataset.
+    History,
+    /// The record of a dataset.
+    Record,
+    /// A subset that was cited for the first time.
+    Subset,
+    /// Payment ids that were issued, or taken over from an older scheme.
+    PaymentIds,
+    /// A backup file.
+    Backup,
+    /// A copy of a registry.
+    Copy,
+    /// The distribution of a registry over several machines.
+    Distribution,
+    /// A registry that was restored.
+    Restored,
+}
+
+impl Commit {
+    /// The part of the output that is lost.
+    pub fn output(self) -> &'static str {
+        match self {
+            Commit::History => "its report",
+            Commit::Record => "the record of the dataset",
+            Commit::Subset => "the citation of the subset that it saved",
+            Commit::PaymentIds => "the payment ids that it issued",
+            Commit::Backup => "the report of the backup that it wrote",
+            Commit::Copy => "the report of the copy that it made",
+            Commit::Distribution => "the report of the distribution",
+            Commit::Restored => "the report of the registry that it restored",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Commit::History => {
+                "do not repeat the command: `accession history DATASET` lists the change"
+            }
+            Commit::Record => {
+                "do not repeat the command: `accession dataset show NAME` shows the record"
+            }
+            Commit::Subset => "repeat the command: it cites the same subset again",
+            Commit::PaymentIds => {
+                "ids that were not written are never issued again: repeat the command for others"
+            }
+            Commit::Backup => "do not repeat the command: the backup is complete and verified",
+            Commit::Copy => "do not repeat the command: the copy is complete and verified",
+            Commit::Distribution => "do not repeat the command: the registry is distributed",
+            Commit::Restored => {
+                "do not repeat the command: the copy is verified, and has replaced the registry"
+            }
+        }
+    }
 }
 
 #[cfg(test)]
