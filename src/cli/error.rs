@@ -15,9 +15,13 @@ use super::output::{Failure, Label, json, one_line, write_message};
 /// The result of a part of a command.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Why a command failed.
+#[derive(Debug)]
+pub struct Error(Box<Report>);
+
 /// An error as it is reported; with `--json`, fields that are `None` are omitted.
 #[derive(Debug, Default, Serialize)]
-pub struct Error {
+struct Report {
     kind: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,34 +39,35 @@ pub struct Error {
 /// The object in which an error is printed.
 #[derive(Serialize)]
 struct Envelope<'a> {
-    error: &'a Error,
+    error: &'a Report,
 }
 
 impl Error {
     /// An error in the arguments, or in the files that they name, that only the command can detect.
     pub fn usage(message: impl Into<String>) -> Self {
-        Error { kind: "usage", message: message.into(), ..Error::default() }
+        Report { kind: "usage", message: message.into(), ..Report::default() }.into()
     }
 
     /// A search result of which pages are missing.
     pub fn pages_missing(message: String) -> Self {
         let hint = Some(OF_MISSING_PAGES.to_owned());
-        Error { kind: "pages-missing", message, hint, ..Error::default() }
+        Report { kind: "pages-missing", message, hint, ..Report::default() }.into()
     }
 
     /// An error of a file, with its cause in the message.
     pub fn io(message: String) -> Self {
-        Error { kind: "io", message, ..Error::default() }
+        Report { kind: "io", message, ..Report::default() }.into()
     }
 
     /// The same error with what to type instead.
-    pub fn with_hint(self, hint: impl Into<String>) -> Self {
-        Error { hint: Some(hint.into()), ..self }
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
     }
 
     /// The kind, if it is an error of the library.
     pub fn of_library(&self) -> Option<ErrorKind> {
-        self.of_library
+        self.0.of_library
     }
 
     /// Reports why a command failed.
@@ -73,13 +78,13 @@ impl Error {
 
     fn print(&self, wants_json: bool) {
         if wants_json {
-            let report = json::to_string(&Envelope { error: self });
+            let report = json::to_string(&Envelope { error: &self.0 });
             // If stderr cannot be written, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "{report}");
             return;
         }
-        write_message(Label::Error, &self.message);
-        if let Some(hint) = &self.hint {
+        write_message(Label::Error, &self.0.message);
+        if let Some(hint) = &self.0.hint {
             write_message(Label::Hint, hint);
         }
     }
@@ -87,11 +92,17 @@ impl Error {
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
 impl StdError for Error {}
+
+impl From<Report> for Error {
+    fn from(report: Report) -> Self {
+        Error(Box::new(report))
+    }
+}
 
 impl From<accession::Error> for Error {
     fn from(error: accession::Error) -> Self {
@@ -103,7 +114,7 @@ impl From<accession::Error> for Error {
             }
             _ => (None, None),
         };
-        Error {
+        let report = Report {
             kind: kind.as_str(),
             message: error.with_causes(),
             hint: of_kind(kind, location.is_some()).map(str::to_owned),
@@ -111,7 +122,8 @@ impl From<accession::Error> for Error {
             line,
             granule: error.granule().map(ToString::to_string),
             of_library: Some(kind),
-        }
+        };
+        report.into()
     }
 }
 
@@ -126,7 +138,8 @@ impl From<accession::server::ServerError> for Error {
         let kind = error.kind();
         let hint = of_kind(kind, false).map(str::to_owned);
         let (kind, of_library) = (kind.as_str(), Some(kind));
-        Error { kind, message: with_causes(&error), hint, of_library, ..Error::default() }
+        let message = with_causes(&error);
+        Report { kind, message, hint, of_library, ..Report::default() }.into()
     }
 }
 
@@ -145,8 +158,9 @@ pub trait Context<T> {
 impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     fn with_context(self, message: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| {
-            let error = error.into();
-            Error { message: format!("{}: {}", message(), error.message), ..error }
+            let mut error: Error = error.into();
+            error.0.message = format!("{}: {}", message(), error.0.message);
+            error
         })
     }
 }
@@ -178,7 +192,7 @@ pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: 
         None if *failure == Failure::BrokenPipe => return Exit::Trouble,
         None => (format!("cannot write to standard output: {failure}"), None),
     };
-    Error { kind: "output", message, hint, ..Error::default() }.print(wants_json);
+    Error::from(Report { kind: "output", message, hint, ..Report::default() }).print(wants_json);
     Exit::Trouble
 }
 
@@ -187,7 +201,7 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
         let text = error.render().to_string();
         let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
-        Error { kind: "usage", message, ..Error::default() }.print(wants_json);
+        Error::usage(message).print(wants_json);
     } else if is_plain {
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();

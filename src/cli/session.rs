@@ -103,9 +103,8 @@ impl Session {
 
     /// The current time.
     pub fn now(&self) -> Result<Timestamp> {
-        clock().ok_or_else(|| {
-            CliError::usage("the system clock is not within the years 0000 to 9999").into()
-        })
+        clock()
+            .ok_or_else(|| CliError::usage("the system clock is not within the years 0000 to 9999"))
     }
 
     /// The stamp of a change at a time (`None` means now), with this session's clock and user.

@@ -4,7 +4,9 @@ use super::Standing;
 use super::log::{Head, LogLine};
 use super::manifest::{Item, events};
 use super::primary::Manifest;
-use crate::error::{Error, ErrorKind, Result};
+#[cfg(feature = "http")]
+use crate::error::ErrorKind;
+use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
 };
@@ -275,7 +277,8 @@ impl Reading {
     }
 }
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
+#[cfg(feature = "http")]
 mod tests {
     use super::super::log::{Segments, SubsetsDigest};
     use super::*;

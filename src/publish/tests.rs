@@ -128,9 +128,11 @@ fn published(registry: &Registry, directory: &Path) -> Outcome {
     Ok(())
 }
 
+type Operation = fn(&Registry, &Path) -> Outcome;
+
 #[test]
 fn every_operation_is_done_or_not_done_whichever_call_of_the_store_fails() {
-    let operations: [(&str, fn(&Registry, &Path) -> Outcome); 9] = [
+    let operations: [(&str, Operation); 9] = [
         ("change", change),
         ("sync", sync),
         ("import", import),

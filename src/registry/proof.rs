@@ -6,9 +6,9 @@
 //! What reads only a part of a set cannot, and proves nothing.
 
 use super::handle::Registry;
+#[cfg(feature = "serve")]
 use crate::chain::Chain;
 use crate::chain::{Hashing, Sweep};
-#[cfg(feature = "serve")]
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set};
 

@@ -114,8 +114,7 @@ impl SetArgs {
             }
             _ => Err(Error::usage(
                 "the set already has a time or an identifier: --at and --identifier need a dataset",
-            )
-            .into()),
+            )),
         }
     }
 }
@@ -193,8 +192,7 @@ impl KnownAtArgs {
         match (self.known_at, selection) {
             (Some(_), Selection::Identifier { .. }) => Err(Error::usage(
                 "--known-at needs a dataset: the set of an identifier never changes",
-            )
-            .into()),
+            )),
             _ => Ok(()),
         }
     }

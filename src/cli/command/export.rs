@@ -93,8 +93,7 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
     }
     let shown = quoted(&path.to_string_lossy()).to_string();
     Err(Error::usage(format!("{shown} is the manifest of {other}: it was not overwritten"))
-        .with_hint("name another file, or move this one away")
-        .into())
+        .with_hint("name another file, or move this one away"))
 }
 
 /// The dataset of the manifest in a file. `None` means that the file does not exist, or is not a

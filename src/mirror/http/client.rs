@@ -19,6 +19,9 @@ use super::proxy::proxy_of;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
+/// Reads a variable of the environment. `None` means that it is not set.
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// How requests are made.
 #[derive(Clone)]
 pub struct HttpOptions {
@@ -34,7 +37,7 @@ pub struct HttpOptions {
     pub authorities: Option<Vec<u8>>,
     /// Reads a variable of the environment, such as `HTTPS_PROXY`: through which proxy requests go. By
     /// default none is set, and there is no proxy.
-    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub environment: Environment,
     /// How long to wait before a request that made no progress is repeated for the first time; each
     /// further time twice as long.
     pub first_delay: Duration,

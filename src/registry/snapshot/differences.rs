@@ -89,6 +89,9 @@ pub(crate) enum Side<L, R> {
     Both(L, R),
 }
 
+/// What is taken of a merge of two lists.
+type Taken<L, R> = Side<<L as InOrder>::Item, <R as InOrder>::Item>;
+
 /// Two lists in canonical order, merged: each id once, with the side or sides that have it.
 pub(crate) struct Merge<L, R> {
     left: L,
@@ -115,7 +118,7 @@ impl<L: InOrder, R: InOrder<Error = L::Error>> Merge<L, R> {
         })
     }
 
-    fn take(&mut self) -> Result<Option<Side<L::Item, R::Item>>, L::Error> {
+    fn take(&mut self) -> Result<Option<Taken<L, R>>, L::Error> {
         let side = match self.peek()? {
             None => return Ok(None),
             Some(Side::Left(_)) => self.left.take_next()?.map(Side::Left),

@@ -311,10 +311,8 @@ fn read_record(file: &InputFile) -> Result<DatasetEdit> {
     let read = reader.take(MAX_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("cannot read {}", quoted(&name)))?;
     record::read(&text).map_err(|error| {
-        Error::usage(format!("{name}: {}", with_causes(&error)))
-            .with_hint(
-                "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
-            )
-            .into()
+        Error::usage(format!("{name}: {}", with_causes(&error))).with_hint(
+            "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
+        )
     })
 }
