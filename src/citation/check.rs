@@ -78,7 +78,7 @@ pub struct CitedSet {
 ///
 /// # Errors
 ///
-/// [`crate::error::Error::Store`](crate::Error::Store): the registry cannot be read; the errors of
+/// An error of the store: the registry cannot be read; the errors of
 /// `show`. An unknown identifier is not an error: it is reported in the verdict.
 pub fn check<E: From<crate::Error>>(
     registry: &Registry,

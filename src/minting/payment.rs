@@ -115,7 +115,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the layout has fewer workers.
+    /// [`ErrorKind::PaymentId`]: the layout has fewer workers.
     pub fn worker(self, worker: u32) -> Result<Worker> {
         if worker < self.layout.workers() {
             Ok(Worker(worker))
@@ -136,7 +136,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId).
+    /// [`ErrorKind::PaymentId`].
     pub fn second_at(self, now: Timestamp) -> Result<u64> {
         let micros = now.as_micros() - self.epoch.as_micros();
         let second =
@@ -180,8 +180,8 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotYetIssued`](crate::ErrorKind::NotYetIssued): its time is in the future;
-    /// [`ErrorKind::WorkerUnknown`](crate::ErrorKind::WorkerUnknown): the layout does not have that
+    /// [`ErrorKind::NotYetIssued`]: its time is in the future;
+    /// [`ErrorKind::WorkerUnknown`]: the layout does not have that
     /// worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded> {
         let number = id.number();

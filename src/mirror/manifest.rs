@@ -24,8 +24,8 @@ pub use super::log::BEGINNING;
 ///
 /// # Errors
 ///
-/// [`crate::Error::NoDataset`]; [`crate::Error::Store`] of kind `damaged`: the granule rows contradict
-/// the history; [`ErrorKind::Output`](crate::ErrorKind::Output): what `out` returned.
+/// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
+/// the history; [`ErrorKind::Output`]: what `out` returned.
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
     let failed = Error::unwritten;
     let snapshot = registry.snapshot()?;
@@ -132,7 +132,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    /// [`ErrorKind::NotPublished`]: what is wrong, and in which line.
     pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         while let Some(item) = self.item()? {
             match item {

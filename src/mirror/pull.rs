@@ -75,8 +75,8 @@ impl Pulled {
 ///
 /// # Errors
 ///
-/// [`crate::error::Error::NoDataset`]: the mirror does not exist, and is not to be created; those of
-/// [`compare`] for the primary; [`crate::error::Error::Change`]: the time is refused, another process
+/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to be created; those of
+/// [`compare`](super::compare()) for the primary; a refused change: the time is refused, another process
 /// has changed the mirror since and the identifier differs, or, with
 /// [`PullPolicy::Reset`], more granules would be deleted than is allowed.
 pub fn pull(

@@ -35,9 +35,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `registry-exists`: a file already exists; of another kind: the
-    /// registry cannot be read, or the copy cannot be written. [`Error::Store`] of
-    /// kind `damaged`: the copy does not verify, and has been removed.
+    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another kind: the
+    /// registry cannot be read, or the copy cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         Registry::check_is_file(target, "a backup")?;

@@ -211,7 +211,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `not-a-server`: the registry is a file; of kind
+    /// [`ErrorKind::NotAServer`](crate::ErrorKind::NotAServer): the registry is a file; of kind
     /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
     /// the tables.
     pub fn distribute(&self) -> Result<u64> {

@@ -20,7 +20,7 @@ pub trait Monitor: Send + Sync {
     fn begin(&self, what: &'static str, things: &'static str, total: Option<u64>);
 
     /// `more` further things are done; 0 only asks whether to continue. [`ControlFlow::Break`]
-    /// stops the work, which then fails with [`Error::Interrupted`] and
+    /// stops the work, which then fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) and
     /// changes nothing.
     fn advance(&self, more: u64) -> ControlFlow<()>;
 
@@ -92,7 +92,7 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`]: the monitor stopped the work.
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the monitor stopped the work.
     pub fn advance(&mut self) -> Result<()> {
         self.unreported += 1;
         if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }

@@ -121,7 +121,7 @@ impl Proof {
 ///
 /// # Errors
 ///
-/// [`Error::Store`] of kind `damaged`: it is not valid.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not valid.
 pub(super) fn granule_id<'row>(bytes: &'row [u8], dataset: &DatasetName) -> Result<&'row str> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| GranuleId::check(text).is_ok());
     text.ok_or_else(|| not_an_id(dataset))

@@ -60,7 +60,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
@@ -73,7 +73,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]: no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
@@ -86,8 +86,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`];
-    /// [`Error::UnknownIdentifier`]: the subset is not from this
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the subset is not from this
     /// registry.
     pub(crate) fn granules_of_subset(
         &self,

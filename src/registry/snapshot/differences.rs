@@ -337,7 +337,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`]; [`Error::Temporary`].
+    /// Those of [`Snapshot::select`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn compare_with(
         &self,
         selection: &Selection,

@@ -71,8 +71,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`]; [`Error::Store`] of kind `damaged`: the granule rows contradict the history;
-    /// [`Error::Temporary`].
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn export(
         &self,
         dataset: &DatasetName,

@@ -385,7 +385,7 @@ fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
 ///
 /// # Errors
 ///
-/// [`Error::Store`](crate::Error::Store) of kind `damaged`: the granules that were read are not those of
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of
 /// the instance.
 pub(in crate::registry) fn identify_selected(
     read: &store::Snapshot,

@@ -246,7 +246,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`](crate::Error::Store): the registry cannot be read. A granule that was never
+    /// An error of the store: the registry cannot be read. A granule that was never
     /// held is not an error.
     pub fn find(
         &self,
@@ -282,7 +282,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`](crate::Error::NoDataset): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history_of_granule(
         &self,
         dataset: &DatasetName,

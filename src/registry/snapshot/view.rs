@@ -92,7 +92,7 @@ impl Seen<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`: the instance is missing.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
     pub fn subset(self, read: &store::Snapshot, subset: Subset) -> Result<Option<Set>> {
         let is_known = match self.known {
             Known::Now => true,
@@ -186,7 +186,7 @@ pub(in crate::registry) fn latest_known(
 ///
 /// # Errors
 ///
-/// [`Error::Store`] of kind `damaged`: the instance is missing.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
 pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
     let instance = instance_of(read, &subset)?;
     Ok(Set::Subset { subset, instance })

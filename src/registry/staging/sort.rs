@@ -125,7 +125,7 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// [`Error::Temporary`]: the temporary file cannot be written or read.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written or read.
     pub fn sorted(&self) -> Result<Sorted<&Staging>> {
         Sorted::of(self)
     }

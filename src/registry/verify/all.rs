@@ -81,7 +81,7 @@ impl Verifications {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] of kind `damaged`.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<Verified> {
         self.by_ref().try_for_each(|verification| refuse_mismatch(verification?))?;
         Ok(self.verified)
@@ -132,7 +132,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDataset`], before anything is verified; from the iterator, [`Error::Store`]: the
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown), before anything is verified; from the iterator, an error of the store: the
     /// registry was replaced, or cannot be opened. Damage is not an error.
     pub fn verify_all_on(
         &self,
@@ -185,7 +185,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`]: the registry was replaced, or cannot be opened. Damage is not an error.
+    /// An error of the store: the registry was replaced, or cannot be opened. Damage is not an error.
     pub fn check_file(&self) -> Result<Vec<Finding>> {
         Ok(self.verify_file(&[])?.mismatches)
     }

@@ -153,7 +153,7 @@ impl Pass<'_> {
 ///
 /// # Errors
 ///
-/// Those of `show`; [`Error::Store`](crate::Error::Store) of kind `damaged`: the rows contradict the
+/// Those of `show`; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the rows contradict the
 /// history, or are not rows of it.
 pub(in crate::registry) fn prove_changes(
     read: &store::Snapshot,
