@@ -147,6 +147,10 @@ impl Session for FaultySession {
         self.call()?.insert(insert, values)
     }
 
+    fn page_rows(&self) -> u32 {
+        self.inner.page_rows()
+    }
+
     fn page(
         &self,
         dataset: DatasetKey,

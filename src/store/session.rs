@@ -55,6 +55,9 @@ pub(super) trait Session: Send {
     /// Adds rows, whose values follow each other.
     fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()>;
 
+    /// How many rows a page has, in a pass over a whole dataset.
+    fn page_rows(&self) -> u32;
+
     /// The rows of a query about granules.
     fn page(
         &self,

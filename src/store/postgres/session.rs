@@ -423,6 +423,11 @@ impl Session for ServerSession {
         self.insert_rows(insert, values)
     }
 
+    fn page_rows(&self) -> u32 {
+        // Each page is a round trip.
+        16_384
+    }
+
     fn page(
         &self,
         dataset: DatasetKey,

@@ -278,6 +278,11 @@ impl Session for FileSession {
         self.insert_rows(insert, values)
     }
 
+    fn page_rows(&self) -> u32 {
+        // Pages that stay in the processor's cache: with 16,384 rows, a rewind takes 1.1 times as long.
+        1_024
+    }
+
     fn page(
         &self,
         _: DatasetKey,

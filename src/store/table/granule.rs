@@ -11,9 +11,6 @@ use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
-/// Rows of a page, in a pass over a whole dataset.
-const PAGE_ROWS: u32 = 16_384;
-
 impl Snapshot {
     /// The granules held at an instant, after an id (`""` means from the first), in canonical
     /// order, at most `limit` of them.
@@ -312,7 +309,7 @@ impl Snapshot {
         let mut after = after.to_owned();
         let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
         // The rows before a damaged one are shown one by one.
-        let (mut limit, mut damage) = (PAGE_ROWS, None);
+        let (mut limit, mut damage) = (self.session.page_rows(), None);
         loop {
             let values = [
                 dataset.into(),
