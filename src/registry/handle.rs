@@ -129,22 +129,6 @@ impl Registry {
         Ok(Registry { store, monitor: None, visibility: Visibility::All })
     }
 
-    /// Creates a registry in an unnamed temporary file, for data that does not fit into memory. It
-    /// is deleted when its last clone is dropped, or when the process ends. It has only one
-    /// connection, like [`Registry::in_memory`].
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the directory for temporary files
-    /// cannot be used.
-    pub fn temporary() -> Result<Self> {
-        Ok(Registry {
-            store: Store::temporary(BUSY_WAIT)?,
-            monitor: None,
-            visibility: Visibility::All,
-        })
-    }
-
     /// Creates a new registry that is to be put in place at `path` later.
     ///
     /// # Errors

@@ -46,15 +46,6 @@ impl Store {
         Ok(Store(Arc::new(sqlite::Store::in_memory(busy_wait)?)))
     }
 
-    /// Creates a registry in a temporary file without a name, which is deleted when it is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](super::ErrorKind::Temporary).
-    pub fn temporary(busy_wait: Duration) -> Result<Self> {
-        Ok(Store(Arc::new(sqlite::Store::temporary(busy_wait)?)))
-    }
-
     /// Creates a registry for a path or an address, which is visible there once it is put in place.
     ///
     /// # Errors

@@ -69,20 +69,6 @@ pub fn in_memory() -> Result<Opened> {
     Ok(Opened { connection, identity })
 }
 
-/// Creates an empty registry in an unnamed temporary file, in the directory for temporary files,
-/// for data that does not fit into memory. It is deleted when the connection is closed, or when the
-/// process ends.
-///
-/// # Errors
-///
-/// [`ErrorKind::Temporary`].
-pub fn temporary() -> Result<Opened> {
-    let mut connection = connection::open_temporary().map_err(Error::of_temporary_file)?;
-    schema::migrate(&mut connection).map_err(Error::of_temporary_file)?;
-    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
-    Ok(Opened { connection, identity })
-}
-
 impl Opened {
     /// Checks the schema, migrates it, and restricts the connection to its access.
     fn prepare(self) -> Result<Self> {

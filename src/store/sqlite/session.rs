@@ -68,15 +68,6 @@ impl Store {
         Ok(Store::of(open::in_memory()?, busy_wait))
     }
 
-    /// Creates a registry in an unnamed temporary file, which is deleted when it is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`].
-    pub fn temporary(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(open::temporary()?, busy_wait))
-    }
-
     /// Creates a registry in a temporary file beside `target`, to be put in place when it is
     /// complete.
     ///
