@@ -5,10 +5,11 @@ use accession::{Access, Registry};
 use crate::harness::server::{Server, client};
 use crate::scene::{command, confirmed_stamp, ingest, name, second};
 
-pub const MIGRATIONS: [&str; 3] = [
+pub const MIGRATIONS: [&str; 4] = [
     include_str!("../../migrations/postgres/V1__registry.sql"),
     include_str!("../../migrations/postgres/V2__mirror_memory.sql"),
     include_str!("../../migrations/postgres/V3__mirror_checksums.sql"),
+    include_str!("../../migrations/postgres/V4__annotations.sql"),
 ];
 
 /// Creates the tables of an earlier schema.

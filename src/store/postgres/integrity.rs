@@ -19,7 +19,7 @@ struct Check {
 
 /// The rows that differ from their checksums. The expressions are those of the columns in the
 /// migrations.
-const DIFFERING: [Check; 9] = [
+const DIFFERING: [Check; 11] = [
     Check {
         table: "dataset",
         dataset: Some("id"),
@@ -31,7 +31,9 @@ const DIFFERING: [Check; 9] = [
             || quote_nullable(description) || quote_nullable(creators) || quote_nullable(publisher)
             || quote_nullable(version) || quote_nullable(year::text) || quote_nullable(url)
             || quote_nullable(licence) || quote_nullable(archive) || quote_nullable(withdrawn::text)
-            || quote_nullable(withdrawn_note))",
+            || quote_nullable(withdrawn_note) || quote_nullable(granule_url)
+            || quote_nullable(keywords) || quote_nullable(free_access::text)
+            || quote_nullable(temporal) || quote_nullable(max_delete) || quote_nullable(max_add))",
     },
     Check {
         table: "dataset_name",
@@ -105,7 +107,30 @@ const DIFFERING: [Check; 9] = [
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(dataset_id::text) || quote_nullable(id::text) || quote_nullable(source)
             || quote_nullable(read::text) || quote_nullable(identical::text)
-            || quote_nullable(etag))",
+            || quote_nullable(etag) || quote_nullable(pulled::text) || quote_nullable(options)
+            || quote_nullable(failed::text) || quote_nullable(failure))",
+    },
+    Check {
+        table: "annotation",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('timestamp ' || timestamp || ' of dataset ' || dataset_id)
+        FROM accession.annotation
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
+            || quote_nullable(number::text) || quote_nullable(note)
+            || quote_nullable(questionable::text) || quote_nullable(recorded::text)
+            || quote_nullable(recorded_by))",
+    },
+    Check {
+        table: "confirmation",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('dataset ' || dataset_id)
+        FROM accession.confirmation
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(recorded::text)
+            || quote_nullable(recorded_by) || quote_nullable(granules::text))",
     },
     Check {
         table: "log_change",
@@ -125,7 +150,7 @@ const DIFFERING: [Check; 9] = [
 
 /// Rows of a dataset, or of another row, that does not exist. A foreign key would compare each row of
 /// an import (see the migration).
-const ORPHANS: [Check; 8] = [
+const ORPHANS: [Check; 10] = [
     Check {
         table: "instance",
         dataset: Some("dataset_id"),
@@ -184,6 +209,26 @@ const ORPHANS: [Check; 8] = [
         sql: "
         SELECT count(*), NULL
         FROM accession.mirror_source
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "annotation",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.annotation
+        WHERE NOT EXISTS (
+            SELECT 1
+            FROM accession.instance
+            WHERE instance.dataset_id = annotation.dataset_id
+              AND instance.timestamp = annotation.timestamp)",
+    },
+    Check {
+        table: "confirmation",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.confirmation
         WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
     },
     Check {

@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/V1__registry.sql"),
     include_str!("../../../migrations/postgres/V2__mirror_memory.sql"),
     include_str!("../../../migrations/postgres/V3__mirror_checksums.sql"),
+    include_str!("../../../migrations/postgres/V4__annotations.sql"),
 ];
 
 /// The schema of this version.
@@ -152,9 +153,10 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
     connection.execute(SET, &[VERSION.into()])
 }
 
-/// Grants the privileges on tables that a migration has added: to everybody who may read or fill
-/// `granule`, the same, and to everybody who may lock a dataset, what changes the added tables. A
-/// table for which somebody has granted anything before is left as it is.
+/// Grants the privileges on what a migration has added: on a table to everybody who may read or fill
+/// `granule`, the same, and to everybody who may lock a dataset, what changes the added tables; on a
+/// column to everybody who may change another column of its table. A table for which somebody has
+/// granted anything before is otherwise left as it is.
 ///
 /// # Errors
 ///
@@ -163,7 +165,13 @@ fn grant(connection: &Connection) -> Result<()> {
     // What writes a table beside INSERT, of those that were added after the first migration.
     const GRANTS: &str = "
         WITH change (relname, privilege) AS (
-            VALUES ('mirror_source', 'UPDATE (read, identical, etag)'), ('log_change', 'DELETE')),
+            VALUES ('mirror_source', 'UPDATE (read, identical, etag, pulled, options, failed, failure)'),
+                ('mirror_source', 'DELETE'), ('log_change', 'DELETE'),
+                ('confirmation', 'UPDATE (recorded, recorded_by, granules)')),
+        more (relname, beside, privilege) AS (
+            VALUES ('dataset', 'archive',
+                    'UPDATE (granule_url, keywords, free_access, temporal, max_delete, max_add)'),
+                ('mirror_source', 'etag', 'UPDATE (pulled, options, failed, failure), DELETE')),
         added AS (
             SELECT relname
             FROM pg_class
@@ -184,7 +192,13 @@ fn grant(connection: &Connection) -> Result<()> {
             UNION
             SELECT added.relname, change.privilege, grantee
             FROM added JOIN change ON change.relname = added.relname, held
-            WHERE held.relname = 'writer' AND privilege_type = 'UPDATE')
+            WHERE held.relname = 'writer' AND privilege_type = 'UPDATE'
+            UNION
+            SELECT relname, more.privilege, grantee
+            FROM more
+            JOIN pg_attribute ON attrelid = ('accession.' || relname)::regclass AND attname = beside,
+                aclexplode(attacl)
+            WHERE privilege_type = 'UPDATE')
         SELECT format('GRANT %s ON accession.%I TO %s', privilege, relname,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
         FROM needed
