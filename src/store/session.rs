@@ -174,6 +174,11 @@ impl Snapshot {
         Ok(found)
     }
 
+    /// How many rows a page has, in a pass over a whole dataset.
+    pub fn page_rows(&self) -> u32 {
+        self.session.page_rows()
+    }
+
     /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
     /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
     /// each table. Costs one pass over the whole file. On a server, only the rows of these datasets

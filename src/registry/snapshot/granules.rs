@@ -13,8 +13,13 @@ use crate::registry::handle::Registry;
 use crate::registry::proof::{self, Proof};
 use crate::store::{self, DatasetKey, SubsetKey};
 
-/// The number of granules in a page.
+/// The least number of granules in a page.
 const PAGE_ROWS: u32 = 4_096;
+
+/// The number of granules in a page.
+fn page_rows(read: &store::Snapshot) -> u32 {
+    read.page_rows().max(PAGE_ROWS)
+}
 
 impl Snapshot {
     /// The granules of a set, in canonical order. The granules of an instance never change, so they
@@ -307,8 +312,9 @@ impl GranulePages {
             return Ok(None);
         }
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
-        let page = read.held_ids_after(self.dataset, self.at, after, PAGE_ROWS)?;
-        self.is_over = page.len() < PAGE_ROWS as usize;
+        let limit = page_rows(read);
+        let page = read.held_ids_after(self.dataset, self.at, after, limit)?;
+        self.is_over = page.len() < limit as usize;
         if let Some(last) = page.last() {
             self.after = Some(last);
         }
@@ -317,12 +323,13 @@ impl GranulePages {
 
     fn load(&mut self, read: &store::Snapshot) -> Result<Vec<Granule>> {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
+        let limit = page_rows(read);
         let mut page = match &self.kind {
             Kind::Held | Kind::Selected(_) => {
-                read.held_after(self.dataset, self.at, after, PAGE_ROWS)?
+                read.held_after(self.dataset, self.at, after, limit)?
             }
             Kind::Named(key, subset) => {
-                let named = read.named_after(self.dataset, *key, self.at, after, PAGE_ROWS)?;
+                let named = read.named_after(self.dataset, *key, self.at, after, limit)?;
                 let held = named
                     .into_iter()
                     .map(|(granule_id, held)| held.ok_or_else(|| not_held(&granule_id, subset)));
@@ -330,10 +337,10 @@ impl GranulePages {
             }
             Kind::OfProducer { producer_granule, ingested } => {
                 let after = self.after.as_ref().zip(*ingested);
-                read.of_producer_after(self.dataset, producer_granule, after, PAGE_ROWS)?
+                read.of_producer_after(self.dataset, producer_granule, after, limit)?
             }
         };
-        self.is_over = page.len() < PAGE_ROWS as usize;
+        self.is_over = page.len() < limit as usize;
         if let Some(last) = page.last() {
             self.after = Some(last.granule_id.clone());
             if let Kind::OfProducer { ingested, .. } = &mut self.kind {
