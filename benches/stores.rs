@@ -129,6 +129,23 @@ fn list(registry: &Registry) -> usize {
     granules.inspect(|granule| assert!(std::hint::black_box(granule).is_ok())).count()
 }
 
+/// As [`list`], of the ids only.
+fn list_ids(registry: &Registry) -> usize {
+    let snapshot = registry.snapshot().unwrap();
+    let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
+    drop(snapshot);
+    granules.into_id_pages().map(|page| std::hint::black_box(page.unwrap()).len()).sum()
+}
+
+/// As [`list_ids`], without the proof.
+fn list_unproved(registry: &Registry) -> usize {
+    let snapshot = registry.snapshot().unwrap();
+    let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
+    drop(snapshot);
+    let pages = granules.unproved().into_id_pages();
+    pages.map(|page| std::hint::black_box(page.unwrap()).len()).sum()
+}
+
 fn seconds(run: impl FnOnce()) -> f64 {
     let begin = Instant::now();
     run();
@@ -224,6 +241,7 @@ fn changes(stores: &Stores<'_>) {
 
     bare.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off").unwrap();
     let (mut rewound, mut listed) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut ids, mut unproved) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..ROUNDS {
         rewound[0].push(seconds(|| hash_pages(&mut bare)));
         let before_all = ingest([format!("granule.!{round}")].into_iter());
@@ -232,9 +250,15 @@ fn changes(stores: &Stores<'_>) {
             pages(&mut bare, ALL_COLUMNS, |_| ());
         }));
         listed[1].push(seconds(|| assert!(list(&registry) > MILLION)));
+        unproved[0].push(seconds(|| pages(&mut bare, IDS, |_| ())));
+        unproved[1].push(seconds(|| assert!(list_unproved(&registry) > MILLION)));
+        ids[0].push(seconds(|| hash_pages(&mut bare)));
+        ids[1].push(seconds(|| assert!(list_ids(&registry) > MILLION)));
     }
     row("all hashed again; reading the ids in order and hashing", rewound.map(median), Some(1.5));
-    row("the list of the granules held; reading its pages", listed.map(median), Some(1.3));
+    row("a list of ids, not proved; reading its pages", unproved.map(median), Some(1.3));
+    row("a list of ids; reading its pages and hashing", ids.map(median), Some(1.3));
+    row("a list of granules; reading its pages", listed.map(median), None);
 }
 
 /// Copies the rows of an import into the table of an empty registry.
@@ -274,11 +298,14 @@ fn pages(client: &mut Client, columns: &str, mut show: impl FnMut(&str)) {
     let sql = format!(
         "SELECT {columns} FROM (
              SELECT * FROM accession.granule
-             WHERE dataset_id = 1 AND granule_id > $1 AND deleted IS NULL
+             WHERE dataset_id = 1 AND granule_id > $1
+               AND ingested <= $2 AND (deleted IS NULL OR deleted > $2)
              ORDER BY granule_id LIMIT 16384) AS page"
     );
-    let mut after = String::new();
-    while let Some(ids) = client.query_one(&sql, &[&after]).unwrap().get::<_, Option<String>>(0) {
+    let (mut after, now) = (String::new(), i64::MAX);
+    while let Some(ids) =
+        client.query_one(&sql, &[&after, &now]).unwrap().get::<_, Option<String>>(0)
+    {
         show(&ids);
         ids.rsplit('\n').next().unwrap().clone_into(&mut after);
     }
