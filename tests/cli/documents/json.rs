@@ -357,13 +357,18 @@ fn blocks_after(beginning: &str) -> Vec<String> {
     blocks
 }
 
+/// The names in a source file that declares kinds as `Kind = "name",`.
+fn kinds_of(path: &str) -> BTreeSet<String> {
+    let source = std::fs::read_to_string(root().join(path)).unwrap();
+    let lines = source.lines();
+    let named = lines.filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \""));
+    named.map(|(_, kind)| kind.to_owned()).collect()
+}
+
 #[test]
 fn the_reference_names_every_kind_of_error() {
-    let mut kinds: BTreeSet<String> = KINDS_OF_THE_COMMAND_LINE.map(str::to_owned).into();
-    let source = std::fs::read_to_string(root().join("src/error.rs")).unwrap();
-    let named =
-        source.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \""));
-    kinds.extend(named.map(|(_, kind)| kind.to_owned()));
+    let mut kinds = kinds_of("src/error.rs");
+    kinds.extend(KINDS_OF_THE_COMMAND_LINE.map(str::to_owned));
     assert!(kinds.len() > 20, "{kinds:?}");
     let documented: BTreeSet<String> =
         section("Error kinds").into_iter().map(|(kind, _)| kind).collect();
@@ -372,10 +377,7 @@ fn the_reference_names_every_kind_of_error() {
 
 #[test]
 fn the_reference_names_every_kind_of_warning() {
-    let source = std::fs::read_to_string(root().join("src/cli/warning.rs")).unwrap();
-    let named = source.split("=> \"").skip(1);
-    let kinds: BTreeSet<String> =
-        named.map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
+    let kinds = kinds_of("src/cli/warning.rs");
     assert!(kinds.len() > 20, "{kinds:?}");
     let documented: BTreeSet<String> =
         section("Warning kinds").into_iter().map(|(kind, _)| kind).collect();
