@@ -79,8 +79,8 @@ mod store;
 
 pub use error::{Error, ErrorKind};
 pub use model::{
-    Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule, GranuleId, Identifier,
-    Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,
+    Annotation, Confirmation, Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule,
+    GranuleId, Identifier, Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,
 };
 pub use registry::{
     Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::annotation::Annotation;
 use super::dataset_name::DatasetName;
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
@@ -36,6 +37,9 @@ pub struct Instance {
     pub recorded_by: Option<String>,
     /// The archivist's note on the change. `None` means that there is no note.
     pub note: Option<String>,
+    /// What was noted about the instance later, oldest first.
+    #[serde(default)]
+    pub annotations: Vec<Annotation>,
 }
 
 impl Instance {
@@ -153,6 +157,7 @@ impl LogChange {
             recorded: self.timestamp,
             recorded_by: None,
             note: self.note.clone(),
+            annotations: Vec::new(),
         }
     }
 }
@@ -190,6 +195,7 @@ mod tests {
             recorded: at("2001-01-02T00:00:00Z"),
             recorded_by: None,
             note: None,
+            annotations: Vec::new(),
         };
         let cases = [
             ("2001-01-01T23:59:59.999999Z", false),

@@ -3,6 +3,7 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
+mod annotation;
 mod creator;
 mod dataset_name;
 mod granule_id;
@@ -18,6 +19,7 @@ mod set;
 mod text;
 mod time;
 
+pub use annotation::{Annotation, Confirmation};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
 pub use granule_id::{GranuleId, GranuleIdError};

@@ -185,6 +185,7 @@ impl Registry {
                 moments.push(Moment {
                     names: read.names_given_up(listed.key)?,
                     version: read.last_record_version(listed.key)?,
+                    annotations: read.count_annotations(listed.key, Timestamp::MAX)?,
                     subsets,
                     listed,
                 });
@@ -222,6 +223,8 @@ struct Moment {
     names: Vec<(DatasetName, Timestamp)>,
     /// The last version of its record.
     version: u64,
+    /// How many annotations its instances have.
+    annotations: u64,
     /// The subsets that were cited, in order.
     subsets: Vec<SubsetKey>,
 }
@@ -238,6 +241,7 @@ fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
     let is_same = record == *dataset
         && copy.latest_instance(copied)? == *latest
         && copy.last_record_version(copied)? == moment.version
+        && copy.count_annotations(copied, Timestamp::MAX)? == moment.annotations
         && copy.subsets_of(copied)?.len() == moment.subsets.len();
     match is_same {
         true => Ok(true),
@@ -278,9 +282,14 @@ impl Source<'_> {
         if let Some(latest) = &listed.latest {
             self.copy_granules(target, latest.timestamp, copied)?;
             self.copy_history(target, latest.timestamp)?;
+            self.copy_annotations(target, latest.timestamp)?;
         }
         self.copy_subsets(target)?;
-        self.copy_mirror_memory(target)
+        self.copy_mirror_memory(target)?;
+        if let Some(confirmation) = self.read(|read| read.confirmation(self.key()))? {
+            self.transaction.save_confirmation(target, &confirmation)?;
+        }
+        Ok(())
     }
 
     fn copy_versions(&self, target: DatasetKey) -> Result<()> {
@@ -350,6 +359,21 @@ impl Source<'_> {
             self.transaction.insert_instances(target, &page)?;
             match page.last() {
                 Some(last) => after = Some(last.timestamp),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Of the instances that are copied. An annotation that is added meanwhile may be in the copy: it
+    /// belongs to an instance that is there.
+    fn copy_annotations(&self, target: DatasetKey, last: Timestamp) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page =
+                self.read(|read| read.annotations_after(self.key(), after, last, PAGE_ROWS))?;
+            self.transaction.insert_annotations(target, &page)?;
+            match page.last() {
+                Some(last) => after = Some((last.timestamp, last.number)),
                 None => return Ok(()),
             }
         }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Dataset, DatasetName, Granule, GranuleId, Instance, Timestamp, Withdrawal};
+use crate::model::{
+    Annotation, Confirmation, Dataset, DatasetName, Granule, GranuleId, Instance, Timestamp,
+    Withdrawal,
+};
 
 /// Whether a registry is opened for reading or for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +99,18 @@ pub(crate) struct ListedRow {
     pub former_names: Vec<DatasetName>,
     /// The last instance. `None` means that it has no history.
     pub latest: Option<Instance>,
+    /// When it was last confirmed. `None` means that it never was.
+    pub confirmed: Option<Confirmation>,
+}
+
+/// An annotation as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredAnnotation {
+    /// The timestamp of its instance.
+    pub timestamp: Timestamp,
+    /// 1, 2, … of the instance.
+    pub number: u64,
+    pub annotation: Annotation,
 }
 
 /// A dataset that is to be changed.

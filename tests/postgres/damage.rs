@@ -78,6 +78,11 @@ fn filled(directory: &Path) -> PathBuf {
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE mirror_source SET etag = '\"etag\"'", []).unwrap();
+    let said =
+        "INSERT INTO annotation SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody'
+        FROM instance;
+        INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset";
+    connection.execute_batch(said).unwrap();
     path
 }
 

@@ -151,6 +151,7 @@ mod tests {
             recorded: timestamp,
             recorded_by: None,
             note: None,
+            annotations: Vec::new(),
         }
     }
 

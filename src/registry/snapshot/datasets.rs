@@ -2,7 +2,7 @@
 
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
+use crate::model::{Confirmation, Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
 use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
 
 /// A dataset with its latest instance.
@@ -19,6 +19,9 @@ pub struct Listed {
     pub former_names: Vec<DatasetName>,
     /// The latest instance. `None` means that there was no change yet, or that there is a problem.
     pub latest: Option<Instance>,
+    /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
+    /// there is a problem.
+    pub confirmed: Option<Confirmation>,
     /// Why the latest instance is not known: from [`Snapshot::reachable_datasets`] and
     /// [`Snapshot::reachable_dataset`]. `None` means that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,8 +250,9 @@ impl Snapshot {
 
 impl From<ListedRow> for Listed {
     fn from(row: ListedRow) -> Self {
-        let ListedRow { key: _, dataset, withdrawal: withdrawn, former_names, latest } = row;
-        Listed { dataset, withdrawn, former_names, latest, problem: None }
+        let ListedRow { key: _, dataset, withdrawal: withdrawn, former_names, latest, confirmed } =
+            row;
+        Listed { dataset, withdrawn, former_names, latest, confirmed, problem: None }
     }
 }
 
@@ -283,14 +287,15 @@ fn listed_with_problem(
     key: DatasetKey,
     dataset: Dataset,
 ) -> Result<Listed> {
-    let (latest, problem) = match read.latest_instance(key) {
-        Ok(latest) => (latest, None),
+    let of_machine = || -> Result<_> { Ok((read.latest_instance(key)?, read.confirmation(key)?)) };
+    let ((latest, confirmed), problem) = match of_machine() {
+        Ok(found) => (found, None),
         // Which machine that is concerns the operator alone: this is shown to everybody.
         Err(error) if error.kind() == ErrorKind::ConnectionLost => {
-            (None, Some(UNREACHABLE.to_owned()))
+            ((None, None), Some(UNREACHABLE.to_owned()))
         }
         Err(error) => return Err(error),
     };
     let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);
-    Ok(Listed { dataset, withdrawn, former_names, latest, problem })
+    Ok(Listed { dataset, withdrawn, former_names, latest, confirmed, problem })
 }

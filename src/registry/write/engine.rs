@@ -426,6 +426,7 @@ impl<'a> Entry<'a> {
                 recorded,
                 recorded_by: recorded_by.clone(),
                 note: target.note_at(timestamp)?,
+                annotations: Vec::new(),
             });
             // Notes that are in a file are in memory only until they are stored.
             note_bytes += instances.last().and_then(|it| it.note.as_ref()).map_or(0, String::len);

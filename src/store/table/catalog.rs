@@ -1,6 +1,7 @@
 //! The tables `dataset`, `record_version` and `dataset_name`: the records of the datasets, with their
 //! earlier versions and former names, and withdrawals.
 
+use super::annotation::annotations;
 use crate::model::{
     Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, Timestamp, WebAddress, Withdrawal,
     YearError,
@@ -74,10 +75,13 @@ impl Snapshot {
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
     /// locked until the end of the transaction. `None` means that no dataset has or had the name.
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
-        static DATASET: Sql = Sql::new(
+        static DATASET: Sql = Sql::new(concat!(
             "SELECT dataset.name, latest.timestamp, CAST(NULL AS bigint), latest.identifier,
                 latest.granules, latest.ingested, latest.deleted, latest.recorded,
-                latest.recorded_by, latest.note, dataset.withdrawn, dataset.withdrawn_note
+                latest.recorded_by, latest.note,
+                ",
+            annotations!("?1", "latest.timestamp"),
+            ", dataset.withdrawn, dataset.withdrawn_note
             FROM {dataset}
             LEFT JOIN (
                 SELECT timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
@@ -86,15 +90,15 @@ impl Snapshot {
                 WHERE dataset_id = ?1
                 ORDER BY timestamp DESC
                 LIMIT 1) AS latest ON true
-            WHERE dataset.id = ?1",
-        );
+            WHERE dataset.id = ?1"
+        ));
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         self.row_locked(key, &DATASET, &[key.into()], |row| {
             let has_history = row.int_or_null(1)?.is_some();
             Ok(ToChange {
                 key,
                 name: row.dataset_name(0)?,
-                withdrawal: withdrawal(row, 10)?,
+                withdrawal: withdrawal(row, 11)?,
                 latest: has_history.then(|| self.instance_of(row)).transpose()?,
             })
         })
@@ -140,7 +144,7 @@ impl Snapshot {
     }
 
     /// The datasets after a name, as [`Snapshot::datasets_after`] returns them, with what a list shows
-    /// of each. This takes two statements, whatever the number of datasets.
+    /// of each. This takes three statements, whatever the number of datasets.
     ///
     /// The names are those of the dataset; the instances are on the machines of their datasets, each of
     /// which is asked once.
@@ -180,12 +184,15 @@ impl Snapshot {
                 withdrawal: withdrawal(row, 12)?,
                 former_names: former_names.map_err(damaged)?,
                 latest: None,
+                confirmed: None,
             })
         })?;
         let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
         let mut latest = self.latest_instances(&keys)?;
+        let mut confirmed = self.confirmations(&keys)?;
         for row in &mut listed {
             row.latest = latest.remove(&row.key.0);
+            row.confirmed = confirmed.remove(&row.key.0);
         }
         Ok(listed)
     }
@@ -421,10 +428,10 @@ impl Snapshot {
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
-    /// of a subset, the reading of a log. `None` means that nothing was. If there are times at or
+    /// of a subset, the reading of a log, an annotation, a confirmation. `None` means that nothing was. If there are times at or
     /// after `enough`, any one of them may be returned.
     ///
-    /// In a file, the first three are one look-up in each of the indexes of the second copies; on a
+    /// In a file, all but the versions are one look-up in each of the indexes of the second copies; on a
     /// server, they cost a pass on every machine. If these times are older than `enough`, the versions
     /// of the records are read, from the dataset that was added last.
     pub fn last_recorded(&self, enough: Timestamp) -> Result<Option<Timestamp>> {
@@ -436,6 +443,10 @@ impl Snapshot {
                 SELECT max(cited) FROM {saved_selection}
                 UNION ALL
                 SELECT max(read) FROM {mirror_source}
+                UNION ALL
+                SELECT max(recorded) FROM {annotation}
+                UNION ALL
+                SELECT max(recorded) FROM {confirmation}
             ) AS times",
         );
         static RECENT_VERSION: Sql = Sql::new(

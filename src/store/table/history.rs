@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::annotation::annotations;
 use crate::model::{DatasetName, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::ascending;
@@ -25,7 +26,10 @@ macro_rules! select_instance {
             $dataset,
             "),
                 instance.identifier, instance.granules, instance.ingested, instance.deleted,
-                instance.recorded, instance.recorded_by, instance.note
+                instance.recorded, instance.recorded_by, instance.note,
+                ",
+            annotations!($dataset, "instance.timestamp"),
+            "
             FROM {instance}
             JOIN {dataset} ON dataset.id = instance.dataset_id
             ",
@@ -52,9 +56,13 @@ impl Snapshot {
         datasets: &[DatasetKey],
     ) -> Result<BTreeMap<i64, Instance>> {
         static LATEST: Sql = Sql::by_store(
-            "SELECT dataset.name, instance.timestamp, NULL, instance.identifier,
+            concat!(
+                "SELECT dataset.name, instance.timestamp, NULL, instance.identifier,
                 instance.granules, instance.ingested, instance.deleted, instance.recorded,
-                instance.recorded_by, instance.note, instance.dataset_id
+                instance.recorded_by, instance.note,
+                ",
+                annotations!("instance.dataset_id", "instance.timestamp"),
+                ", instance.dataset_id
             FROM rarray(?1) AS wanted
             CROSS JOIN instance
               ON instance.dataset_id = wanted.value
@@ -62,10 +70,15 @@ impl Snapshot {
                 SELECT max(other.timestamp)
                 FROM instance AS other
                 WHERE other.dataset_id = wanted.value)
-            JOIN dataset ON dataset.id = instance.dataset_id",
-            "SELECT dataset.name, instance.timestamp, NULL::bigint, instance.identifier,
+            JOIN dataset ON dataset.id = instance.dataset_id"
+            ),
+            concat!(
+                "SELECT dataset.name, instance.timestamp, NULL::bigint, instance.identifier,
                 instance.granules, instance.ingested, instance.deleted, instance.recorded,
-                instance.recorded_by, instance.note, instance.dataset_id
+                instance.recorded_by, instance.note,
+                ",
+                annotations!("instance.dataset_id", "instance.timestamp"),
+                ", instance.dataset_id
             FROM {writer}
             JOIN {instance} ON instance.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = instance.dataset_id
@@ -73,7 +86,8 @@ impl Snapshot {
               AND instance.timestamp = (
                 SELECT max(other.timestamp)
                 FROM {instance} AS other
-                WHERE other.dataset_id = writer.dataset_id)",
+                WHERE other.dataset_id = writer.dataset_id)"
+            ),
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {
@@ -82,7 +96,7 @@ impl Snapshot {
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
         let latest = self.rows(Scope::AllDatasets, &LATEST, &[Value::Ints(&keys)], |row| {
-            Ok((row.int(10)?, self.instance_of(row)?))
+            Ok((row.int(11)?, self.instance_of(row)?))
         })?;
         Ok(latest.into_iter().collect())
     }
@@ -290,7 +304,7 @@ impl Snapshot {
         self.rows(scope, sql, values, |row| self.instance_of(row))
     }
 
-    /// The instance in the first ten columns of a row.
+    /// The instance in the first eleven columns of a row.
     pub(super) fn instance_of(&self, row: &dyn Columns) -> Result<Instance> {
         Ok(Instance {
             dataset: row.dataset_name(0)?,
@@ -303,6 +317,7 @@ impl Snapshot {
             recorded: row.instant(7)?,
             recorded_by: self.shown(row.string_or_null(8)?),
             note: row.string_or_null(9)?,
+            annotations: self.annotations_in(row, 10)?,
         })
     }
 }

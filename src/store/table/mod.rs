@@ -4,8 +4,10 @@
 //! Each statement names `dataset_id`, so that Citus sends it to one machine, except those that ask
 //! about all datasets; the comment at each of these says why it does.
 
+mod annotation;
 mod catalog;
 mod checkpoint;
+mod confirmation;
 mod granule;
 mod history;
 mod mirror;
