@@ -4,8 +4,10 @@
 //! Nothing here reads a file, a clock or a database.
 
 mod annotation;
+mod checksum;
 mod creator;
 mod dataset_name;
+mod file_record;
 mod granule_id;
 mod history;
 mod id_page;
@@ -20,8 +22,10 @@ mod text;
 mod time;
 
 pub use annotation::{Annotation, Confirmation};
+pub use checksum::{Algorithm, Checksum, ChecksumError, OtherAlgorithm};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
+pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
 pub use granule_id::{GranuleId, GranuleIdError};
 pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
 pub use id_page::IdPage;
