@@ -87,6 +87,10 @@ pub struct Done<'a> {
     /// The instance in force afterwards. `None` means that the dataset has no history, or does not
     /// exist.
     in_force: Option<&'a Instance>,
+    /// How many granules were ingested, or in a dry run would be.
+    added: u64,
+    /// How many granules were deleted, or in a dry run would be.
+    removed: u64,
     skipped: Skipped,
     created_dataset: bool,
     effort: Option<&'a Effort>,
@@ -97,6 +101,8 @@ impl<'a> From<&'a Applied> for Done<'a> {
         Done {
             changed: applied.instance.is_some(),
             in_force: applied.in_force.as_ref(),
+            added: applied.instance.as_ref().map_or(0, |instance| instance.ingested),
+            removed: applied.instance.as_ref().map_or(0, |instance| instance.deleted),
             skipped: applied.skipped,
             created_dataset: applied.created_dataset,
             effort: Some(&applied.effort),
@@ -109,6 +115,8 @@ impl<'a> From<&'a Imported> for Done<'a> {
         Done {
             changed: !imported.instances.is_empty(),
             in_force: imported.in_force.as_ref(),
+            added: imported.instances.iter().map(|instance| instance.ingested).sum(),
+            removed: imported.instances.iter().map(|instance| instance.deleted).sum(),
             skipped: imported.skipped,
             created_dataset: imported.created_dataset,
             effort: Some(&imported.effort),
@@ -123,6 +131,8 @@ impl<'a> From<&'a Pulled> for Done<'a> {
             None => Done {
                 changed: false,
                 in_force: pulled.before.mirror.as_ref(),
+                added: 0,
+                removed: 0,
                 skipped: Skipped::default(),
                 created_dataset: false,
                 effort: None,
@@ -146,6 +156,8 @@ struct AppliedJson<'a> {
     #[serde(flatten)]
     instance: InForce<'a>,
     changed: bool,
+    added: u64,
+    removed: u64,
     dry_run: bool,
     skipped: Skipped,
     created: Created,
@@ -204,7 +216,7 @@ impl Application<'_> {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let Done { changed, in_force, skipped, effort, .. } = done.into();
+        let Done { changed, in_force, added, removed, skipped, effort, .. } = done.into();
         if let Some(effort) = effort {
             session.report_work(effort);
         }
@@ -224,7 +236,8 @@ impl Application<'_> {
             },
         };
         let registry = session.registry_path();
-        let json = AppliedJson { instance, changed, dry_run, skipped, created, status };
+        let json =
+            AppliedJson { instance, changed, added, removed, dry_run, skipped, created, status };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };
             if created.registry {
