@@ -103,7 +103,6 @@ fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
         url: Edit::set(url),
         licence: Edit::set(licence),
         archive: Edit::set(optional(item, "archive")?),
-        ..DatasetEdit::default()
     })
 }
 
@@ -178,7 +177,7 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
         year: Edit::set(year.map(|year| self::year("publicationYear", year)).transpose()?),
         url: Edit::set(parsed(attributes, "url")?),
         licence: Edit::set(licence),
-        ..DatasetEdit::default()
+        archive: Edit::Keep,
     })
 }
 

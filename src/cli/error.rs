@@ -404,7 +404,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// The command succeeded, or both sides are the same.
     Done = 0,

@@ -7,7 +7,7 @@ use super::plan::{Asking, Reading};
 use super::primary::{Kind, Primary};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
-use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set};
+use crate::model::{Dataset, DatasetName, Identifier, Instance, Moment, Set, SourceOptions};
 use crate::registry::{Claim, Registry, Remembered, Selection, Snapshot, Stamp};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
@@ -16,8 +16,10 @@ pub struct Comparison {
     status: MirrorStatus,
     mirror: Registry,
     there: There,
-    /// Where the log is that was read. `None` means that nothing is remembered of the primary.
+    /// Where the primary is. `None` means that nothing is remembered of it.
     source: Option<String>,
+    /// The options that are remembered with a pull.
+    options: SourceOptions,
     /// The entity tag of the state of the log.
     etag: Option<String>,
 }
@@ -81,7 +83,9 @@ pub(super) fn compare_with(
             let status = status(mirror, latest, set.instance().clone(), standing)?;
             let record = Box::new(there.dataset(name)?.dataset);
             drop(there);
-            (status, There::Registry { registry: registry.clone(), set, record }, None, None)
+            let source = registry.path().map(Registry::full_name);
+            let source = source.map(|path| path.to_string_lossy().into_owned());
+            (status, There::Registry { registry: registry.clone(), set, record }, source, None)
         }
         Kind::Manifest(manifest) => {
             let mut work = mirror.begin("reading", "granules", None);
@@ -108,7 +112,8 @@ pub(super) fn compare_with(
             (status, There::Log(Box::new(reading)), source, etag.filter(|_| at.is_none()))
         }
     };
-    let mut compared = Comparison { status, mirror: mirror.clone(), there, source, etag };
+    let (mirror, options) = (mirror.clone(), primary.options.clone());
+    let mut compared = Comparison { status, mirror, there, source, options, etag };
     compared.recall(dataset)?;
     Ok(compared)
 }
@@ -211,13 +216,13 @@ impl Comparison {
         }
     }
 
-    /// Whether there is something to remember: what was read of a log that can be read again.
+    /// Whether there is something to remember: the primary can be read again.
     pub fn has_memory(&self) -> bool {
         self.source.is_some()
     }
 
-    /// Remembers what was read of the log, so that the next comparison notices an older state of it,
-    /// or another history. A log that contradicts what was read before replaces it only if
+    /// Remembers what was read of the primary, so that the next comparison notices an older state of
+    /// its log, or another history. A log that contradicts what was read before replaces it only if
     /// `outcome` is [`Outcome::Pulled`].
     ///
     /// # Errors
@@ -238,11 +243,20 @@ impl Comparison {
 
     /// What is to be remembered. `None`: nothing is remembered of the primary.
     pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
-        let (Some(source), There::Log(reading)) = (&self.source, &self.there) else {
-            return None;
-        };
+        let source = self.source.as_deref()?;
         let is_pulled = outcome == Outcome::Pulled;
         let is_identical = is_pulled || self.status.status == Status::Identical;
+        let remembered = Remembered {
+            source,
+            // A refusal is not forgotten: only a head that was agreed with may be called unchanged.
+            etag: self.etag.as_deref().filter(|_| is_identical),
+            is_identical,
+            pulled_with: is_pulled.then_some(&self.options),
+            refusal: self.status.status.refusal().filter(|_| !is_pulled),
+            forget_from: None,
+            changes: None,
+        };
+        let There::Log(reading) = &self.there else { return Some(remembered) };
         let first_difference = self.status.first_difference.map(|difference| difference.change);
         // What the mirror follows from now on is the log that was pulled, also if it is an older state.
         let forget_from = match self.status.status {
@@ -250,12 +264,9 @@ impl Comparison {
             _ => first_difference,
         };
         Some(Remembered {
-            source,
-            // A refusal is not forgotten: only a head that was agreed with may be called unchanged.
-            etag: self.etag.as_deref().filter(|_| is_identical),
-            is_identical,
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(&reading.changes),
+            ..remembered
         })
     }
 

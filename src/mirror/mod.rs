@@ -48,6 +48,19 @@ pub enum Status {
     Rewritten,
 }
 
+impl Status {
+    /// Why a mirror may not be pulled. `None`: it may.
+    pub fn refusal(self) -> Option<&'static str> {
+        match self {
+            Status::Identical | Status::Behind => None,
+            Status::Ahead => Some("the mirror is ahead of the primary"),
+            Status::Diverged => Some("the mirror has diverged from the primary"),
+            Status::Stale => Some("the log is an older state of the primary"),
+            Status::Rewritten => Some("the primary rewrote its history"),
+        }
+    }
+}
+
 /// When an identifier was in force, and how long ago that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {

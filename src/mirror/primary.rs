@@ -11,12 +11,13 @@ use super::manifest::Reader;
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::OpenedFile;
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, SourceOptions, Timestamp};
 use crate::registry::{self, Access, Registry, Withdrawn};
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
     pub(super) kind: Kind,
+    pub(super) options: SourceOptions,
 }
 
 /// What the primary is.
@@ -109,7 +110,17 @@ impl Primary {
     /// A dataset at an address. Nothing is requested before it is compared.
     #[cfg(feature = "http")]
     pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
-        Primary { kind: Kind::Remote(Box::new(remote), named.cloned()) }
+        Primary::of(Kind::Remote(Box::new(remote), named.cloned()))
+    }
+
+    /// The same primary with the options that are remembered when a mirror was pulled from it.
+    #[must_use]
+    pub fn with_options(self, options: SourceOptions) -> Self {
+        Primary { options, ..self }
+    }
+
+    fn of(kind: Kind) -> Self {
+        Primary { kind, options: SourceOptions::default() }
     }
 
     fn of_manifest(
@@ -121,7 +132,7 @@ impl Primary {
     ) -> Self {
         let not_after = latest_change(now);
         let (name, named) = (name.to_owned(), named.cloned());
-        Primary { kind: Kind::Manifest(Manifest { file, name, source, named, not_after }) }
+        Primary::of(Kind::Manifest(Manifest { file, name, source, named, not_after }))
     }
 
     fn of_registry(
@@ -142,7 +153,7 @@ impl Primary {
             }
         };
         drop(snapshot);
-        Ok(Primary { kind: Kind::Registry(registry, dataset) })
+        Ok(Primary::of(Kind::Registry(registry, dataset)))
     }
 }
 

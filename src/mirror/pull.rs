@@ -1,10 +1,10 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
+use super::MirrorStatus;
 use super::compare::{Outcome, compare_with};
 use super::differences::MirrorDifference;
 use super::plan::Asking;
 use super::primary::Primary;
-use super::{MirrorStatus, Status};
 use crate::error::Result;
 use crate::model::{DatasetName, Entry, Granule, Moment};
 use crate::registry::{Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
@@ -37,11 +37,8 @@ impl PullPolicy {
     /// Whether a mirror with this status may be changed.
     fn allows(self, before: &MirrorStatus) -> bool {
         match (self, before.status) {
-            (PullPolicy::Reset(_), _) | (_, Status::Identical | Status::Behind) => true,
-            (
-                PullPolicy::Follow,
-                Status::Ahead | Status::Diverged | Status::Stale | Status::Rewritten,
-            ) => false,
+            (PullPolicy::Reset(_), _) => true,
+            (PullPolicy::Follow, status) => status.refusal().is_none(),
         }
     }
 }
@@ -68,8 +65,9 @@ impl Pulled {
 ///
 /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
 /// ([`Pulled::is_identical`]). What was read of a log is remembered with the change, in one
-/// transaction: neither is committed without the other. A mirror that is added gets the primary's record, under its own
-/// name.
+/// transaction: neither is committed without the other. A primary from which the mirror was pulled, or
+/// to which it was already identical, is its default from then on. A mirror that is added gets the
+/// primary's record, under its own name.
 ///
 /// More than about 8 MiB of differences are kept in a temporary file.
 ///

@@ -5,17 +5,16 @@
 
 mod annotation;
 mod checksum;
-mod coverage;
 mod creator;
 mod dataset_name;
 mod file_record;
 mod granule_id;
-mod granule_url;
 mod history;
 mod id_page;
 mod identifier;
 mod licence;
 mod message;
+mod mirror_source;
 mod moment;
 mod pattern;
 mod record;
@@ -25,18 +24,17 @@ mod time;
 
 pub use annotation::{Annotation, Confirmation};
 pub use checksum::{Algorithm, Checksum, ChecksumError, OtherAlgorithm};
-pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
 pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
 pub use granule_id::{GranuleId, GranuleIdError};
-pub use granule_url::{GranuleUrl, GranuleUrlError};
 pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
 pub use id_page::IdPage;
 pub(crate) use id_page::IdPageBuilder;
 pub use identifier::{Identifier, IdentifierError};
 pub use licence::{Licence, LicenceError};
 pub use message::{SourceLocation, is_interpreted, quoted};
+pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::{Pattern, PatternError};
 pub(crate) use record::AtMost;

@@ -66,9 +66,6 @@ impl FindPage {
                         @for period in periods {
                             li {
                                 a.where href=(site.href(&Site::dataset(&period.dataset))) { (period.dataset) }
-                                @if let Some(withdrawal) = &period.withdrawn {
-                                    " (withdrawn " (time(withdrawal.timestamp)) ") "
-                                }
                                 span.when {
                                     a href=(site.href(&Site::instance(&period.dataset, period.ingested))) {
                                         (time(period.ingested))
@@ -80,9 +77,6 @@ impl FindPage {
                                         },
                                         None => strong.now { "now" },
                                     }
-                                }
-                                @if let Some(url) = &period.url {
-                                    " " a href=(url) rel="nofollow" { "Fetch" }
                                 }
                             }
                         }

@@ -379,22 +379,16 @@ impl Source<'_> {
         }
     }
 
-    /// What the dataset has read of the logs of its primaries. It is what it is now, since it is
+    /// What the dataset has read of its primaries. It is what it is now, since it is
     /// replaced as it grows, and read at once: it must agree with itself.
     fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
         let named = |error: Error| self.registry.named(error);
-        for source in read.mirror_sources(self.key()).map_err(named)? {
-            let copy = self.transaction.save_mirror_source(
-                target,
-                &source.source,
-                source.read,
-                source.identical,
-                source.etag.as_deref(),
-            )?;
+        for (key, source) in read.mirror_sources(self.key()).map_err(named)? {
+            let copy = self.transaction.save_mirror_source(target, &source)?;
             let mut after = 0;
             loop {
-                let page = read.changes_read_after(self.key(), source.key, after, PAGE_ROWS);
+                let page = read.changes_read_after(self.key(), key, after, PAGE_ROWS);
                 let page = page.map_err(named)?;
                 let Some(last) = page.last() else { break };
                 after = last.number;

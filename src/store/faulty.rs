@@ -216,8 +216,8 @@ impl Snapshot {
             contents += &format!("{:?}\n", self.periods_after(key, None, most)?);
             contents += &format!("{:?}\n", self.checkpoints_after(key, "", most)?);
             contents += &format!("{:?}\n", self.subsets_of(key)?);
-            for source in self.mirror_sources(key)? {
-                let changes = self.changes_read_after(key, source.key, 0, most)?;
+            for (source_key, source) in self.mirror_sources(key)? {
+                let changes = self.changes_read_after(key, source_key, 0, most)?;
                 contents += &format!("{source:?}\n{changes:?}\n");
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Confirmation, Dataset, DatasetName, Granule, GranuleId, GranuleUrl, Instance,
-    Timestamp, Withdrawal,
+    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance,
+    LastPull, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -50,11 +50,10 @@ pub(crate) struct SubsetKey(pub(in crate::store) i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceKey(pub(in crate::store) i64);
 
-/// A log that was read for a dataset.
+/// A primary that was read for a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredSource {
-    pub key: SourceKey,
-    /// Where the log is: a URL or an absolute path.
+    /// Where it is: a URL or an absolute path.
     pub source: String,
     /// When it was last read.
     pub read: Timestamp,
@@ -62,6 +61,10 @@ pub(crate) struct StoredSource {
     pub identical: Option<Timestamp>,
     /// The entity tag of the state that was read. `None` means that it had none.
     pub etag: Option<String>,
+    /// When the dataset was last pulled from it. `None` means never.
+    pub pulled: Option<LastPull>,
+    /// The last attempt, if it failed.
+    pub failed: Option<FailedAttempt>,
 }
 
 /// Whether datasets that were withdrawn are listed.
@@ -111,17 +114,6 @@ pub(crate) struct StoredAnnotation {
     /// 1, 2, … of the instance.
     pub number: u64,
     pub annotation: Annotation,
-}
-
-/// A period in which a granule was held in a dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundRow {
-    pub dataset: DatasetName,
-    pub period: Granule,
-    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
-    pub withdrawal: Option<Withdrawal>,
-    /// Where the granules of the dataset can be fetched.
-    pub granule_url: Option<GranuleUrl>,
 }
 
 /// A dataset that is to be changed.

@@ -57,14 +57,15 @@ const INSTANCE: &str =
     "dataset timestamp until identifier granules ingested deleted recorded recorded_by note";
 const APPLIED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
      recorded_by note changed dry_run skipped created";
+const MIRROR_SOURCE: &str = "dataset source changes timestamp identifier read identical pulled default failed failure verdict";
 const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected";
 const VERDICT: &str = "citation identifier doi date known agrees ok problem note intervals";
 const PAYMENT: &str = "id time worker counter layout epoch";
 const RESOLVED: &str = "kind dataset from until identifier granules instance subset";
 const DATASET: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest";
+     archive withdrawn former_names latest";
 const ADDED: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest created";
+     archive withdrawn former_names latest created";
 const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
      recorded_by note changed dry_run skipped created status";
 const COMPARED: &str = "identical left right matched only_left only_right";
@@ -84,8 +85,7 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("history US", INSTANCE, 0),
         ("lookup US", INSTANCE, 0),
         ("lookup US --at 2001-01-03", INSTANCE, 0),
-        ("granules US", "granule ingested deleted producer_granule url", 0),
-        ("find A", "dataset granule ingested deleted withdrawn url", 0),
+        ("granules US", "granule ingested deleted producer_granule", 0),
         ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", RESOLVED, 0),
         ("compare US THEM", COMPARED, 1),
         ("compare THEM THEM", COMPARED, 0),
@@ -99,7 +99,10 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("mirror compare US accession.db", MIRROR, 0),
         ("mirror pull US accession.db --primary-dataset THEM --reset", PULLED, 0),
         ("mirror pull US us.jsonl --reset", PULLED, 0),
-        ("mirror status US", "dataset source changes timestamp identifier read identical", 0),
+        ("mirror status US", MIRROR_SOURCE, 0),
+        ("mirror pull US", PULLED, 0),
+        ("mirror pull --all", PULLED, 0),
+        ("mirror forget US us.jsonl", "dataset source", 0),
         ("granule-id new A --collection C___1", "granule producer_granule", 0),
         ("payment-id new --worker 3 --count 2", PAYMENT, 0),
         ("payment-id decode 000000300", PAYMENT, 0),

@@ -52,7 +52,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
 const WARNED_BY: &[(&str, &str, &str)] = &[
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
-    ("mirror-not-remembered", "src/cli/command/mirror/mod.rs", "MirrorNotRemembered"),
+    ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),
     ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
 ];
 

@@ -7,10 +7,13 @@ use accession::mirror::{
     Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
     compare, manifest, pull,
 };
-use accession::{MaxDelete, Registry, Stamp};
+use accession::model::SourceOptions;
+use accession::registry::MirrorSource;
+use accession::{MaxDelete, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{change, name, now, second};
+use crate::harness::store::new_registry;
 
 /// Writes the manifest of a dataset that held these sets in turn.
 fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
@@ -42,7 +45,7 @@ impl Mirror {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("us.jsonl");
-        Mirror { path, _directory: directory, registry: Registry::in_memory().unwrap() }
+        Mirror { path, _directory: directory, registry: new_registry() }
     }
 
     fn primary(&self) -> Primary {
@@ -201,5 +204,108 @@ proptest! {
             None if found.len() == known.len() => prop_assert_eq!(status.status, Status::Identical),
             None => prop_assert_eq!(status.status, Status::Behind),
         }
+    }
+}
+
+/// The sources of the mirror: the name of each file, whether it is the default, and its failure.
+fn sources(mirror: &Mirror) -> Vec<(String, bool, Option<String>)> {
+    let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    let of = |known: MirrorSource| {
+        let file = Path::new(&known.source).file_name().unwrap().to_str().unwrap().to_owned();
+        (file, known.is_default, known.failed.map(|failed| failed.message))
+    };
+    known.into_iter().map(of).collect()
+}
+
+#[test]
+fn the_source_of_the_last_pull_is_the_default_with_its_options() {
+    let mut mirror = Mirror::new();
+    let first = mirror.path.clone();
+    write_manifest(&first, &sets(&["A"]));
+    let options = SourceOptions { timeout_seconds: Some(7), ..SourceOptions::default() };
+    let create_dataset = true;
+    let pulling = PullOptions { create_dataset, ..PullOptions::default() };
+    let primary = mirror.primary().with_options(options.clone());
+    let earlier = Timestamp::from_micros(now().as_micros() - 1).unwrap();
+    let stamp = Stamp::at(second(0), earlier);
+    pull(&mirror.registry, &name("mirror"), &primary, pulling, &stamp).unwrap();
+    let file = |file: &str, is_default| (file.to_owned(), is_default, None);
+    assert_eq!(sources(&mirror), [file("us.jsonl", true)]);
+    // A comparison, and a dry run, change no default.
+    mirror.path = first.with_file_name("other.jsonl");
+    write_manifest(&mirror.path, &sets(&["A"]));
+    mirror.compare();
+    mirror.pull(1, FOLLOW, REHEARSE);
+    assert_eq!(sources(&mirror), [file("other.jsonl", false), file("us.jsonl", true)]);
+    // Neither does a pull that was refused, which is remembered as a failure until the next success.
+    let diverged = [["X".to_owned()].into(), ["Y".to_owned()].into()];
+    write_manifest(&mirror.path, &diverged);
+    let reset = Mirror::new();
+    write_manifest(&reset.path, &diverged);
+    mirror.path = reset.path.clone();
+    assert!(!mirror.pull(2, FOLLOW, COMMIT).is_identical());
+    let refused = sources(&mirror);
+    let refusal = refused.iter().find(|(_, _, failure)| failure.is_some()).unwrap();
+    assert_eq!(refusal.2.as_deref(), Some("the mirror has diverged from the primary"));
+    assert!(!refusal.1);
+    // One that is already identical is a pull all the same.
+    mirror.path = first.with_file_name("other.jsonl");
+    std::fs::remove_file(&mirror.path).unwrap();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    mirror.pull(3, RESET, COMMIT);
+    let default = sources(&mirror).into_iter().find(|(_, is_default, _)| *is_default);
+    assert_eq!(default, Some(file("other.jsonl", true)));
+    let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.pulled).collect();
+    assert!(pulled.iter().any(|pulled| pulled.options == options), "{pulled:?}");
+}
+
+#[test]
+fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    let source = mirror.path.canonicalize().unwrap().to_string_lossy().into_owned();
+    let fail = || {
+        let stamp = Stamp::now(now());
+        mirror
+            .registry
+            .remember_failed_attempt(&name("mirror"), &source, "no\nresponse", &stamp)
+            .unwrap();
+    };
+    // Neither a dataset nor a source is added by a failure.
+    fail();
+    assert!(!mirror.registry.snapshot().unwrap().has_dataset(&name("mirror")).unwrap());
+    mirror.pull(0, FOLLOW, COMMIT);
+    let before = mirror.remembered();
+    fail();
+    assert_eq!(mirror.remembered(), before);
+    let failed = Some("no response".to_owned());
+    assert_eq!(sources(&mirror), [("us.jsonl".to_owned(), true, failed)]);
+    mirror.compare();
+    assert_eq!(sources(&mirror), [("us.jsonl".to_owned(), true, None)]);
+    let forget = |source: &str| mirror.registry.forget_mirror_source(&name("mirror"), source);
+    assert!(!forget("/elsewhere").unwrap());
+    assert!(forget(&source).unwrap());
+    assert_eq!(sources(&mirror), []);
+    assert!(!forget(&source).unwrap());
+    // It is read as if for the first time.
+    assert_eq!(mirror.pull(1, FOLLOW, COMMIT).before.status, Status::Identical);
+    assert_eq!(mirror.remembered(), before);
+}
+
+#[test]
+fn a_registry_can_be_the_default_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    let us = Registry::create(&path).unwrap();
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let mirror = Mirror::new();
+    let primary = || Primary::open(&path, &name("mirror"), None, now()).unwrap();
+    let create_dataset = true;
+    let options = PullOptions { create_dataset, ..PullOptions::default() };
+    for _ in 0..2 {
+        let stamp = Stamp::now(now());
+        pull(&mirror.registry, &name("mirror"), &primary(), options, &stamp).unwrap();
+        assert_eq!(sources(&mirror), [("us.db".to_owned(), true, None)]);
     }
 }

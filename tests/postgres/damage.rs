@@ -49,10 +49,6 @@ fn filled(directory: &Path) -> PathBuf {
         url: Edit::Set("https://archive.example/ONE".parse().unwrap()),
         archive: Edit::Set("Archive".to_owned()),
         licence: Edit::Set("CC-BY-4.0".to_owned()),
-        granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
-        keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
-        free_access: Edit::Set(true),
-        temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
     };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
@@ -76,12 +72,13 @@ fn filled(directory: &Path) -> PathBuf {
         assert!(output.status.success(), "{arguments:?}: {printed}");
     };
     run(&["export", "ONE", "--output", "one.jsonl"]);
-    run(&["mirror", "pull", "MIRROR", "one.jsonl", "--create"]);
+    run(&["mirror", "pull", "MIRROR", "one.jsonl", "--create", "--primary-dataset", "ONE"]);
     run(&["dataset", "rename", "TWO", "THREE"]);
     run(&["dataset", "withdraw", "THREE", "--note", "wrong"]);
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
-    connection.execute("UPDATE mirror_source SET etag = '\"etag\"'", []).unwrap();
+    let fail = "UPDATE mirror_source SET etag = '\"etag\"', failed = read, failure = 'no response'";
+    connection.execute(fail, []).unwrap();
     let said =
         "INSERT INTO annotation SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody'
         FROM instance;

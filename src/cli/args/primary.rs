@@ -1,30 +1,29 @@
-//! The mirror and the primary of `mirror compare` and `mirror pull`, and how a primary is read over
-//! HTTP.
+//! The primary of `mirror compare` and `mirror pull`, and how it is read over HTTP.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
-use accession::model::quoted;
-use accession::{DatasetName, Moment};
+use accession::model::{SourceOptions, quoted};
+use accession::registry::MirrorSource;
+use accession::{Access, DatasetName, Moment, Registry};
 
 use super::set::refuse_future;
 use crate::cli::error::{Context, Error, Result};
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
-/// A mirror and its primary.
+/// A primary.
 #[derive(clap::Args)]
 pub struct PrimaryArgs {
-    /// The mirror: a dataset of this registry
-    pub dataset: DatasetName,
-
     /// The primary: the address of a published dataset, a manifest, compressed with gzip or not, or
-    /// a registry file; - is a manifest on stdin
-    primary: InputFile,
+    /// a registry file; - is a manifest on stdin [default: the one that the mirror was last pulled
+    /// from, with the same options]
+    primary: Option<InputFile>,
 
     /// The dataset of the primary [default: the one of the same name, or the only one]
     #[arg(long, value_name = "N")]
@@ -40,36 +39,99 @@ pub struct PrimaryArgs {
 }
 
 impl PrimaryArgs {
-    /// Opens the primary.
-    pub fn open(&self, session: &Session) -> Result<Primary> {
-        let now = session.now()?;
+    /// The primary of a mirror: the one that was named, or else its default.
+    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<Source> {
         if let Some(at) = self.primary_at {
-            refuse_future(at, now)?;
+            refuse_future(at, session.now()?)?;
         }
-        let named = self.primary_dataset.as_ref();
-        if let Some(remote) = self.http.remote(&self.primary.name(), session)? {
-            return Ok(Primary::at_address(remote, named));
+        let options =
+            SourceOptions { primary_dataset: self.primary_dataset.clone(), ..self.http.options()? };
+        if let Some(primary) = &self.primary {
+            return Ok(Source { primary: primary.clone(), options });
         }
-        Ok(match &self.primary {
-            InputFile::Path(path) => Primary::open(path, &self.dataset, named, now)?,
+        let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
+        let default = sources.into_iter().find_map(|known| Source::of(known, options.clone()));
+        default.ok_or_else(|| {
+            Error::usage(format!("{mirror} was not pulled from any primary yet"))
+                .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
+        })
+    }
+
+    /// The primary from which a mirror was last pulled. `None`: `known` is another one.
+    pub fn default_source(&self, known: MirrorSource) -> Result<Option<Source>> {
+        Ok(Source::of(known, self.http.options()?))
+    }
+}
+
+/// Where a primary is, and how it is read.
+pub struct Source {
+    primary: InputFile,
+    options: SourceOptions,
+}
+
+impl Source {
+    /// The default of a mirror, with options that take precedence over those of the last pull.
+    fn of(known: MirrorSource, options: SourceOptions) -> Option<Self> {
+        let pulled = known.pulled.filter(|_| known.is_default)?;
+        let primary = InputFile::Path(known.source.into());
+        Some(Source { primary, options: options.or(&pulled.options) })
+    }
+
+    /// Opens the primary.
+    pub fn open(&self, mirror: &DatasetName, session: &Session) -> Result<Primary> {
+        let now = session.now()?;
+        let named = self.options.primary_dataset.as_ref();
+        let primary = match &self.primary {
             InputFile::StandardInput => {
                 let (manifest, name) = open(&self.primary)?;
                 Primary::from_manifest(manifest, &name, named, now)?
             }
-        })
+            InputFile::Path(path) => match remote(&self.primary.name(), &self.options, session)? {
+                Some(remote) => Primary::at_address(remote, named),
+                None => Primary::open(path, mirror, named, now)?,
+            },
+        };
+        Ok(primary.with_options(self.options.clone()))
     }
+
+    /// Remembers that it could not be read, or that the mirror could not be pulled from it.
+    pub fn remember_failure(&self, mirror: &DatasetName, error: &Error, session: &Session) {
+        let InputFile::Path(path) = &self.primary else { return };
+        let source = source_name(&path.to_string_lossy());
+        let remembered = session.open(Access::Write).and_then(|registry| {
+            let stamp = session.stamp(None)?;
+            Ok(registry.remember_failed_attempt(mirror, &source, &error.to_string(), &stamp)?)
+        });
+        match remembered {
+            Err(other) if other.of_library() != error.of_library() => session.warn(
+                WarningKind::MirrorNotRemembered,
+                &format!("the failure could not be remembered: {other}"),
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// What a mirror calls a primary: its address, or the absolute path of its file.
+pub fn source_name(text: &str) -> String {
+    if Address::is_meant(text) {
+        // Whether http is permitted decides only whether it is read.
+        return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
+    }
+    Registry::full_name(Path::new(text)).to_string_lossy().into_owned()
 }
 
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
     /// Give up a server that sends nothing, or less than 10 kB a second, for so many seconds
-    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
-    timeout: u64,
+    /// [default: 30]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
+    timeout: Option<u64>,
 
-    /// Give up after so many bytes, counted after decompression
-    #[arg(long, value_name = "N", default_value_t = HttpOptions::default().max_bytes, help_heading = "Options for addresses")]
-    max_bytes: u64,
+    /// Give up after so many bytes, counted after decompression [default: 64 GiB]
+    #[arg(long, value_name = "N", help_heading = "Options for addresses")]
+    max_bytes: Option<u64>,
 
     /// Refuse a primary that was last published so long ago: 90m, 36h or 2d
     #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Options for addresses")]
@@ -85,37 +147,55 @@ pub struct HttpArgs {
 }
 
 impl HttpArgs {
+    /// The options as they are kept with a source.
+    fn options(&self) -> Result<SourceOptions> {
+        let ca_file = self.ca_file.as_ref().map(std::path::absolute).transpose()?;
+        Ok(SourceOptions {
+            primary_dataset: None,
+            timeout_seconds: self.timeout,
+            max_bytes: self.max_bytes,
+            max_age_seconds: self.max_age.map(|age| age.as_secs()),
+            ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
+            insecure: self.insecure,
+        })
+    }
+
     /// The dataset at an address. Nothing is requested yet. `None`: the text is not an address.
     pub fn remote(&self, text: &str, session: &Session) -> Result<Option<Remote>> {
-        if !Address::is_meant(text) {
-            return Ok(None);
-        }
-        let address = Address::parse(text, self.insecure)?;
-        let authorities = match &self.ca_file {
-            None => None,
-            Some(path) => {
-                let shown = quoted(&path.to_string_lossy()).to_string();
-                Some(std::fs::read(path).with_context(|| format!("cannot read {shown}"))?)
-            }
-        };
-        let retrying: fn(&Retry<'_>) = match (session.is_verbose(), session.is_json()) {
-            (true, true) => report_as_json,
-            (true, false) => report,
-            (false, false) if std::io::stderr().is_terminal() => report,
-            (false, _) => |_| {},
-        };
-        let options = HttpOptions {
-            timeout: Duration::from_secs(self.timeout),
-            max_bytes: self.max_bytes,
-            max_age: self.max_age,
-            permits_http: self.insecure,
-            authorities,
-            environment: Arc::new(|variable| std::env::var(variable).ok()),
-            retrying: Arc::new(retrying),
-            ..HttpOptions::default()
-        };
-        Ok(Some(Remote::new(address, options, session.now()?)?))
+        remote(text, &self.options()?, session)
     }
+}
+
+/// The dataset at an address. Nothing is requested yet. `None`: the text is not an address.
+fn remote(text: &str, options: &SourceOptions, session: &Session) -> Result<Option<Remote>> {
+    if !Address::is_meant(text) {
+        return Ok(None);
+    }
+    let address = Address::parse(text, options.insecure)?;
+    let authorities = match &options.ca_file {
+        None => None,
+        Some(path) => {
+            Some(std::fs::read(path).with_context(|| format!("cannot read {}", quoted(path)))?)
+        }
+    };
+    let retrying: fn(&Retry<'_>) = match (session.is_verbose(), session.is_json()) {
+        (true, true) => report_as_json,
+        (true, false) => report,
+        (false, false) if std::io::stderr().is_terminal() => report,
+        (false, _) => |_| {},
+    };
+    let default = HttpOptions::default();
+    let options = HttpOptions {
+        timeout: options.timeout_seconds.map_or(default.timeout, Duration::from_secs),
+        max_bytes: options.max_bytes.unwrap_or(default.max_bytes),
+        max_age: options.max_age_seconds.map(Duration::from_secs),
+        permits_http: options.insecure,
+        authorities,
+        environment: Arc::new(|variable| std::env::var(variable).ok()),
+        retrying: Arc::new(retrying),
+        ..default
+    };
+    Ok(Some(Remote::new(address, options, session.now()?)?))
 }
 
 /// Prints on stderr that a request is repeated, and why: a server can ask to wait for minutes.
@@ -146,7 +226,7 @@ fn report_as_json(retry: &Retry<'_>) {
 }
 
 /// Reads a duration: a number, and its unit.
-fn age(text: &str) -> Result<Duration, Error> {
+pub fn age(text: &str) -> Result<Duration, Error> {
     let wrong = || Error::usage("an age is a number and a unit: 90m, 36h or 2d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {

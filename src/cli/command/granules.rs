@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::model::{GranuleUrl, quoted};
+use accession::model::quoted;
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
 use serde::Serialize;
 
@@ -65,21 +65,6 @@ struct Filter {
     count: bool,
 }
 
-/// A granule, and where it can be fetched.
-#[derive(Serialize)]
-struct Addressed {
-    #[serde(flatten)]
-    granule: Granule,
-    url: Option<String>,
-}
-
-impl Addressed {
-    fn new(granule: Granule, template: Option<&GranuleUrl>) -> Self {
-        let url = template.and_then(|template| template.address_of(&granule.granule_id));
-        Addressed { granule, url }
-    }
-}
-
 #[derive(Serialize)]
 struct Counted {
     granules: u64,
@@ -111,10 +96,6 @@ impl Args {
                 ),
             );
         }
-        let template = match session.is_json() {
-            true => snapshot.dataset(selected.set.dataset())?.dataset.granule_url,
-            false => None,
-        };
         drop(snapshot);
         if let Some(after) = &self.filter.after {
             granules = granules.after(after);
@@ -130,9 +111,7 @@ impl Args {
         let counted = match (self.filter.count, session.is_json()) {
             // The history has the number.
             (true, _) if self.filter.is_whole() => selected.set.granules(),
-            (false, true) => {
-                self.filter.list_json(session, granules, template.as_ref(), &progress)?
-            }
+            (false, true) => self.filter.list_json(session, granules, &progress)?,
             _ => self.filter.list_ids(session, granules, &progress)?,
         };
         progress.end();
@@ -149,7 +128,6 @@ impl Filter {
         &self,
         session: &mut Session,
         granules: Granules,
-        template: Option<&GranuleUrl>,
         progress: &Progress,
     ) -> Result<u64> {
         let mut counted = 0;
@@ -161,7 +139,7 @@ impl Filter {
             }
             if self.selects(granule.granule_id.as_str()) {
                 counted += 1;
-                session.json(&Addressed::new(granule, template))?;
+                session.json(&granule)?;
             }
         }
         Ok(counted)
@@ -223,10 +201,8 @@ fn list_of_producer(
 ) -> Result<Exit> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let granules = snapshot.granules_of_producer(dataset, producer)?;
-    let template = snapshot.dataset(dataset)?.dataset.granule_url;
     drop(snapshot);
-    let rows = granules.map(|granule| Ok(Addressed::new(granule?, template.as_ref())));
-    if session.rows(rows)? == 0 {
+    if session.rows(granules)? == 0 {
         let producer = quoted(producer.as_str());
         session.warn(
             WarningKind::NeverHeld,
@@ -237,12 +213,11 @@ fn list_of_producer(
     Ok(Exit::Done)
 }
 
-impl Row for Addressed {
+impl Row for Granule {
     const COLUMNS: &'static [Column] =
         &[Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
 
     fn cells(&self) -> Vec<String> {
-        let Granule { granule_id, ingested, deleted, .. } = &self.granule;
-        vec![granule_id.to_string(), ingested.to_string(), or_held(*deleted)]
+        vec![self.granule_id.to_string(), self.ingested.to_string(), or_held(self.deleted)]
     }
 }

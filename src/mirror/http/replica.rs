@@ -131,6 +131,8 @@ impl Replica {
                 source: &self.source,
                 etag: self.etag.as_deref().filter(|_| is_identical),
                 is_identical,
+                pulled_with: None,
+                refusal: None,
                 forget_from: None,
                 changes: Some(&self.changes),
             }

@@ -1,18 +1,19 @@
-//! What a mirror remembers of the logs that it has read.
+//! What a mirror remembers of the primaries that it has read.
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
-use crate::model::{DatasetName, LogChange, Timestamp};
-use crate::store::{self, DatasetKey, StoredSource};
+use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
+use crate::store::{self, DatasetKey, SourceKey};
 
-/// A log that was read for a dataset, which mirrors it.
+/// A primary that was read for a dataset, which mirrors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MirrorSource {
     /// The dataset.
     pub dataset: DatasetName,
-    /// Where the log is: a URL or an absolute path.
+    /// Where it is: a URL or an absolute path.
     pub source: String,
-    /// The last change that was read. `None` means that the log had none.
+    /// The last change that was read of its log. `None` means that the log had none, or that it is
+    /// a registry, which has no log.
     pub last: Option<LogChange>,
     /// When it was last read.
     pub read: Timestamp,
@@ -20,13 +21,20 @@ pub struct MirrorSource {
     pub identical: Option<Timestamp>,
     /// The entity tag of the state that was read. `None` means that it had none.
     pub etag: Option<String>,
+    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
+    /// never.
+    pub pulled: Option<LastPull>,
+    /// Whether it is the one of the latest pull, from which the dataset is pulled again.
+    pub is_default: bool,
+    /// The last attempt, if it failed. `None` means that it succeeded.
+    pub failed: Option<FailedAttempt>,
 }
 
 /// The number of changes in a page, each with a note of at most 64 KiB.
 const PAGE_ROWS: u32 = 128;
 
 impl Snapshot {
-    /// The logs that were read for a dataset, by source.
+    /// The primaries that were read for a dataset, by source.
     ///
     /// # Errors
     ///
@@ -34,14 +42,22 @@ impl Snapshot {
     pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
         self.ask(|read| {
             let (key, record) = dataset_of(read, dataset)?;
-            let sources = read.mirror_sources(key)?.into_iter().map(|stored| {
+            let stored = read.mirror_sources(key)?;
+            let pulled = stored.iter().filter(|(_, stored)| stored.pulled.is_some());
+            let default = pulled
+                .max_by_key(|(_, stored)| stored.pulled.as_ref().map(|pulled| pulled.recorded))
+                .map(|(default, _)| *default);
+            let sources = stored.into_iter().map(|(source_key, stored)| {
                 Ok(MirrorSource {
+                    is_default: default == Some(source_key),
                     dataset: record.name.clone(),
-                    last: read.last_change_read(key, stored.key)?,
+                    last: read.last_change_read(key, source_key)?,
                     source: stored.source,
                     read: stored.read,
                     identical: stored.identical,
                     etag: stored.etag,
+                    pulled: stored.pulled,
+                    failed: stored.failed,
                 })
             });
             sources.collect()
@@ -58,10 +74,10 @@ impl Snapshot {
         mut show: impl FnMut(LogChange) -> bool,
     ) -> Result<()> {
         self.ask(|read| {
-            let Some((key, stored)) = source_of(read, dataset, source)? else { return Ok(()) };
+            let Some((key, source)) = source_of(read, dataset, source)? else { return Ok(()) };
             let mut after = after;
             loop {
-                let page = read.changes_read_after(key, stored.key, after, PAGE_ROWS)?;
+                let page = read.changes_read_after(key, source, after, PAGE_ROWS)?;
                 let is_last = page.len() < PAGE_ROWS as usize;
                 for change in page {
                     after = change.number;
@@ -77,12 +93,13 @@ impl Snapshot {
     }
 }
 
+/// The keys of a dataset and of a primary that was read for it. `None`: it never was.
 fn source_of(
     read: &store::Snapshot,
     dataset: &DatasetName,
     source: &str,
-) -> Result<Option<(DatasetKey, StoredSource)>> {
+) -> Result<Option<(DatasetKey, SourceKey)>> {
     let Some((key, _)) = read.dataset(dataset)? else { return Ok(None) };
-    let found = read.mirror_sources(key)?.into_iter().find(|stored| stored.source == source);
-    Ok(found.map(|stored| (key, stored)))
+    let mut sources = read.mirror_sources(key)?.into_iter();
+    Ok(sources.find(|(_, stored)| stored.source == source).map(|(source, _)| (key, source)))
 }

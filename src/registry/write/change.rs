@@ -137,6 +137,8 @@ mod tests {
                 source: "us.jsonl",
                 etag: None,
                 is_identical: true,
+                pulled_with: None,
+                refusal: None,
                 forget_from: None,
                 changes: Some(&changes),
             };

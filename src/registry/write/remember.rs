@@ -1,22 +1,26 @@
-//! Remembering what was read of a log.
+//! Remembering what was read of a primary, and forgetting it.
 
 use super::stamp::Stamp;
-use crate::error::Result;
-use crate::model::{DatasetName, LogChange, Timestamp};
+use crate::error::{Error, Result};
+use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOptions, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::log_changes::LogChanges;
-use crate::store::{DatasetKey, Transaction};
+use crate::store::{DatasetKey, StoredSource, Transaction};
 
-/// What was read of a log, to be remembered.
+/// What was read of a primary, to be remembered.
 #[derive(Debug, Clone)]
 pub(crate) struct Remembered<'a> {
-    /// Where the log is.
+    /// Where it is.
     pub source: &'a str,
     /// The entity tag of its head, if the dataset agrees with that head. `None` means that the next
     /// request for the head has no condition.
     pub etag: Option<&'a str>,
     /// Whether the dataset is identical to it.
     pub is_identical: bool,
+    /// With which options the dataset was pulled from it. `None` means that it was only read.
+    pub pulled_with: Option<&'a SourceOptions>,
+    /// Why the dataset may not be pulled from it. `None` means that it may.
+    pub refusal: Option<&'a str>,
     /// The first change that is to be forgotten. `None` keeps all that was read before.
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
@@ -37,9 +41,18 @@ impl Remembered<'_> {
         stamp: &Stamp,
     ) -> Result<()> {
         let (read, _) = stamp.record(transaction, None, Timestamp::MIN)?;
-        let Remembered { source, etag, is_identical, forget_from, changes } = *self;
-        let identical = is_identical.then_some(read);
-        let source = transaction.save_mirror_source(dataset, source, read, identical, etag)?;
+        let Remembered { forget_from, changes, .. } = *self;
+        let stored = StoredSource {
+            source: self.source.to_owned(),
+            read,
+            identical: self.is_identical.then_some(read),
+            etag: self.etag.map(str::to_owned),
+            pulled: self
+                .pulled_with
+                .map(|options| LastPull { recorded: read, options: options.clone() }),
+            failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
+        };
+        let source = transaction.save_mirror_source(dataset, &stored)?;
         if let Some(from) = forget_from {
             transaction.forget_changes_from(dataset, source, from)?;
         }
@@ -90,6 +103,50 @@ impl Registry {
             };
             remembered.save(transaction, key, stamp)?;
             Ok(((), End::Commit))
+        })
+    }
+
+    /// Remembers that the last attempt to read a primary for a dataset, or to pull from it, failed.
+    /// What was read before is kept. A primary that was never read is not remembered.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
+    pub fn remember_failed_attempt(
+        &self,
+        dataset: &DatasetName,
+        source: &str,
+        message: &str,
+        stamp: &Stamp,
+    ) -> Result<()> {
+        self.write(|transaction| {
+            let Some((key, _)) = transaction.dataset(dataset)? else {
+                return Ok(((), End::RollBack));
+            };
+            let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let failed = FailedAttempt::new(recorded, message);
+            transaction.save_failed_attempt(key, source, &failed)?;
+            Ok(((), End::Commit))
+        })
+    }
+
+    /// Forgets what was read of a primary for a dataset, and that it was pulled from it. Returns
+    /// whether something was remembered.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
+    pub fn forget_mirror_source(&self, dataset: &DatasetName, source: &str) -> Result<bool> {
+        self.write(|transaction| {
+            let known = transaction.dataset(dataset)?;
+            let (key, _) = known.ok_or_else(|| Error::dataset_unknown(dataset))?;
+            let mut sources = transaction.mirror_sources(key)?.into_iter();
+            let Some((source, _)) = sources.find(|(_, stored)| stored.source == source) else {
+                return Ok((false, End::RollBack));
+            };
+            transaction.forget_changes_from(key, source, 0)?;
+            transaction.forget_mirror_source(key, source)?;
+            Ok((true, End::Commit))
         })
     }
 }

@@ -46,8 +46,7 @@ const INSTANCE_COLUMNS: [&str; 9] = [
     "recorded",
     "note",
 ];
-const PERIOD_COLUMNS: [&str; 6] =
-    ["dataset", "granule", "ingested", "deleted", "withdrawn/timestamp", "url"];
+const PERIOD_COLUMNS: [&str; 4] = ["dataset", "granule", "ingested", "deleted"];
 
 /// What is listed.
 struct Wanted {

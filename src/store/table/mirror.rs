@@ -1,30 +1,39 @@
-//! The tables `mirror_source` and `log_change`: what a mirror has read of the logs of its
-//! primaries.
+//! The tables `mirror_source` and `log_change`: what a mirror has read of its primaries, and with
+//! what success.
 
-use crate::model::{LogChange, Timestamp};
-use crate::store::Result;
+use crate::model::{FailedAttempt, LastPull, LogChange};
 use crate::store::page::ascending;
 use crate::store::rows::{DatasetKey, SourceKey, StoredSource};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, damaged};
+use crate::store::{Error, Result};
 
 impl Snapshot {
-    /// The logs that were read for a dataset, by source.
-    pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<StoredSource>> {
+    /// The primaries that were read for a dataset, by source.
+    pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
         static SOURCES: Sql = Sql::new(
-            "SELECT id, source, read, identical, etag
+            "SELECT id, source, read, identical, etag, pulled, options, failed, failure
             FROM {mirror_source}
             WHERE dataset_id = ?1
             ORDER BY source",
         );
         self.rows(Scope::Dataset(dataset), &SOURCES, &[dataset.into()], |row| {
-            Ok(StoredSource {
-                key: SourceKey(row.int(0)?),
+            let pulled = row.instant_or_null(5)?.map(|recorded| {
+                let options = serde_json::from_str(row.text(6)?).map_err(damaged)?;
+                Ok::<_, Error>(LastPull { recorded, options })
+            });
+            let failed = row.instant_or_null(7)?.map(|recorded| {
+                Ok::<_, Error>(FailedAttempt { recorded, message: row.string(8)? })
+            });
+            let stored = StoredSource {
                 source: row.string(1)?,
                 read: row.instant(2)?,
                 identical: row.instant_or_null(3)?,
                 etag: row.string_or_null(4)?,
-            })
+                pulled: pulled.transpose()?,
+                failed: failed.transpose()?,
+            };
+            Ok((SourceKey(row.int(0)?), stored))
         })
     }
 
@@ -73,40 +82,78 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Stores when a log was read for a dataset, the entity tag of its state and, unless it is
-    /// `None`, when the dataset was identical to it; adds the log if it was not read before.
+    /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
+    /// dataset was identical to it, and pulled from it, is kept where the new value is `None`.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
-        source: &str,
-        read: Timestamp,
-        identical: Option<Timestamp>,
-        etag: Option<&str>,
+        stored: &StoredSource,
     ) -> Result<SourceKey> {
         // SQLite numbers the rows itself.
         static SAVE: Sql = Sql::new(
             "INSERT INTO {mirror_source} AS known
-                (dataset_id, [id,] source, read, identical, etag)
+                (dataset_id, [id,] source, read, identical, etag, pulled, options, failed, failure)
             VALUES
                 (?1,
                  [(SELECT coalesce(max(other.id), 0) + 1
                   FROM {mirror_source} AS other
                   WHERE other.dataset_id = ?1),]
-                 ?2, ?3, ?4, ?5)
+                 ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             ON CONFLICT (dataset_id, source) DO UPDATE
             SET read = excluded.read, identical = coalesce(excluded.identical, known.identical),
-                etag = excluded.etag",
+                etag = excluded.etag, pulled = coalesce(excluded.pulled, known.pulled),
+                options = coalesce(excluded.options, known.options), failed = excluded.failed,
+                failure = excluded.failure",
         );
         static KEY: Sql = Sql::new(
             "SELECT id
             FROM {mirror_source}
             WHERE dataset_id = ?1 AND source = ?2",
         );
-        let values = [dataset.into(), source.into(), read.into(), identical.into(), etag.into()];
+        let StoredSource { source, read, identical, etag, pulled, failed } = stored;
+        let options = pulled.as_ref().map(|pulled| serde_json::to_string(&pulled.options));
+        let options = options.transpose().map_err(damaged)?;
+        let values = [
+            dataset.into(),
+            source.as_str().into(),
+            (*read).into(),
+            (*identical).into(),
+            etag.as_deref().into(),
+            pulled.as_ref().map(|pulled| pulled.recorded).into(),
+            options.as_deref().into(),
+            failed.as_ref().map(|failed| failed.recorded).into(),
+            failed.as_ref().map(|failed| failed.message.as_str()).into(),
+        ];
         self.run(dataset, &SAVE, &values)?;
-        let values = [dataset.into(), source.into()];
+        let values = [dataset.into(), source.as_str().into()];
         let key = self.row(Scope::Dataset(dataset), &KEY, &values, |row| row.int(0))?;
-        key.map(SourceKey).ok_or_else(|| damaged("a log that was stored cannot be found"))
+        key.map(SourceKey).ok_or_else(|| damaged("a source that was stored cannot be found"))
+    }
+
+    /// Stores that the last attempt to read a primary failed. One that was never read is not added.
+    pub fn save_failed_attempt(
+        &self,
+        dataset: DatasetKey,
+        source: &str,
+        failed: &FailedAttempt,
+    ) -> Result<()> {
+        static FAIL: Sql = Sql::new(
+            "UPDATE {mirror_source}
+            SET failed = ?3, failure = ?4
+            WHERE dataset_id = ?1 AND source = ?2",
+        );
+        let FailedAttempt { recorded, message } = failed;
+        let values = [dataset.into(), source.into(), (*recorded).into(), message.as_str().into()];
+        self.run(dataset, &FAIL, &values)
+    }
+
+    /// Forgets a primary, of whose log no changes are stored.
+    pub fn forget_mirror_source(&self, dataset: DatasetKey, source: SourceKey) -> Result<()> {
+        static FORGET: Sql = Sql::new(
+            "DELETE FROM {mirror_source}
+            WHERE [dataset_id = ?1 AND] id = ?2",
+        );
+        self.run(dataset, &FORGET, &[dataset.into(), source.into()])
     }
 
     /// Forgets the changes that were read of a log from one on.

@@ -1,22 +1,47 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
+use crate::cli::args::age;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row};
 use crate::cli::session::Session;
 
-/// List the primaries that mirrors were compared with, and what was read of them
+/// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
-/// Only primaries at an address and manifests are listed: what was read of them is remembered.
+/// The exit status is 1 if the last attempt to read or to pull a primary failed, or if a mirror was
+/// last identical to it longer ago than --max-age. Of a dataset that was pulled, only the primary of
+/// the last pull counts, which is marked with *.
 ///
-/// Example:
+/// Examples:
 ///   accession mirror status THEM.FOOL2.002
+///   accession mirror status --max-age 36h
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The dataset [default: all]
     dataset: Option<DatasetName>,
+
+    /// The longest time since a mirror was identical to its primary: 90m, 36h or 2d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    max_age: Option<Duration>,
+}
+
+/// What is known of a primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// The mirror was identical to it when it was last read.
+    Identical,
+    /// The mirror was behind it when it was last read.
+    Behind,
+    /// The mirror was last identical to it too long ago.
+    Old,
+    /// It could not be read, or the mirror may not be pulled from it.
+    Failed,
 }
 
 /// A primary of a mirror.
@@ -29,6 +54,11 @@ struct MirrorRow<'a> {
     identifier: Option<Identifier>,
     read: Timestamp,
     identical: Option<Timestamp>,
+    pulled: Option<Timestamp>,
+    default: bool,
+    failed: Option<Timestamp>,
+    failure: Option<&'a str>,
+    verdict: Verdict,
 }
 
 /// The number of datasets that are read at once.
@@ -37,34 +67,68 @@ const PAGE_DATASETS: u32 = 1_000;
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let sources = match &self.dataset {
+        let found = match &self.dataset {
             Some(dataset) => snapshot.mirror_sources(dataset)?,
-            None => all(&snapshot)?,
+            None => {
+                let mut found = Vec::new();
+                sources(&snapshot, Withdrawn::Listed, |source| {
+                    found.push(source);
+                    Ok(())
+                })?;
+                found
+            }
         };
         drop(snapshot);
-        session.rows(sources.iter().map(|source| Ok(MirrorRow::of(source))))?;
-        Ok(Exit::Done)
+        let oldest = self.max_age.map(|age| oldest(session, age)).transpose()?;
+        let rows = found.iter().map(|source| MirrorRow::of(source, oldest));
+        let rows: Vec<MirrorRow<'_>> = rows.collect();
+        let pulled: BTreeSet<_> =
+            rows.iter().filter(|row| row.default).map(|row| row.dataset).collect();
+        let is_wrong = rows.iter().any(|row| {
+            let counts = row.default || !pulled.contains(row.dataset);
+            counts && matches!(row.verdict, Verdict::Old | Verdict::Failed)
+        });
+        session.rows(rows.iter().map(Ok))?;
+        Ok(if is_wrong { Exit::Differs } else { Exit::Done })
     }
 }
 
-/// The sources of all datasets.
-fn all(snapshot: &Snapshot) -> Result<Vec<MirrorSource>> {
-    let (mut sources, mut after) = (Vec::new(), None);
+/// The time before which something is older than `age`.
+fn oldest(session: &Session, age: Duration) -> Result<Timestamp> {
+    let age_micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    let micros = session.now()?.as_micros().saturating_sub(age_micros);
+    Ok(Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN))
+}
+
+/// Calls `take` for the sources of all datasets.
+pub fn sources(
+    snapshot: &Snapshot,
+    withdrawn: Withdrawn,
+    mut take: impl FnMut(MirrorSource) -> Result<()>,
+) -> Result<()> {
+    let mut after = None;
     loop {
-        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
+        let page = snapshot.datasets(after.as_ref(), withdrawn, PAGE_DATASETS)?;
         for listed in page.datasets {
-            sources.extend(snapshot.mirror_sources(&listed.dataset.name)?);
+            snapshot.mirror_sources(&listed.dataset.name)?.into_iter().try_for_each(&mut take)?;
         }
         match page.next {
             Some(next) => after = Some(next),
-            None => return Ok(sources),
+            None => return Ok(()),
         }
     }
 }
 
 impl<'a> MirrorRow<'a> {
-    fn of(source: &'a MirrorSource) -> Self {
-        let last = source.last.as_ref();
+    /// `oldest`: when a mirror must have been identical. `None`: at any time.
+    fn of(source: &'a MirrorSource, oldest: Option<Timestamp>) -> Self {
+        let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
+        let verdict = match source.identical {
+            _ if failed.is_some() => Verdict::Failed,
+            identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => Verdict::Old,
+            identical if identical < Some(source.read) => Verdict::Behind,
+            _ => Verdict::Identical,
+        };
         MirrorRow {
             dataset: &source.dataset,
             source: &source.source,
@@ -73,6 +137,11 @@ impl<'a> MirrorRow<'a> {
             identifier: last.map(|last| last.identifier),
             read: source.read,
             identical: source.identical,
+            pulled: source.pulled.as_ref().map(|pulled| pulled.recorded),
+            default: source.is_default,
+            failed: failed.map(|failed| failed.recorded),
+            failure: failed.map(|failed| failed.message.as_str()),
+            verdict,
         }
     }
 }
@@ -80,22 +149,33 @@ impl<'a> MirrorRow<'a> {
 impl Row for MirrorRow<'_> {
     const COLUMNS: &'static [Column] = &[
         Column::text("dataset"),
+        Column::text("verdict"),
         Column::number("changes"),
         Column::text("up to"),
         Column::text("read"),
         Column::text("identical"),
         Column::prose("source"),
+        Column::prose("last error"),
     ];
 
     fn cells(&self) -> Vec<String> {
         let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+        let verdict = match self.verdict {
+            Verdict::Identical => "identical",
+            Verdict::Behind => "behind",
+            Verdict::Old => "old",
+            Verdict::Failed => "failed",
+        };
+        let mark = if self.default { "* " } else { "" };
         vec![
             self.dataset.to_string(),
+            verdict.to_owned(),
             self.changes.to_string(),
             time(self.timestamp).unwrap_or_default(),
             self.read.to_string(),
             time(self.identical).unwrap_or("never".to_owned()),
-            self.source.to_owned(),
+            format!("{mark}{}", self.source),
+            self.failure.unwrap_or_default().to_owned(),
         ]
     }
 }

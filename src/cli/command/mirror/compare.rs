@@ -1,0 +1,208 @@
+use std::io::{self, Write};
+
+use accession::disk::Spool;
+use accession::mirror::{
+    Comparison, FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing,
+    Status, compare,
+};
+use accession::registry::Counts;
+use accession::{Access, DatasetName, Instance, Timestamp};
+use serde::Serialize;
+
+use crate::cli::args::{PrimaryArgs, Source};
+use crate::cli::command::compare::Side;
+use crate::cli::error::{Exit, Result};
+use crate::cli::output::{Ids, count};
+use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
+
+/// Show whether a mirror is identical to its primary, and how they differ if it is not
+///
+/// Every granule of both is compared, and those that only one of them has are listed. A mirror is
+/// identical, behind (the primary once held the mirror's set), ahead (the mirror once held the
+/// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
+/// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
+/// no longer there. The exit status is 0 only if they are identical.
+///
+/// Examples:
+///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
+///   accession mirror compare THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The mirror: a dataset of this registry
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    primary: PrimaryArgs,
+
+    /// List all granules that differ, instead of the first 20
+    #[arg(long)]
+    all: bool,
+}
+
+/// How many granules are listed without `--all`.
+const MAX_LISTED: usize = 20;
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let source = self.primary.source(&self.dataset, session)?;
+        let read = self.read(&source, session);
+        let (dataset, comparison) =
+            read.inspect_err(|error| source.remember_failure(&self.dataset, error, session))?;
+        let (status, mut differences) = (comparison.status(), comparison.differences()?);
+        // The counts are printed before the granules, which are kept until they are known.
+        let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
+        let mut listed = Vec::new();
+        for difference in differences.by_ref() {
+            let (word, ids, granule) = match difference? {
+                MirrorDifference::Missing(granule) => (MISSING, &mut missing, granule),
+                MirrorDifference::Unexpected(granule) => (UNEXPECTED, &mut unexpected, granule),
+            };
+            if listed.len() < MAX_LISTED {
+                listed.push((word, granule.granule_id.clone()));
+            }
+            if session.is_json() || self.all {
+                ids.add(granule.granule_id.as_str().as_bytes())?;
+            }
+        }
+        let counts = differences.counts();
+        if comparison.has_memory() {
+            let remembered = session.open(Access::Write).and_then(|registry| {
+                let stamp = session.stamp(None)?;
+                Ok(comparison.remember(&registry, &dataset, &stamp, Followed::Compared)?)
+            });
+            // A registry that cannot be written can be compared all the same.
+            if let Err(error) = remembered {
+                session.warn(
+                    WarningKind::MirrorNotRemembered,
+                    &format!("what was read of the primary could not be remembered: {error}"),
+                );
+            }
+        }
+        let mirror = side("mirror", &dataset, status.mirror.as_ref());
+        let primary = side("primary", &status.primary.dataset, Some(&status.primary));
+        if session.is_json() {
+            let behind = status.standing.filter(|_| status.status == Status::Behind);
+            session.json(&ComparedMirror {
+                status: status.status,
+                mirror,
+                primary,
+                behind_by: behind.map(|standing| standing.changes_ago),
+                in_force_at_primary: behind
+                    .map(|standing| Interval { from: standing.since, until: standing.until }),
+                first_difference: status.first_difference,
+                matched: counts.matched,
+                missing: Ids(&missing),
+                unexpected: Ids(&unexpected),
+            })?;
+        } else {
+            write_found(session.out(), status, counts)?;
+            session.rows([mirror, primary].map(Ok))?;
+            let out = session.out();
+            if let Some((_, first)) = listed.first() {
+                writeln!(out, "first difference at {}", first.as_str())?;
+            }
+            if self.all {
+                for (word, ids) in [(MISSING, missing), (UNEXPECTED, unexpected)] {
+                    for id in ids.records() {
+                        writeln!(out, "{word:10}  {}", String::from_utf8_lossy(&id?))?;
+                    }
+                }
+            } else {
+                for (word, id) in &listed {
+                    writeln!(out, "{word:10}  {}", id.as_str())?;
+                }
+                let more = counts.only_left + counts.only_right - listed.len() as u64;
+                if more > 0 {
+                    writeln!(out, "and {more} more; --all lists all")?;
+                }
+            }
+        }
+        Ok(if status.status == Status::Identical { Exit::Done } else { Exit::Differs })
+    }
+
+    /// Reads the primary. Returns the present name of the mirror, too.
+    fn read(&self, source: &Source, session: &Session) -> Result<(DatasetName, Comparison)> {
+        let primary = source.open(&self.dataset, session)?;
+        let registry = session.open(Access::Read)?;
+        let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
+        let comparison = compare(&registry, &dataset, &primary, self.primary.primary_at)?;
+        Ok((dataset, comparison))
+    }
+}
+
+/// How a granule of the mirror differs from the primary.
+const MISSING: &str = "missing";
+const UNEXPECTED: &str = "unexpected";
+
+/// The result of `mirror compare`, as JSON.
+#[derive(Serialize)]
+struct ComparedMirror<'a> {
+    status: Status,
+    mirror: Side<Option<&'a Instance>>,
+    primary: Side<Option<&'a Instance>>,
+    behind_by: Option<u64>,
+    in_force_at_primary: Option<Interval>,
+    first_difference: Option<FirstDifference>,
+    matched: u64,
+    missing: Ids<'a>,
+    unexpected: Ids<'a>,
+}
+
+/// When an identifier was in force.
+#[derive(Serialize)]
+struct Interval {
+    from: Timestamp,
+    until: Option<Timestamp>,
+}
+
+fn write_found(out: &mut impl Write, found: &MirrorStatus, counts: Counts) -> io::Result<()> {
+    let Counts { matched, only_left: unexpected, only_right: missing } = counts;
+    let both = count(matched, "granule");
+    match found.status {
+        Status::Identical => writeln!(out, "identical: {both}")?,
+        Status::Behind => {
+            writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
+        }
+        Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
+        Status::Diverged => writeln!(out, "diverged")?,
+        Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
+        Status::Rewritten => {
+            writeln!(out, "rewritten{}", from_change(found.first_difference))?;
+        }
+    }
+    if found.status == Status::Identical {
+        return Ok(());
+    }
+    writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
+}
+
+fn side<'a>(
+    name: &str,
+    dataset: &DatasetName,
+    instance: Option<&'a Instance>,
+) -> Side<Option<&'a Instance>> {
+    let (identifier, timestamp) = match instance {
+        Some(instance) => (instance.identifier.to_string(), instance.timestamp.to_string()),
+        None => ("no history yet".to_owned(), String::new()),
+    };
+    let cells = [name.to_owned(), identifier, dataset.to_string(), timestamp];
+    Side { compared: instance, cells }
+}
+
+/// Describes the first change at which a log contradicts what was read of it before.
+pub fn from_change(first_difference: Option<FirstDifference>) -> String {
+    let Some(FirstDifference { change, timestamp }) = first_difference else {
+        return String::new();
+    };
+    format!(": change {change}, at {timestamp}, is not the one that was read before")
+}
+
+/// How many changes one side is behind the other, and when the identifier was in force `location`.
+fn by_changes(location: &str, standing: Option<Standing>) -> String {
+    let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
+    let until = until.map_or("now".to_owned(), |until| until.to_string());
+    let changes = count(changes_ago, "change");
+    format!(" by {changes}: in force {location} {since} until {until}")
+}

@@ -1,0 +1,228 @@
+use std::io::{self, Write};
+
+use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
+use accession::registry::Withdrawn;
+use accession::{Access, DatasetName, Instance, MaxDelete};
+
+use super::compare::from_change;
+use super::status::sources;
+use crate::cli::applied::{Application, Created};
+use crate::cli::args::{PrimaryArgs, Source};
+use crate::cli::error::{Context, Exit, Result};
+use crate::cli::output::Output;
+use crate::cli::session::{ChangeTime, Session};
+use crate::cli::warning::WarningKind;
+
+/// Make a mirror hold the same granules as its primary, in one change
+///
+/// The change is committed only if the new identifier is that of the primary. Exit status 0 means
+/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale
+/// or rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest
+/// may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+///
+/// The primary is remembered with its options, so it need not be named the next time.
+///
+/// Examples:
+///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
+///   accession mirror pull THEM.FOOL2.002
+///   accession mirror pull --all --quiet
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The mirror: a dataset of this registry
+    #[arg(required_unless_present = "all")]
+    dataset: Option<DatasetName>,
+
+    /// Pull every dataset that was pulled before from the primary of its last pull, with the same
+    /// options; one that fails does not stop the others
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "primary_at", "reset", "create"])]
+    all: bool,
+
+    #[command(flatten)]
+    primary: PrimaryArgs,
+
+    /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
+    /// that day, or now [default: now]
+    #[arg(long, value_name = "T")]
+    at: Option<ChangeTime>,
+
+    /// Change the mirror whatever its status is, even if it is ahead or diverged
+    #[arg(long)]
+    reset: bool,
+
+    /// How many granules a reset may delete: a number, or a percentage of those held [default: the
+    /// larger of 10 granules and 10%, and never more than half]
+    #[arg(long, value_name = "N|P%", requires = "reset")]
+    max_delete: Option<MaxDelete>,
+
+    /// Create the dataset, with the primary's record, and the registry if they do not exist
+    #[arg(long)]
+    create: bool,
+
+    /// Show what would be done, without changing anything
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match &self.dataset {
+            Some(dataset) => {
+                let source = self.primary.source(dataset, session)?;
+                let pulled = self.pull(dataset, &source, session)?;
+                self.report(dataset, &pulled, session, write_pulled)
+            }
+            None => self.pull_all(session),
+        }
+    }
+
+    /// Pulls every dataset from its default. One that fails does not stop the others.
+    fn pull_all(&self, session: &mut Session) -> Result<Exit> {
+        let mut pulls = Vec::new();
+        sources(&session.open(Access::Read)?.snapshot()?, Withdrawn::LeftOut, |known| {
+            let dataset = known.dataset.clone();
+            pulls.extend(self.primary.default_source(known)?.map(|source| (dataset, source)));
+            Ok(())
+        })?;
+        let mut worst = Exit::Done;
+        for (dataset, source) in pulls {
+            let pulled = self.pull(&dataset, &source, session);
+            let exit = match pulled.with_context(|| dataset.to_string()) {
+                Ok(pulled) => self.report(&dataset, &pulled, session, write_line)?,
+                Err(error) => error.report(session.is_json()),
+            };
+            worst = worst.max(exit);
+        }
+        Ok(worst)
+    }
+
+    fn pull(
+        &self,
+        dataset: &DatasetName,
+        source: &Source,
+        session: &mut Session,
+    ) -> Result<(Pulled, Created)> {
+        let pulled = self.pull_once(dataset, source, session);
+        pulled.inspect_err(|error| {
+            if !self.dry_run {
+                source.remember_failure(dataset, error, session);
+            }
+        })
+    }
+
+    fn pull_once(
+        &self,
+        dataset: &DatasetName,
+        source: &Source,
+        session: &mut Session,
+    ) -> Result<(Pulled, Created)> {
+        let primary = source.open(dataset, session)?;
+        let options = PullOptions {
+            primary_at: self.primary.primary_at,
+            create_dataset: self.create,
+            policy: match self.reset {
+                true => PullPolicy::Reset(self.max_delete.unwrap_or_default()),
+                false => PullPolicy::Follow,
+            },
+            dry_run: self.dry_run,
+        };
+        self.application(dataset)
+            .make(session, |registry, stamp| Ok(pull(registry, dataset, &primary, options, stamp)?))
+    }
+
+    fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
+        let Args { at, create, dry_run, .. } = *self;
+        Application { dataset, at, create, dry_run }
+    }
+
+    fn report(
+        &self,
+        dataset: &DatasetName,
+        (pulled, created): &(Pulled, Created),
+        session: &mut Session,
+        text: fn(&mut Output, &DatasetName, &Pulled, bool) -> io::Result<()>,
+    ) -> Result<Exit> {
+        let (status, dry_run) = (Some(pulled.before.status), self.dry_run);
+        self.application(dataset)
+            .report(session, pulled, *created, status, |out| text(out, dataset, pulled, dry_run))?;
+        if pulled.is_identical() {
+            return Ok(Exit::Done);
+        }
+        session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
+        Ok(Exit::Differs)
+    }
+}
+
+/// Why a mirror was not changed, and what the user can do.
+fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
+    let primary = &before.primary;
+    let why = match before.status {
+        Status::Ahead => format!(
+            "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
+            primary.dataset, primary.timestamp
+        ),
+        Status::Stale => format!(
+            "would follow an older state of {}: changes after {} were read before",
+            primary.dataset, primary.timestamp
+        ),
+        Status::Rewritten => format!(
+            "would follow a history of {} that was rewritten{}",
+            primary.dataset,
+            from_change(before.first_difference)
+        ),
+        _ => format!(
+            "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
+            primary.dataset
+        ),
+    };
+    format!(
+        "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
+    )
+}
+
+/// The change that was made.
+fn change(pulled: &Pulled) -> Option<&Instance> {
+    pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref())
+}
+
+fn why_unchanged(pulled: &Pulled) -> &'static str {
+    let refusal = pulled.before.status.refusal().filter(|_| !pulled.is_identical());
+    refusal.unwrap_or("the mirror is already identical to the primary")
+}
+
+fn write_change(out: &mut Output, change: &Instance) -> io::Result<()> {
+    let Instance { dataset, timestamp, ingested, deleted, granules, .. } = change;
+    writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")
+}
+
+/// Writes what was pulled in one line.
+fn write_line(
+    out: &mut Output,
+    dataset: &DatasetName,
+    pulled: &Pulled,
+    _dry_run: bool,
+) -> io::Result<()> {
+    match change(pulled) {
+        Some(change) => write_change(out, change),
+        None => writeln!(out, "{dataset}: no changes: {}", why_unchanged(pulled)),
+    }
+}
+
+fn write_pulled(
+    out: &mut Output,
+    _dataset: &DatasetName,
+    pulled: &Pulled,
+    dry_run: bool,
+) -> io::Result<()> {
+    let primary = &pulled.before.primary;
+    let Some(change) = change(pulled) else {
+        return writeln!(out, "no changes: {}", why_unchanged(pulled));
+    };
+    write_change(out, change)?;
+    writeln!(out, "identifier {}", change.identifier)?;
+    writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
+    if dry_run {
+        writeln!(out, "dry run: nothing was changed")?;
+    }
+    Ok(())
+}
