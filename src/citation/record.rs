@@ -103,6 +103,7 @@ fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
         url: Edit::set(url),
         licence: Edit::set(licence),
         archive: Edit::set(optional(item, "archive")?),
+        ..DatasetEdit::default()
     })
 }
 
@@ -177,7 +178,7 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
         year: Edit::set(year.map(|year| self::year("publicationYear", year)).transpose()?),
         url: Edit::set(parsed(attributes, "url")?),
         licence: Edit::set(licence),
-        archive: Edit::Keep,
+        ..DatasetEdit::default()
     })
 }
 

@@ -5,10 +5,12 @@
 
 mod annotation;
 mod checksum;
+mod coverage;
 mod creator;
 mod dataset_name;
 mod file_record;
 mod granule_id;
+mod granule_url;
 mod history;
 mod id_page;
 mod identifier;
@@ -24,10 +26,12 @@ mod time;
 
 pub use annotation::{Annotation, Confirmation};
 pub use checksum::{Algorithm, Checksum, ChecksumError, OtherAlgorithm};
+pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
 pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
 pub use granule_id::{GranuleId, GranuleIdError};
+pub use granule_url::{GranuleUrl, GranuleUrlError};
 pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
 pub use id_page::IdPage;
 pub(crate) use id_page::IdPageBuilder;

@@ -8,8 +8,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{self, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::coverage::{Keyword, Temporal};
 use super::creator::Creator;
 use super::dataset_name::DatasetName;
+use super::granule_url::GranuleUrl;
 use super::message::quoted;
 use super::time::Timestamp;
 
@@ -45,14 +47,35 @@ pub struct Dataset {
     pub licence: Option<String>,
     /// The archive whose holdings this registry records.
     pub archive: Option<String>,
+    /// Where its granules can be fetched.
+    pub granule_url: Option<GranuleUrl>,
+    /// Its keywords, for search engines.
+    #[serde(default, deserialize_with = "keywords")]
+    pub keywords: Vec<Keyword>,
+    /// Whether everybody can read the data without paying. `None` means that it is not known.
+    pub free_access: Option<bool>,
+    /// The time that the data are about.
+    pub temporal: Option<Temporal>,
 }
 
 /// Reads creators: at most [`Dataset::MAX_NAMES`].
 fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, D::Error> {
-    let read = AtMost::<Creator, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
+    limited(deserializer, "creators")
+}
+
+/// Reads keywords: at most [`Dataset::MAX_NAMES`].
+fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keyword>, D::Error> {
+    limited(deserializer, "keywords")
+}
+
+fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+    what: &str,
+) -> Result<Vec<T>, D::Error> {
+    let read = AtMost::<T, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
     match read.has_more {
         true => Err(D::Error::custom(format_args!(
-            "the record has more than {} creators",
+            "the record has more than {} {what}",
             Dataset::MAX_NAMES
         ))),
         false => Ok(read.elements),
@@ -60,7 +83,7 @@ fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, 
 }
 
 impl Dataset {
-    /// The greatest number of creators, and of former names, that is read from JSON.
+    /// The greatest number of creators, of keywords and of former names that is read from JSON.
     pub const MAX_NAMES: usize = 10_000;
 
     /// Returns a record that has only a name.
@@ -77,6 +100,10 @@ impl Dataset {
             url: None,
             licence: None,
             archive: None,
+            granule_url: None,
+            keywords: Vec::new(),
+            free_access: None,
+            temporal: None,
         }
     }
 }

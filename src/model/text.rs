@@ -7,8 +7,8 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{
-    Creator, DatasetName, Day, Doi, GranuleId, Identifier, Licence, Moment, Orcid, Pattern,
-    Timestamp, WebAddress,
+    Creator, DatasetName, Day, Doi, GranuleId, GranuleUrl, Identifier, Keyword, Licence, Moment,
+    Orcid, Pattern, Temporal, Timestamp, WebAddress,
 };
 
 /// Shows values as the string that they are.
@@ -39,7 +39,17 @@ macro_rules! serde_as_text {
     )+ };
 }
 
-shown_as_str!(DatasetName, Doi, GranuleId, Licence, Orcid, Pattern, WebAddress);
+shown_as_str!(
+    DatasetName,
+    Doi,
+    GranuleId,
+    GranuleUrl,
+    Keyword,
+    Licence,
+    Orcid,
+    Pattern,
+    WebAddress
+);
 
 serde_as_text!(
     Creator: Creator::from_stored,
@@ -47,11 +57,14 @@ serde_as_text!(
     Day: Day::from_str,
     Doi: Doi::from_str,
     GranuleId: GranuleId::from_str,
+    GranuleUrl: GranuleUrl::from_str,
     Identifier: Identifier::from_str,
+    Keyword: Keyword::from_str,
     Licence: Licence::from_str,
     Moment: Moment::from_str,
     Orcid: Orcid::from_str,
     Pattern: Pattern::from_str,
+    Temporal: Temporal::from_str,
     Timestamp: Timestamp::from_str,
     WebAddress: WebAddress::from_str
 );
@@ -101,12 +114,15 @@ mod tests {
         is_kept::<Day>("2001-01-02", "2001-02-30");
         is_kept::<Doi>("10.5067/ABC", "US");
         is_kept::<GranuleId>("\"A\" \\ é", "a\tb");
+        is_kept::<GranuleUrl>("https://example.org/{granule}", "https://example.org/");
         is_kept::<Identifier>("763122197bfb3ffbf0da14adbfb1b13b", "7631");
+        is_kept::<Keyword>("sea ice", " ");
         is_kept::<Licence>("CC-BY-4.0", "CC BY 4.0");
         is_kept::<Moment>("2001-01-02", "noon");
         is_kept::<Moment>("2001-01-02T00:00:00Z", "2001-01-02T00:00:00");
         is_kept::<Orcid>("0000-0002-1825-0097", "0000-0002-1825-0098");
         is_kept::<Pattern>("a*", "[a");
+        is_kept::<Temporal>("2001-01-02/..", "../..");
         is_kept::<Timestamp>("2001-01-02T00:00:00.500Z", "2001-01-02");
         is_kept::<WebAddress>("https://example.org/", "see the wiki");
     }

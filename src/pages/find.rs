@@ -66,6 +66,9 @@ impl FindPage {
                         @for period in periods {
                             li {
                                 a.where href=(site.href(&Site::dataset(&period.dataset))) { (period.dataset) }
+                                @if let Some(withdrawal) = &period.withdrawn {
+                                    " (withdrawn " (time(withdrawal.timestamp)) ") "
+                                }
                                 span.when {
                                     a href=(site.href(&Site::instance(&period.dataset, period.ingested))) {
                                         (time(period.ingested))
@@ -77,6 +80,9 @@ impl FindPage {
                                         },
                                         None => strong.now { "now" },
                                     }
+                                }
+                                @if let Some(url) = &period.url {
+                                    " " a href=(url) rel="nofollow" { "Fetch" }
                                 }
                             }
                         }

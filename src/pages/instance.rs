@@ -108,7 +108,7 @@ impl InstancePage {
                     h2 { "Cite" }
                     (citing::section(site, &self.citation, &path))
                 }
-                (ids(site, instance.identifier, instance.granules, &self.first, &self.last))
+                (ids(site, instance.identifier, instance.granules, dataset, &self.first, &self.last))
             }
             (citing::verifying(instance.identifier))
         }

@@ -81,6 +81,27 @@ pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Markup {
                 dt { "Archive" }
                 dd { (visible(archive)) }
             }
+            @if !record.keywords.is_empty() {
+                dt { "Keywords" }
+                dd {
+                    @for (index, keyword) in record.keywords.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        (visible(keyword.as_str()))
+                    }
+                }
+            }
+            @if let Some(temporal) = record.temporal {
+                dt { "Time covered" }
+                dd { (temporal) }
+            }
+            @if let Some(is_free) = record.free_access {
+                dt { "Free access" }
+                dd { @if is_free { "yes" } @else { "no" } }
+            }
+            @if let Some(granule_url) = &record.granule_url {
+                dt { "Granules" }
+                dd { code { (visible(granule_url.as_str())) } }
+            }
             @if !former_names.is_empty() {
                 dt { "Former names" }
                 dd {

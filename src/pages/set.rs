@@ -109,7 +109,7 @@ impl SetPage {
                 (self.places(site))
             }
             div.columns {
-                (ids(site, self.identifier, self.granules, &self.first, &self.last))
+                (ids(site, self.identifier, self.granules, &self.record, &self.first, &self.last))
                 @if let Some(since) = &self.since { (self.changed(site, since)) }
             }
             (citing::verifying(self.identifier))
@@ -244,11 +244,23 @@ fn subset(site: &Site, set: &Set) -> Markup {
     }
 }
 
+/// An id, which leads to where the granule can be fetched, if that is known.
+fn granule(record: &Dataset, granule_id: &GranuleId) -> Markup {
+    let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
+    html! {
+        @match address {
+            Some(address) => { a href=(address) rel="nofollow" { code { (visible(granule_id.as_str())) } } },
+            None => { code { (visible(granule_id.as_str())) } },
+        }
+    }
+}
+
 /// The first and the last ids, and links to the list.
 pub(super) fn ids(
     site: &Site,
     identifier: Identifier,
     granules: u64,
+    record: &Dataset,
     first: &[GranuleId],
     last: &[GranuleId],
 ) -> Markup {
@@ -259,9 +271,9 @@ pub(super) fn ids(
             h2 { "The granules" }
             @if granules == 0 { p.empty { "The set is empty." } }
             ul.ids {
-                @for granule_id in first { li { code { (visible(granule_id.as_str())) } } }
+                @for granule_id in first { li { (granule(record, granule_id)) } }
                 @if hidden > 0 { li.gap { "… " (grouped(hidden)) " more …" } }
-                @for granule_id in last { li { code { (visible(granule_id.as_str())) } } }
+                @for granule_id in last { li { (granule(record, granule_id)) } }
             }
             p.more {
                 a href=(path) { "All, as text" }

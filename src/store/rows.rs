@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance,
-    LastPull, Timestamp, Withdrawal,
+    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, GranuleUrl,
+    Instance, LastPull, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -114,6 +114,17 @@ pub(crate) struct StoredAnnotation {
     /// 1, 2, … of the instance.
     pub number: u64,
     pub annotation: Annotation,
+}
+
+/// A period in which a granule was held in a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundRow {
+    pub dataset: DatasetName,
+    pub period: Granule,
+    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawal: Option<Withdrawal>,
+    /// Where the granules of the dataset can be fetched.
+    pub granule_url: Option<GranuleUrl>,
 }
 
 /// A dataset that is to be changed.

@@ -63,9 +63,9 @@ const VERDICT: &str = "citation identifier doi date known agrees ok problem note
 const PAYMENT: &str = "id time worker counter layout epoch";
 const RESOLVED: &str = "kind dataset from until identifier granules instance subset";
 const DATASET: &str = "name doi title description creators publisher version year url licence \
-     archive withdrawn former_names latest";
+     archive granule_url keywords free_access temporal withdrawn former_names latest";
 const ADDED: &str = "name doi title description creators publisher version year url licence \
-     archive withdrawn former_names latest created";
+     archive granule_url keywords free_access temporal withdrawn former_names latest created";
 const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
      recorded_by note changed dry_run skipped created status";
 const COMPARED: &str = "identical left right matched only_left only_right";
@@ -85,7 +85,8 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("history US", INSTANCE, 0),
         ("lookup US", INSTANCE, 0),
         ("lookup US --at 2001-01-03", INSTANCE, 0),
-        ("granules US", "granule ingested deleted producer_granule", 0),
+        ("granules US", "granule ingested deleted producer_granule url", 0),
+        ("find A", "dataset granule ingested deleted withdrawn url", 0),
         ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", RESOLVED, 0),
         ("compare US THEM", COMPARED, 1),
         ("compare THEM THEM", COMPARED, 0),

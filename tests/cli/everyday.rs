@@ -34,7 +34,7 @@ fn json_of_the_everyday_commands_has_the_fields_of_the_contract() {
         ("revert THEM --to 2001-01-04 --dry-run", applied(), 0),
         ("mirror pull NEW accession.db --primary-dataset US --create", applied() + " status", 0),
         ("mirror pull THEM accession.db --primary-dataset US", applied() + " status", 1),
-        ("find G01", "dataset granule ingested deleted".to_owned(), 0),
+        ("find G01", "dataset granule ingested deleted withdrawn url".to_owned(), 0),
         ("subsets US", "identifier dataset timestamp patterns granules cited".to_owned(), 0),
         (
             "history US --since 2001-01-02 --until 2001-01-02 --limit 1 --reverse",

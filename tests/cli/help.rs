@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::harness::console::{commands_in, program};
+use crate::harness::console::{Sandbox, commands_in, program};
 
 /// Appends the `--help` of a command and of its subcommands.
 fn help(path: &[&str], all: &mut String) {
@@ -30,4 +30,42 @@ fn the_help_of_every_command_is_the_reviewed_one() {
         assert_eq!(printed, agreed, "help.txt:{}", number + 1);
     }
     assert_eq!(all.len(), agreed.len(), "one ends earlier");
+}
+
+#[test]
+fn every_command_has_a_man_page_with_its_examples_and_what_all_pages_say() {
+    let sandbox = Sandbox::new();
+    // Twice: a package is built again.
+    for _ in 0..2 {
+        let output = sandbox.command("man --all man1").output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    }
+    let helps = super::documents::helps();
+    for (name, help) in &helps {
+        let title = [&["accession"], &*name.split_whitespace().collect::<Vec<_>>()].concat();
+        let title = title.join("-");
+        let path = sandbox.path().join(format!("man1/{title}.1"));
+        let page = std::fs::read_to_string(&path).unwrap();
+        let mut headings: Vec<&str> =
+            page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+        let is_of_some =
+            |heading: &str| heading == "SUBCOMMANDS" || heading.contains("OPTIONS FOR");
+        headings.retain(|heading| !is_of_some(heading));
+        let examples = help.contains("Example:").then_some("EXAMPLES");
+        let examples = examples.or(help.contains("Examples:").then_some("EXAMPLES"));
+        let expected = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"].into_iter().chain(examples);
+        let expected: Vec<&str> =
+            expected.chain(["\"EXIT STATUS\"", "ENVIRONMENT", "FILES"]).collect();
+        assert_eq!(headings, expected, "{title}");
+        let header = format!(".TH {} 1 ", title.to_uppercase());
+        assert!(page.contains(&header), "{title}: {}", page.lines().nth(2).unwrap());
+        let first_line = help.lines().next().unwrap().replace('-', "\\-");
+        assert!(page.contains(&first_line), "{title}: {first_line}");
+        assert_eq!(sandbox.run(&format!("accession man {name}")), page, "{title}");
+    }
+    let pages = std::fs::read_dir(sandbox.path().join("man1")).unwrap().count();
+    assert_eq!(pages, helps.len());
+    let unknown = sandbox.run("accession man nothing");
+    assert!(unknown.starts_with("error: accession has no command nothing\nhint: "), "{unknown}");
+    assert!(unknown.ends_with("? 2\n"), "{unknown}");
 }

@@ -417,25 +417,6 @@ fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
 }
 
 #[test]
-fn every_command_has_a_man_page_with_the_text_of_its_help() {
-    let sandbox = Sandbox::new();
-    let page = |names: &str| sandbox.run(&format!("accession man {names}"));
-    let help = sandbox.run("accession --help");
-    for command in commands_in(&help) {
-        let help = sandbox.run(&format!("accession {command} --help"));
-        let found = page(command);
-        assert!(found.contains(&format!(".TH accession-{command}")), "{command}: {found}");
-        let first_line = help.lines().next().unwrap().replace('-', "\\-");
-        assert!(found.contains(&first_line), "{command}: {first_line}: {found}");
-    }
-    assert!(page("").starts_with(".ie") || page("").contains(".TH accession 1"));
-    assert!(page("mirror pull").contains(".TH accession-mirror-pull"));
-    let unknown = page("nothing");
-    assert!(unknown.starts_with("error: accession has no command nothing\nhint: "), "{unknown}");
-    assert!(unknown.ends_with("? 2\n"), "{unknown}");
-}
-
-#[test]
 fn every_help_begins_with_an_imperative_and_ends_with_an_example() {
     let sandbox = Sandbox::new();
     let mut commands: Vec<String> = Vec::new();

@@ -42,6 +42,7 @@ transcripts!(
     everyday,
     formats,
     granule_id,
+    granule_urls,
     granules,
     identify,
     import,

@@ -45,6 +45,10 @@ fn difficult() -> DatasetEdit {
         url: Edit::Set("https://example.org/a b?q={x}&r=50%25".parse().unwrap()),
         archive: Edit::Set("US".to_owned()),
         licence: Edit::Set("CC-BY-4.0".to_owned()),
+        granule_url: Edit::Set("https://example.org/get?id={granule}".parse().unwrap()),
+        keywords: Edit::Set(["sea ice", "</script> é"].map(|it| it.parse().unwrap()).to_vec()),
+        free_access: Edit::Set(false),
+        temporal: Edit::Set("1999-12-31T00:00:00Z/..".parse().unwrap()),
     }
 }
 

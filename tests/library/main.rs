@@ -70,6 +70,7 @@ mod publish_verify;
 mod published_pages;
 mod random_histories;
 mod recognise;
+mod record_fields;
 mod records_of_others;
 mod refusals;
 mod replaced;

@@ -49,6 +49,10 @@ fn filled(directory: &Path) -> PathBuf {
         url: Edit::Set("https://archive.example/ONE".parse().unwrap()),
         archive: Edit::Set("Archive".to_owned()),
         licence: Edit::Set("CC-BY-4.0".to_owned()),
+        granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
+        keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
+        free_access: Edit::Set(true),
+        temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
     };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();

@@ -106,6 +106,10 @@ impl Original {
                 url: Edit::Set(format!("https://archive.example/{dataset}").parse().unwrap()),
                 archive: Edit::Set("US".to_owned()),
                 licence: Edit::Set("CC-BY-4.0".to_owned()),
+                granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
+                keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
+                free_access: Edit::Set(true),
+                temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
             };
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
             let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);

@@ -3,14 +3,17 @@
 use std::io::Write;
 
 use accession::disk::Spool;
+use accession::model::GranuleUrl;
 use accession::registry::{Counts, Identified};
 use accession::{
-    Access, Difference, Identifier, Instance, Listing, Monitor, Selection, Set, Snapshot,
+    Access, DatasetName, Difference, GranuleId, Identifier, Instance, Listing, Monitor, Selection,
+    Set, Snapshot,
 };
-use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq};
+use serde::{Serialize, Serializer};
 
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
-use crate::cli::error::{Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -25,6 +28,7 @@ use crate::cli::warning::WarningKind;
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
 ///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
+///   ls | accession compare US.FOOL2.002 --from - --urls | wget --input-file=-
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
@@ -49,6 +53,11 @@ pub struct Compare {
     /// List at most this many granules of each side [default: 20; with --json: all]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+
+    /// Print only the addresses of the granules that only the left set has, one a line, all of them
+    /// unless --limit is given. They are made of the address that the left dataset's record has
+    #[arg(long, conflicts_with = "summary")]
+    urls: bool,
 }
 
 /// How many granules of each side are listed as text without `--limit`.
@@ -93,6 +102,43 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left: Granules<'a>,
     only_right: Granules<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    urls: Option<Urls<'a>>,
+}
+
+/// The granules of a spool, each with its address, as JSON.
+#[derive(Clone, Copy)]
+struct Urls<'a> {
+    template: &'a GranuleUrl,
+    ids: &'a Spool,
+}
+
+/// Where a granule can be fetched.
+#[derive(Serialize)]
+struct Fetched {
+    granule: String,
+    url: Option<String>,
+}
+
+impl Urls<'_> {
+    fn fetched(self) -> impl Iterator<Item = accession::error::Result<Fetched>> {
+        self.ids.records().map(move |id| {
+            let id = id?;
+            let granule_id = GranuleId::from_bytes(&id).ok();
+            let url = granule_id.and_then(|granule_id| self.template.address_of(&granule_id));
+            Ok(Fetched { granule: String::from_utf8_lossy(&id).into_owned(), url })
+        })
+    }
+}
+
+impl Serialize for Urls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for fetched in self.fetched() {
+            list.serialize_element(&fetched.map_err(S::Error::custom)?)?;
+        }
+        list.end()
+    }
 }
 
 /// The granules that only one side has; in a summary, their number.
@@ -109,10 +155,11 @@ impl Compare {
         let limit = match (self.summary, self.limit) {
             (true, _) => 0,
             (false, Some(limit)) => limit,
-            (false, None) if session.is_json() => u64::MAX,
+            (false, None) if session.is_json() || self.urls => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let mut report = Report { limit, is_summary: self.summary, ..Report::default() };
+        let mut report =
+            Report { limit, is_summary: self.summary, prints_urls: self.urls, ..Report::default() };
         let left = self.left.into_selection(now)?;
         let sides = match self.right {
             Some(right) => {
@@ -147,6 +194,7 @@ fn compare_sets(
     report: &mut Report,
 ) -> Result<[Side<Compared>; 2]> {
     let mut differences = snapshot.compare(left, right)?;
+    report.find_template(snapshot, differences.left().dataset())?;
     for difference in differences.by_ref() {
         report.add(difference?)?;
     }
@@ -163,6 +211,7 @@ fn compare_with_list(
 ) -> Result<[Side<Compared>; 2]> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
+    report.find_template(&snapshot, differences.left().dataset())?;
     drop(snapshot);
     for difference in differences.by_ref() {
         report.add(difference?)?;
@@ -196,12 +245,28 @@ struct Report {
     /// How many granules of each side are listed.
     limit: u64,
     is_summary: bool,
+    prints_urls: bool,
+    /// Where the granules of the left set can be fetched, if their addresses are printed.
+    template: Option<GranuleUrl>,
     counts: Counts,
     only_left: Spool,
     only_right: Spool,
 }
 
 impl Report {
+    /// Finds where the granules of the left set can be fetched, if their addresses are printed.
+    fn find_template(&mut self, snapshot: &Snapshot, left: &DatasetName) -> Result<()> {
+        if self.prints_urls {
+            let template = snapshot.dataset(left)?.dataset.granule_url;
+            self.template = Some(template.ok_or_else(|| {
+                Error::usage(format!("the record of {left} has no address of granules")).with_hint(
+                    "`accession dataset edit NAME --granule-url 'https://…/{granule}'` sets it",
+                )
+            })?);
+        }
+        Ok(())
+    }
+
     fn add(&mut self, difference: Difference) -> Result<()> {
         let (spool, granule_id) = match difference {
             Difference::OnlyLeft(granule_id) => (&mut self.only_left, granule_id),
@@ -216,6 +281,7 @@ impl Report {
     fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
         let Report { is_summary, counts, only_left, only_right, .. } = self;
         let Counts { matched, only_left: left, only_right: right } = *counts;
+        let urls = self.template.as_ref().map(|template| Urls { template, ids: only_left });
         if session.is_json() {
             let granules = |count, ids| match is_summary {
                 true => Granules::Count(count),
@@ -228,7 +294,11 @@ impl Report {
                 matched,
                 only_left: granules(left, only_left),
                 only_right: granules(right, only_right),
+                urls,
             })?);
+        }
+        if let Some(urls) = urls {
+            return print_urls(session, urls);
         }
         if counts.is_identical() {
             writeln!(session.out(), "identical: {}", count(matched, "granule"))?;
@@ -255,6 +325,25 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// Prints the addresses, and counts the granules that have none.
+fn print_urls(session: &mut Session, urls: Urls<'_>) -> Result<()> {
+    let mut without = 0_u64;
+    for fetched in urls.fetched() {
+        match fetched?.url {
+            Some(url) => writeln!(session.out(), "{url}")?,
+            None => without += 1,
+        }
+    }
+    if without > 0 {
+        let skipped = count(without, "granule");
+        session.warn(
+            WarningKind::Skipped,
+            &format!("left out {skipped}: the id has a segment that is empty, . or .."),
+        );
+    }
+    Ok(())
 }
 
 /// Compute the identifier of a list of granules, without a registry

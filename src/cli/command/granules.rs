@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use accession::model::quoted;
+use accession::model::{GranuleUrl, quoted};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
 use serde::Serialize;
 
@@ -65,6 +65,21 @@ struct Filter {
     count: bool,
 }
 
+/// A granule, and where it can be fetched.
+#[derive(Serialize)]
+struct Addressed {
+    #[serde(flatten)]
+    granule: Granule,
+    url: Option<String>,
+}
+
+impl Addressed {
+    fn new(granule: Granule, template: Option<&GranuleUrl>) -> Self {
+        let url = template.and_then(|template| template.address_of(&granule.granule_id));
+        Addressed { granule, url }
+    }
+}
+
 #[derive(Serialize)]
 struct Counted {
     granules: u64,
@@ -96,6 +111,10 @@ impl Args {
                 ),
             );
         }
+        let template = match session.is_json() {
+            true => snapshot.dataset(selected.set.dataset())?.dataset.granule_url,
+            false => None,
+        };
         drop(snapshot);
         if let Some(after) = &self.filter.after {
             granules = granules.after(after);
@@ -111,7 +130,9 @@ impl Args {
         let counted = match (self.filter.count, session.is_json()) {
             // The history has the number.
             (true, _) if self.filter.is_whole() => selected.set.granules(),
-            (false, true) => self.filter.list_json(session, granules, &progress)?,
+            (false, true) => {
+                self.filter.list_json(session, granules, template.as_ref(), &progress)?
+            }
             _ => self.filter.list_ids(session, granules, &progress)?,
         };
         progress.end();
@@ -128,6 +149,7 @@ impl Filter {
         &self,
         session: &mut Session,
         granules: Granules,
+        template: Option<&GranuleUrl>,
         progress: &Progress,
     ) -> Result<u64> {
         let mut counted = 0;
@@ -139,7 +161,7 @@ impl Filter {
             }
             if self.selects(granule.granule_id.as_str()) {
                 counted += 1;
-                session.json(&granule)?;
+                session.json(&Addressed::new(granule, template))?;
             }
         }
         Ok(counted)
@@ -201,8 +223,10 @@ fn list_of_producer(
 ) -> Result<Exit> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let granules = snapshot.granules_of_producer(dataset, producer)?;
+    let template = snapshot.dataset(dataset)?.dataset.granule_url;
     drop(snapshot);
-    if session.rows(granules)? == 0 {
+    let rows = granules.map(|granule| Ok(Addressed::new(granule?, template.as_ref())));
+    if session.rows(rows)? == 0 {
         let producer = quoted(producer.as_str());
         session.warn(
             WarningKind::NeverHeld,
@@ -213,11 +237,12 @@ fn list_of_producer(
     Ok(Exit::Done)
 }
 
-impl Row for Granule {
+impl Row for Addressed {
     const COLUMNS: &'static [Column] =
         &[Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
 
     fn cells(&self) -> Vec<String> {
-        vec![self.granule_id.to_string(), self.ingested.to_string(), or_held(self.deleted)]
+        let Granule { granule_id, ingested, deleted, .. } = &self.granule;
+        vec![granule_id.to_string(), ingested.to_string(), or_held(*deleted)]
     }
 }

@@ -207,7 +207,7 @@ fn shown(note: Option<&str>) -> String {
 
 /// List every dataset and period in which a granule was held
 ///
-/// The exit status is 1 if none of the granules was ever held.
+/// Datasets that were withdrawn are marked. The exit status is 1 if none of the granules was ever held.
 ///
 /// Example:
 ///   accession find FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
@@ -260,14 +260,17 @@ impl Row for FoundPeriod {
         Column::text("granule"),
         Column::text("ingested"),
         Column::text("deleted"),
+        Column::text("withdrawn"),
     ];
 
     fn cells(&self) -> Vec<String> {
+        let withdrawn = self.withdrawn.as_ref();
         vec![
             self.dataset.to_string(),
             one_line(self.granule.as_str()).to_string(),
             self.ingested.to_string(),
             or_held(self.deleted),
+            withdrawn.map_or(String::new(), |withdrawal| withdrawal.timestamp.to_string()),
         ]
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::view::{Snapshot, latest_known};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp, Withdrawal};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
@@ -222,6 +222,10 @@ pub struct FoundPeriod {
     /// The time of deletion, which is the first instant at which it was not held. `None` means that
     /// it is still held.
     pub deleted: Option<Timestamp>,
+    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
+    /// Where the granule can be fetched. `None` means that it is not known.
+    pub url: Option<String>,
 }
 
 /// A period in which a granule was held, with the notes of the changes that began and ended it.
@@ -262,13 +266,15 @@ impl Snapshot {
                 let position = after.as_ref().map(|(name, at)| (name, *at));
                 let found = read.periods_everywhere(granule_id, position, missing)?;
                 let is_last = found.len() < missing as usize;
-                after = found.last().map(|(name, period)| (name.clone(), period.ingested));
-                let shown = found.into_iter().filter(|(dataset, _)| self.shown.shows(dataset));
-                periods.extend(shown.map(|(dataset, period)| FoundPeriod {
-                    dataset,
-                    granule: period.granule_id,
-                    ingested: period.ingested,
-                    deleted: period.deleted,
+                after = found.last().map(|row| (row.dataset.clone(), row.period.ingested));
+                let shown = found.into_iter().filter(|row| self.shown.shows(&row.dataset));
+                periods.extend(shown.map(|row| FoundPeriod {
+                    url: row.granule_url.and_then(|it| it.address_of(&row.period.granule_id)),
+                    dataset: row.dataset,
+                    granule: row.period.granule_id,
+                    ingested: row.period.ingested,
+                    deleted: row.period.deleted,
+                    withdrawn: row.withdrawal,
                 }));
                 if is_last || periods.len() == limit as usize {
                     return Ok(periods);

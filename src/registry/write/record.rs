@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Creator, Dataset, DatasetName, Doi, Timestamp, WebAddress, Withdrawal, Year, quoted,
+    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Temporal, Timestamp, WebAddress,
+    Withdrawal, Year, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
@@ -79,6 +80,14 @@ pub struct DatasetEdit {
     pub archive: Edit<String>,
     /// The licence.
     pub licence: Edit<String>,
+    /// Where granules can be fetched.
+    pub granule_url: Edit<GranuleUrl>,
+    /// All keywords.
+    pub keywords: Edit<Vec<Keyword>>,
+    /// Whether everybody can read the data without paying.
+    pub free_access: Edit<bool>,
+    /// The time that the data are about.
+    pub temporal: Edit<Temporal>,
 }
 
 impl DatasetEdit {
@@ -95,6 +104,10 @@ impl DatasetEdit {
             url: self.url.or(other.url),
             archive: self.archive.or(other.archive),
             licence: self.licence.or(other.licence),
+            granule_url: self.granule_url.or(other.granule_url),
+            keywords: self.keywords.or(other.keywords),
+            free_access: self.free_access.or(other.free_access),
+            temporal: self.temporal.or(other.temporal),
         }
     }
 
@@ -110,6 +123,10 @@ impl DatasetEdit {
         self.url.apply_to(&mut dataset.url);
         self.archive.apply_to(&mut dataset.archive);
         self.licence.apply_to(&mut dataset.licence);
+        self.granule_url.apply_to(&mut dataset.granule_url);
+        self.keywords.apply_to(&mut dataset.keywords);
+        self.free_access.apply_to(&mut dataset.free_access);
+        self.temporal.apply_to(&mut dataset.temporal);
     }
 }
 

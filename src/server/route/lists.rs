@@ -46,7 +46,8 @@ const INSTANCE_COLUMNS: [&str; 9] = [
     "recorded",
     "note",
 ];
-const PERIOD_COLUMNS: [&str; 4] = ["dataset", "granule", "ingested", "deleted"];
+const PERIOD_COLUMNS: [&str; 6] =
+    ["dataset", "granule", "ingested", "deleted", "withdrawn/timestamp", "url"];
 
 /// What is listed.
 struct Wanted {

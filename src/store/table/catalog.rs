@@ -3,8 +3,8 @@
 
 use super::annotation::annotations;
 use crate::model::{
-    Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, Timestamp, WebAddress, Withdrawal,
-    YearError,
+    Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
+    TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
@@ -17,7 +17,7 @@ macro_rules! select_dataset {
     ($($rest:expr),*) => {
         Sql::new(concat!(
             "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
-                licence, archive
+                licence, archive, granule_url, keywords, free_access, temporal
             FROM {dataset}
             ",
             $($rest),*
@@ -31,7 +31,8 @@ macro_rules! select_listed {
     ($($rest:expr),*) => {
         Sql::new(concat!(
             "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
-                licence, archive, withdrawn, withdrawn_note, (
+                licence, archive, granule_url, keywords, free_access, temporal, withdrawn,
+                withdrawn_note, (
                     SELECT string_agg(former.name, ' ' ORDER BY former.renamed DESC, former.name)
                     FROM {dataset_name} AS former
                     WHERE former.dataset_id = dataset.id AND former.name <> dataset.name)
@@ -176,12 +177,12 @@ impl Snapshot {
     fn listed_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
         let mut listed = self.rows(Scope::Registry, sql, values, |row| {
             let (key, dataset) = dataset(row)?;
-            let former = row.text_or_null(14)?.unwrap_or_default().split_whitespace();
+            let former = row.text_or_null(18)?.unwrap_or_default().split_whitespace();
             let former_names = former.map(str::parse).collect::<Result<_, _>>();
             Ok(ListedRow {
                 key,
                 dataset,
-                withdrawal: withdrawal(row, 12)?,
+                withdrawal: withdrawal(row, 16)?,
                 former_names: former_names.map_err(damaged)?,
                 latest: None,
                 confirmed: None,
@@ -260,8 +261,8 @@ impl Transaction {
         static INSERT: Sql = Sql::new(
             "INSERT INTO {dataset}
                 (id, name, doi, title, description, creators, publisher, version, year, url,
-                 licence, archive)
-            VALUES (?12, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 licence, archive, granule_url, keywords, free_access, temporal)
+            VALUES (?16, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         );
         // Datasets are added one after the other, by whoever holds the lock on the registry.
         self.session.lock(REGISTRY)?;
@@ -276,7 +277,8 @@ impl Transaction {
         static UPDATE: Sql = Sql::new(
             "UPDATE {dataset}
             SET doi = ?2, title = ?3, description = ?4, creators = ?5, publisher = ?6,
-                version = ?7, year = ?8, url = ?9, licence = ?10, archive = ?11
+                version = ?7, year = ?8, url = ?9, licence = ?10, archive = ?11,
+                granule_url = ?12, keywords = ?13, free_access = ?14, temporal = ?15
             WHERE name = ?1",
         );
         self.put_dataset(&UPDATE, dataset, None)
@@ -288,7 +290,9 @@ impl Transaction {
         dataset: &Dataset,
         key: Option<DatasetKey>,
     ) -> Result<()> {
-        let creators = creators_text(dataset);
+        let creators = json_of(&dataset.creators);
+        let keywords = json_of(&dataset.keywords);
+        let temporal = dataset.temporal.map(|temporal| temporal.to_string());
         let mut values = vec![
             (&dataset.name).into(),
             dataset.doi.as_ref().map(Doi::as_str).into(),
@@ -301,6 +305,10 @@ impl Transaction {
             dataset.url.as_ref().map(WebAddress::as_str).into(),
             dataset.licence.as_deref().into(),
             dataset.archive.as_deref().into(),
+            dataset.granule_url.as_ref().map(GranuleUrl::as_str).into(),
+            keywords.as_str().into(),
+            Value::Int(dataset.free_access.map(i64::from)),
+            temporal.as_deref().into(),
         ];
         values.extend(key.map(Value::from));
         self.session.run(sql, &values)
@@ -317,13 +325,19 @@ fn key(row: &dyn Columns) -> Result<DatasetKey> {
     row.int(0).map(DatasetKey)
 }
 
-/// The dataset in the first twelve columns of a row.
+/// The dataset in the first sixteen columns of a row.
 fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
     let doi = row.text_or_null(2)?.map(str::parse);
     let year = row.int_or_null(8)?.map(|year| {
         let year = u16::try_from(year).map_err(damaged)?;
         year.try_into().map_err(|error: YearError| damaged(error))
     });
+    let free_access = row.int_or_null(14)?.map(|free_access| match free_access {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(damaged(format!("free_access is {other}"))),
+    });
+    let temporal = row.text_or_null(15)?.map(str::parse);
     let dataset = Dataset {
         name: row.dataset_name(1)?,
         doi: doi.transpose().map_err(|error: DoiError| damaged(error))?,
@@ -336,13 +350,23 @@ fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
         url: row.text_or_null(9)?.and_then(WebAddress::from_stored),
         licence: row.string_or_null(10)?,
         archive: row.string_or_null(11)?,
+        granule_url: granule_url(row, 12)?,
+        keywords: serde_json::from_str(row.text(13)?).map_err(damaged)?,
+        free_access: free_access.transpose()?,
+        temporal: temporal.transpose().map_err(|error: TemporalError| damaged(error))?,
     };
     Ok((key(row)?, dataset))
 }
 
-/// The creators of a dataset as a JSON array of strings, in citation order.
-fn creators_text(dataset: &Dataset) -> String {
-    let written = dataset.creators.iter().map(ToString::to_string);
+/// The addresses of granules in a column.
+pub(super) fn granule_url(row: &dyn Columns, column: usize) -> Result<Option<GranuleUrl>> {
+    let template = row.text_or_null(column)?.map(str::parse);
+    template.transpose().map_err(|error: GranuleUrlError| damaged(error))
+}
+
+/// Values as a JSON array of strings, in their order.
+fn json_of(values: &[impl ToString]) -> String {
+    let written = values.iter().map(ToString::to_string);
     written.collect::<serde_json::Value>().to_string()
 }
 
@@ -561,7 +585,7 @@ impl Transaction {
 }
 
 /// The withdrawal in two columns: when, and why.
-fn withdrawal(row: &dyn Columns, first: usize) -> Result<Option<Withdrawal>> {
+pub(super) fn withdrawal(row: &dyn Columns, first: usize) -> Result<Option<Withdrawal>> {
     let note = row.string_or_null(first + 1)?;
     Ok(row.instant_or_null(first)?.map(|timestamp| Withdrawal { timestamp, note }))
 }

@@ -3,10 +3,11 @@
 //! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
 //! would begin at the table's side while the table has no statistics.
 
+use super::catalog::{granule_url, withdrawal};
 use crate::model::{DatasetName, Granule, GranuleId, IdPage, Timestamp};
 use crate::store::page::Packing;
 use crate::store::page::{ascending, out_of_order};
-use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, ProducedPeriod};
+use crate::store::rows::{Begin, DatasetKey, FoundRow, NewPeriod, Period, ProducedPeriod};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
@@ -177,10 +178,11 @@ impl Snapshot {
         granule_id: &GranuleId,
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<(DatasetName, Granule)>> {
+    ) -> Result<Vec<FoundRow>> {
         static PERIODS: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name
+                granule.producer_granule, dataset.name, dataset.withdrawn,
+                dataset.withdrawn_note, dataset.granule_url
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id AND granule.granule_id = ?1
@@ -188,7 +190,8 @@ impl Snapshot {
             ORDER BY dataset.name, granule.ingested
             LIMIT ?4",
             "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name
+                granule.producer_granule, dataset.name, dataset.withdrawn,
+                dataset.withdrawn_note, dataset.granule_url
             FROM {writer}
             JOIN {granule} ON granule.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = writer.dataset_id
@@ -200,7 +203,12 @@ impl Snapshot {
         let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
         let values = [granule_id.into(), name.into(), ingested.into(), limit.into()];
         self.rows(Scope::AllDatasets, &PERIODS, &values, |row| {
-            Ok((row.dataset_name(4)?, granule(row)?))
+            Ok(FoundRow {
+                dataset: row.dataset_name(4)?,
+                period: granule(row)?,
+                withdrawal: withdrawal(row, 5)?,
+                granule_url: granule_url(row, 7)?,
+            })
         })
     }
 

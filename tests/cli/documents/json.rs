@@ -17,7 +17,8 @@ const KINDS_OF_THE_COMMAND_LINE: [&str; 2] = ["pages-missing", "usage"];
 /// A registry with every kind of row, and every command with `--json`.
 const SCENARIO: &[&str] = &[
     "accession dataset add US --doi 10.9999/US --title FOO --creator 'Tilmes, Curt' --publisher P \
-     --dataset-version 2 --year 2001 --url https://example.org --archive US --licence CC-BY-4.0",
+     --dataset-version 2 --year 2001 --url https://example.org --archive US --licence CC-BY-4.0 --keyword ice --free-access yes \
+     --temporal 2001-01-01/.. --granule-url 'https://example.org/{granule}'",
     "accession dataset add BARE",
     "accession ingest US --at 2001-01-02 --note first A.1 A.2",
     "accession ingest US --at 2001-01-02T12:00:00Z B.1",
@@ -43,6 +44,7 @@ const SCENARIO: &[&str] = &[
     "accession identify new.txt",
     "accession compare US --from new.txt",
     "accession compare US --from new.txt --summary",
+    "accession compare US --from new.txt --urls",
     "accession history US",
     "accession lookup US --at 2001-01-02",
     "accession granules US --at 2001-01-02",

@@ -1,9 +1,12 @@
 //! Commands that change the record or the name of a dataset.
 
 use std::io::{Read, Write};
+use std::str::FromStr;
 
 use accession::citation::record;
-use accession::model::{Creator, Doi, Licence, LicenceError, WebAddress, Year, quoted};
+use accession::model::{
+    Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, WebAddress, Year, quoted,
+};
 use accession::registry::{Edit as Change, Listed};
 use accession::{Access, Dataset, DatasetEdit, DatasetName, Registry, Stamp};
 use serde::Serialize;
@@ -247,6 +250,22 @@ pub struct Record {
     #[arg(long, visible_alias = "license", value_name = "L", value_parser = licence)]
     licence: Option<ValueOrRemoval<Licence>>,
 
+    /// Where a granule can be fetched: an address with {granule} in the place of its id
+    #[arg(long, value_name = "URL", value_parser = value_or_removal::<GranuleUrl>)]
+    granule_url: Option<ValueOrRemoval<GranuleUrl>>,
+
+    /// A keyword (can be repeated; they replace all keywords that the record has)
+    #[arg(long = "keyword", value_name = "K", value_parser = value_or_removal::<Keyword>)]
+    keywords: Vec<ValueOrRemoval<Keyword>>,
+
+    /// Whether everybody can read the data without paying
+    #[arg(long, value_name = "yes|no", value_parser = value_or_removal::<YesOrNo>)]
+    free_access: Option<ValueOrRemoval<YesOrNo>>,
+
+    /// The time that the data are about: two dates or times, of which one may be ..
+    #[arg(long, value_name = "START/END", value_parser = value_or_removal::<Temporal>)]
+    temporal: Option<ValueOrRemoval<Temporal>>,
+
     /// A file with the record, as CSL-JSON or DataCite JSON; - is stdin. Other options take
     /// precedence over it
     #[arg(long, value_name = "FILE")]
@@ -262,6 +281,31 @@ fn licence_edit(value: Option<ValueOrRemoval<Licence>>) -> Change<String> {
         Change::Keep => Change::Keep,
         Change::Clear => Change::Clear,
         Change::Set(licence) => Change::Set(licence.as_str().to_owned()),
+    }
+}
+
+/// What a repeated option does. Without a value that is not empty, it removes all values.
+fn list_edit<T>(values: Vec<ValueOrRemoval<T>>) -> Change<Vec<T>> {
+    if values.is_empty() {
+        return Change::Keep;
+    }
+    let values: Vec<T> = values.into_iter().filter_map(|value| value.0).collect();
+    if values.is_empty() { Change::Clear } else { Change::Set(values) }
+}
+
+/// The value of an option that is either `yes` or `no`.
+#[derive(Debug, Clone, Copy)]
+struct YesOrNo(bool);
+
+impl FromStr for YesOrNo {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, &'static str> {
+        match text {
+            "yes" => Ok(YesOrNo(true)),
+            "no" => Ok(YesOrNo(false)),
+            _ => Err("the value is yes or no"),
+        }
     }
 }
 
@@ -281,23 +325,25 @@ impl Record {
             Some(text) if text.is_empty() => Change::Clear,
             Some(text) => Change::Set(text),
         };
-        let creators: Vec<Creator> =
-            self.creators.iter().filter_map(|creator| creator.0.clone()).collect();
         DatasetEdit {
             doi: edit_of(self.doi),
             title: text(self.title),
             description: text(self.description),
-            creators: match (self.creators.is_empty(), creators.is_empty()) {
-                (true, _) => Change::Keep,
-                (false, true) => Change::Clear,
-                (false, false) => Change::Set(creators),
-            },
+            creators: list_edit(self.creators),
             publisher: text(self.publisher),
             version: text(self.version),
             year: edit_of(self.year),
             url: edit_of(self.url),
             archive: text(self.archive),
             licence: licence_edit(self.licence),
+            granule_url: edit_of(self.granule_url),
+            keywords: list_edit(self.keywords),
+            free_access: match edit_of(self.free_access) {
+                Change::Keep => Change::Keep,
+                Change::Clear => Change::Clear,
+                Change::Set(YesOrNo(free_access)) => Change::Set(free_access),
+            },
+            temporal: edit_of(self.temporal),
         }
     }
 }

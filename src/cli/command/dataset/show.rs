@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::model::{Doi, WebAddress};
+use accession::model::{Doi, GranuleUrl, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
 use accession::{Access, Dataset, DatasetName};
 use serde::Serialize;
@@ -216,6 +216,8 @@ fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
     let year = dataset.year.map(|year| year.to_string());
     let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
     let creators = creators.iter().map(|creator| ("creator", Some(creator.as_str())));
+    let keywords = dataset.keywords.iter().map(|keyword| ("keyword", Some(keyword.as_str())));
+    let temporal = dataset.temporal.map(|temporal| temporal.to_string());
     let fields = [
         ("doi", dataset.doi.as_ref().map(Doi::as_str)),
         ("title", dataset.title.as_deref()),
@@ -230,6 +232,12 @@ fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
         ("url", dataset.url.as_ref().map(WebAddress::as_str)),
         ("archive", dataset.archive.as_deref()),
         ("licence", dataset.licence.as_deref()),
+    ])
+    .chain(keywords)
+    .chain([
+        ("access", dataset.free_access.map(|is_free| if is_free { "free" } else { "not free" })),
+        ("temporal", temporal.as_deref()),
+        ("granules", dataset.granule_url.as_ref().map(GranuleUrl::as_str)),
     ]);
     for (field, value) in fields {
         if let Some(value) = value {

@@ -1,0 +1,180 @@
+//! The addresses of granules.
+
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::granule_id::GranuleId;
+use super::message::quoted;
+
+/// What is replaced by the id of a granule.
+const PLACEHOLDER: &str = "{granule}";
+
+/// The characters of an id that are encoded: all but the unreserved ones (RFC 3986 § 2.3) and `/`.
+const NOT_IN_AN_ADDRESS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// A template of the addresses from which the granules of a dataset can be fetched.
+///
+/// # Syntax
+///
+/// An address with the scheme `https` or `http`, a host without user information, and `{granule}`
+/// exactly once, after the `/` that ends the host. It has no white space and no control characters.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::GranuleUrl;
+///
+/// let template: GranuleUrl = "https://data.example.org/fool2/{granule}?download=1".parse()?;
+/// assert_eq!(
+///     template.address_of(&"2001/a b.nc".parse()?).unwrap(),
+///     "https://data.example.org/fool2/2001/a%20b.nc?download=1"
+/// );
+/// assert_eq!(template.address_of(&"../secret".parse()?), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct GranuleUrl {
+    template: Box<str>,
+    /// Where the placeholder begins.
+    at: usize,
+}
+
+/// Why a string is not a template of addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the address of a granule {what}, unlike {}", quoted(text))]
+pub struct GranuleUrlError {
+    what: &'static str,
+    text: String,
+}
+
+impl GranuleUrl {
+    /// Returns the template as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.template
+    }
+
+    /// The address of a granule. The id is percent-encoded except for `/`. `None` means that it has
+    /// none: a segment of the id is empty, `.` or `..`, so the address would lead elsewhere.
+    pub fn address_of(&self, granule_id: &GranuleId) -> Option<String> {
+        let id = granule_id.as_str();
+        if id.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+            return None;
+        }
+        let (before, after) = (&self.template[..self.at], &self.template[self.at..]);
+        let after = &after[PLACEHOLDER.len()..];
+        Some(format!("{before}{}{after}", utf8_percent_encode(id, NOT_IN_AN_ADDRESS)))
+    }
+}
+
+impl FromStr for GranuleUrl {
+    type Err = GranuleUrlError;
+
+    /// # Errors
+    ///
+    /// - `"ftp://example.org/{granule}"`, `"example.org/{granule}"`: another scheme, or none
+    /// - `"https://user@example.org/{granule}"`: user information
+    /// - `"https:///{granule}"`: no host
+    /// - `"https://{granule}.example.org/"`, `"https://example.org?{granule}"`: the placeholder is
+    ///   not after the `/` that ends the host
+    /// - `"https://example.org/"`, `"https://example.org/{granule}/{granule}"`: not exactly one
+    ///   placeholder
+    /// - `"https://example.org/a {granule}"`: white space
+    fn from_str(text: &str) -> Result<Self, GranuleUrlError> {
+        let refused = |what| Err(GranuleUrlError { what, text: text.to_owned() });
+        let is_web =
+            |scheme: &str| ["https", "http"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
+        let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_web(scheme))
+        else {
+            return refused("begins with https:// or http://");
+        };
+        let is_forbidden = |character: char| {
+            character.is_whitespace() || character.is_control() || character == '\\'
+        };
+        if text.contains(is_forbidden) {
+            return refused("has no white space, control characters or backslashes");
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return refused("has no user name or password");
+        }
+        if authority.is_empty() || authority.starts_with(':') {
+            return refused("has a host");
+        }
+        let mut places = text.match_indices(PLACEHOLDER).map(|(at, _)| at);
+        let (Some(at), None) = (places.next(), places.next()) else {
+            return refused("contains {granule} exactly once");
+        };
+        let path = scheme.len() + "://".len() + authority.len();
+        if at <= path || !text[path..].starts_with('/') {
+            return refused("contains {granule} after the / that ends the host");
+        }
+        Ok(GranuleUrl { template: text.into(), at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_encoded_and_leads_nowhere_else() {
+        let template: GranuleUrl = "https://example.org:8080/a/{granule}#x".parse().unwrap();
+        let address = |id: &str| template.address_of(&id.parse().unwrap());
+        assert_eq!(
+            address("A b/ü?#%&+:@").unwrap(),
+            "https://example.org:8080/a/A%20b/%C3%BC%3F%23%25%26%2B%3A%40#x"
+        );
+        assert_eq!(address("...").unwrap(), "https://example.org:8080/a/...#x");
+        assert_eq!(address("{granule}").unwrap(), "https://example.org:8080/a/%7Bgranule%7D#x");
+        for id in ["/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/./b", "/"] {
+            assert_eq!(address(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_template_is_an_address_with_one_placeholder() {
+        for text in [
+            "https://example.org/{granule}",
+            "HTTP://example.org/get?id={granule}",
+            "https://[2001:db8::1]:443/@/{granule}.nc",
+            "https://例え.jp/{granule}",
+        ] {
+            assert_eq!(text.parse::<GranuleUrl>().unwrap().to_string(), text);
+        }
+        let cases = [
+            ("", "begins with https:// or http://"),
+            ("example.org/{granule}", "begins with https:// or http://"),
+            ("ftp://example.org/{granule}", "begins with https:// or http://"),
+            ("javascript://example.org/{granule}", "begins with https:// or http://"),
+            ("https://user:pw@example.org/{granule}", "has no user name or password"),
+            ("https:///{granule}", "has a host"),
+            ("https://:80/{granule}", "has a host"),
+            ("https://example.org/", "contains {granule} exactly once"),
+            ("https://example.org/{granule}/{granule}", "contains {granule} exactly once"),
+            ("https://{granule}/", "contains {granule} after the / that ends the host"),
+            (
+                "https://{granule}.example.org/a",
+                "contains {granule} after the / that ends the host",
+            ),
+            ("https://example.org?{granule}/", "contains {granule} after the / that ends the host"),
+            (
+                "https://example.org/a {granule}",
+                "has no white space, control characters or backslashes",
+            ),
+            (
+                "https://example.org\\{granule}",
+                "has no white space, control characters or backslashes",
+            ),
+            (
+                "https://example.org/\u{1b}{granule}",
+                "has no white space, control characters or backslashes",
+            ),
+        ];
+        for (text, what) in cases {
+            let error = text.parse::<GranuleUrl>().unwrap_err();
+            assert_eq!(error, GranuleUrlError { what, text: text.to_owned() });
+        }
+    }
+}
