@@ -250,6 +250,9 @@ error_kinds! {
     Output = "output",
     /// The caller stopped the operation. Nothing was changed.
     Interrupted = "interrupted",
+    /// The root directory of a dataset's files is missing or empty, or has none of the files that it
+    /// should have: its file system may not be mounted.
+    NotMounted = "not-mounted",
     /// There is no registry here.
     RegistryMissing = "registry-missing",
     /// There is a file or a registry at the path of a new one.

@@ -64,6 +64,7 @@ pub mod citation;
 #[doc(hidden)]
 pub mod disk;
 pub mod error;
+pub mod fixity;
 pub mod input;
 pub mod minting;
 pub mod mirror;

@@ -233,6 +233,9 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::CannotListen => {
             "name another address with --listen, or stop the program that uses it"
         }
+        ErrorKind::NotMounted => {
+            "is it mounted? name another directory with --root, or confirm this one with --mounted"
+        }
         ErrorKind::NotARegistry => "name another file with --registry",
         ErrorKind::RegistryExists => "name a file that does not exist, or an empty database",
         ErrorKind::Newer => "use the version of accession that wrote the file, or a newer one",

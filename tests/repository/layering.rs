@@ -6,18 +6,19 @@ use crate::uses::Sources;
 use crate::{root, rust_files};
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 17] = [
+const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["clap", "clap_complete", "indicatif"], &["cli"]),
     (&["csv"], &["input", "server"]),
     (&["flate2"], &["input", "mirror", "publish"]),
     (&["axum", "hyper", "hyper_util", "tower", "tower_http"], &["server"]),
     (&["tokio"], &["server", "store"]),
     (&["maud"], &["pages"]),
-    (&["sha2"], &["mirror", "server"]),
+    (&["sha1", "adler2"], &["fixity"]),
+    (&["sha2"], &["fixity", "mirror", "server"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),
-    (&["crc32fast"], &["chain"]),
+    (&["crc32fast"], &["chain", "fixity"]),
     (&["base64"], &["minting", "server"]),
     (&["loom"], &["minting"]),
     (&["chrono", "glob"], &["model"]),
@@ -25,7 +26,7 @@ const OUTSIDE: [(&[&str], &[&str]); 17] = [
     (&["std::env"], &["main", "cli", "disk", "store"]),
     (
         &["std::fs", "std::net"],
-        &["cli", "server", "publish", "mirror", "input", "registry", "store", "disk"],
+        &["cli", "server", "publish", "mirror", "input", "fixity", "registry", "store", "disk"],
     ),
 ];
 

@@ -1,0 +1,46 @@
+//! Checks of files against what is recorded of them.
+//!
+//! This layer reads files below a [`Root`]. It knows no registry: what is recorded of the files comes in as
+//! an iterator, and what is wrong with them goes out as values, in the same order.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::num::NonZeroUsize;
+//! use std::sync::Arc;
+//!
+//! use accession::fixity::{Check, Depth, Mounted, ReadOptions, RecordedFile, Root};
+//! use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! std::fs::write(directory.path().join("A.nc"), "abd")?;
+//! let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; // of "abc"
+//! let content =
+//!     FileContent::Checksum { checksum: Checksum::parse(Algorithm::Sha256, sha256)?, size: None };
+//! let record = FileRecord::new("A.nc".parse()?, FilePath::new("A.nc")?, content);
+//!
+//! let root = Arc::new(Root::open(directory.path(), Mounted::Unknown)?);
+//! let files = [Ok(RecordedFile::from(record))].into_iter();
+//! for checked in Check::start(&root, files, Depth::Content, ReadOptions::new(NonZeroUsize::MIN))? {
+//!     let problem = checked?.problem.expect("the file was changed");
+//!     assert_eq!(problem.status(), "checksum");
+//!     assert_eq!(problem.expected(), Some(format!("sha-256:{sha256}")));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod check;
+mod compute;
+mod digest;
+mod problem;
+mod reader;
+mod readings;
+mod recorded;
+mod root;
+
+pub use check::{Check, Checked};
+pub use compute::{Compute, Computed};
+pub use problem::Problem;
+pub use readings::ReadOptions;
+pub use recorded::{Depth, RecordedFile};
+pub use root::{Mounted, Root};

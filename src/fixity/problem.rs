@@ -1,0 +1,101 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+
+use super::root::Refusal;
+use crate::model::Checksum;
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// There is no such file.
+    Missing,
+    /// It has another size.
+    Size {
+        /// The recorded size in bytes.
+        expected: u64,
+        /// The size of the file.
+        found: u64,
+    },
+    /// It has another checksum.
+    Checksum {
+        /// The recorded checksum, of the strongest algorithm of which they differ.
+        expected: Checksum,
+        /// That of the file.
+        found: Checksum,
+    },
+    /// It cannot be read: permissions, an error of the disk, or no regular file below the root.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+    /// It was written while it was read.
+    Changing,
+    /// Nothing is recorded that it could be checked by.
+    NoRecord,
+    /// It has the recorded size, if any, and this program computes none of its recorded checksums.
+    CannotCompute {
+        /// One of the recorded checksums.
+        expected: Checksum,
+    },
+    /// The directory has it, and no granule does.
+    Unexpected,
+}
+
+impl Problem {
+    /// Returns the name of the problem: `missing`, `size`, `checksum`, `unreadable`, `changing`,
+    /// `no-record`, `cannot-compute` or `unexpected`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Problem::Missing => "missing",
+            Problem::Size { .. } => "size",
+            Problem::Checksum { .. } => "checksum",
+            Problem::Unreadable { .. } => "unreadable",
+            Problem::Changing => "changing",
+            Problem::NoRecord => "no-record",
+            Problem::CannotCompute { .. } => "cannot-compute",
+            Problem::Unexpected => "unexpected",
+        }
+    }
+
+    /// Returns what is recorded: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for the other problems.
+    pub fn expected(&self) -> Option<String> {
+        match self {
+            Problem::Size { expected, .. } => Some(expected.to_string()),
+            Problem::Checksum { expected, .. } | Problem::CannotCompute { expected } => {
+                Some(with_algorithm(expected))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what the file has instead, or why it cannot be read. `None` for the other problems.
+    pub fn found(&self) -> Option<String> {
+        match self {
+            Problem::Size { found, .. } => Some(found.to_string()),
+            Problem::Checksum { found, .. } => Some(with_algorithm(found)),
+            Problem::Unreadable { reason } => Some(reason.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn with_algorithm(checksum: &Checksum) -> String {
+    format!("{}:{checksum}", checksum.algorithm())
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.status())
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Missing => Problem::Missing,
+            Refusal::Unreadable(reason) => Problem::Unreadable { reason },
+        }
+    }
+}

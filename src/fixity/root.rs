@@ -1,0 +1,353 @@
+//! The directory below which the files of a dataset are, and files in it that are opened by their paths.
+//!
+//! # Confinement
+//!
+//! A path never leads out of the root: not by `..`, by an absolute path, or by a symbolic link. Links
+//! within the root are followed, absolute ones too. On Linux the kernel resolves a path (`openat2` with
+//! `RESOLVE_BENEATH`). What it refuses, and everything on other systems, is resolved to the real path
+//! first, which must be below the real path of the root; each directory of it is then opened from the one
+//! before, without following links, so a directory that is replaced meanwhile leads nowhere else.
+//!
+//! Only a regular file is opened: what a path leads to is looked at first. If it is replaced between the
+//! two, it is opened without waiting for the other end of a pipe, found to be another file, and not read.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::quoted;
+
+/// A directory that contains the files of a dataset.
+#[derive(Debug)]
+pub struct Root {
+    /// Its real path.
+    path: PathBuf,
+    handle: at::Handle,
+}
+
+/// Whether the caller knows that the directory is the right one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mounted {
+    /// An empty directory is refused: it may be where a file system is not mounted.
+    #[default]
+    Unknown,
+    /// The directory is the right one, even if it is empty.
+    Yes,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no such file.
+    Missing,
+    /// There is something, which cannot be read.
+    Unreadable(String),
+}
+
+impl Refusal {
+    pub fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::Missing,
+            // The number of the error says nothing to a reader.
+            io::ErrorKind::PermissionDenied => Refusal::Unreadable("permission denied".to_owned()),
+            _ => Refusal::Unreadable(error.to_string()),
+        }
+    }
+
+    fn because(reason: &str) -> Self {
+        Refusal::Unreadable(reason.to_owned())
+    }
+}
+
+impl Root {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::NotMounted`]: it does not exist, is not a directory, or is empty and not known to be
+    ///   [`Mounted::Yes`]
+    /// - [`ErrorKind::Io`]: it cannot be read
+    pub fn open(directory: &Path, mounted: Mounted) -> Result<Self> {
+        let refused = |what: &str| {
+            let message = format!("the root {} {what}", quoted(&directory.to_string_lossy()));
+            Error::new(ErrorKind::NotMounted, message).in_path(directory)
+        };
+        let cannot = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => refused("does not exist"),
+            io::ErrorKind::NotADirectory => refused("is not a directory"),
+            _ => Error::cannot("read the directory", directory, source),
+        };
+        let path = fs::canonicalize(directory).map_err(cannot)?;
+        let mut entries = fs::read_dir(&path).map_err(cannot)?;
+        if mounted == Mounted::Unknown && entries.next().is_none() {
+            return Err(refused("is empty"));
+        }
+        let handle = at::root(&path).map_err(cannot)?;
+        Ok(Root { path, handle })
+    }
+
+    /// Returns the real path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Checks that at least one of these files exists, whatever it is. Stops at the first that does.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::NotMounted`]: there are files, and none of them exists
+    /// - the errors of `paths`
+    pub fn require_any<P: AsRef<str>>(
+        &self,
+        paths: impl IntoIterator<Item = Result<P>>,
+    ) -> Result<()> {
+        let mut missing = 0_u64;
+        for path in paths {
+            if self.find(path?.as_ref()) != Err(Refusal::Missing) {
+                return Ok(());
+            }
+            missing += 1;
+        }
+        if missing == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "the root {} has none of {missing} files that were looked for",
+            quoted(&self.path.to_string_lossy())
+        );
+        Err(Error::new(ErrorKind::NotMounted, message).in_path(&self.path))
+    }
+
+    /// Looks at the regular file at a path, without opening it.
+    pub(super) fn find(&self, path: &str) -> Result<FileState, Refusal> {
+        regular(&at::look(self, path)?)
+    }
+
+    /// Opens the regular file at a path.
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), Refusal> {
+        let seen = self.find(path)?;
+        let file = at::open(self, path)?;
+        let opened = FileState::of(&file)?;
+        match opened.is_same_file(&seen) {
+            true => Ok((file, opened)),
+            false => Err(Refusal::because("replaced while it was opened")),
+        }
+    }
+
+    /// The directory of the file at a path and its name, by real paths: nothing that is returned is a link.
+    fn real(&self, path: &str) -> Result<PathBuf, Refusal> {
+        let joined = self.path.join(path);
+        let is_outside = |component| !matches!(component, Component::Normal(_) | Component::CurDir);
+        if Path::new(path).components().any(is_outside) {
+            return Err(Refusal::because("the path leads out of the root"));
+        }
+        let real = fs::canonicalize(&joined).map_err(|error| Refusal::of(&error))?;
+        let within = real.strip_prefix(&self.path).ok();
+        let within = within.filter(|within| !within.as_os_str().is_empty());
+        within.map(Path::to_owned).ok_or_else(|| Refusal::because("a link out of the root"))
+    }
+}
+
+/// What identifies a file, and what changes when it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileState {
+    pub size: u64,
+    /// Device and number of the file. 0 where they are not known.
+    identity: (u64, u64),
+    /// When its bytes were changed, in seconds and nanoseconds.
+    modified: (i64, i64),
+    /// When its bytes or anything else about it were changed.
+    changed: (i64, i64),
+}
+
+impl FileState {
+    /// The present state of an open file.
+    pub fn of(file: &File) -> Result<Self, Refusal> {
+        regular(&file.metadata().map_err(|error| Refusal::of(&error))?)
+    }
+
+    fn is_same_file(&self, other: &FileState) -> bool {
+        self.identity == other.identity
+    }
+
+    /// Whether the file was written between the two states. The time of its metadata is left out: it
+    /// changes also when a hard link or a permission is added.
+    pub fn is_written_since(&self, before: &FileState) -> bool {
+        (self.size, self.modified) != (before.size, before.modified)
+    }
+
+    /// Whether anything about the file was changed between the two states.
+    pub fn is_touched_since(&self, before: &FileState) -> bool {
+        self != before
+    }
+}
+
+/// The state of a regular file; a refusal names what else it is.
+fn regular(metadata: &Metadata) -> Result<FileState, Refusal> {
+    match at::kind(metadata) {
+        None => Ok(at::state(metadata)),
+        Some(kind) => Err(Refusal::because(kind)),
+    }
+}
+
+#[cfg(unix)]
+mod at {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    use std::path::Path;
+
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+
+    use super::{FileState, Refusal, Root};
+
+    pub type Handle = OwnedFd;
+
+    /// To look at a file without opening it.
+    #[cfg(target_os = "linux")]
+    const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+    const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    /// A pipe is opened without waiting, and no terminal becomes that of the process.
+    const READ: OFlags =
+        OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+    pub fn root(path: &Path) -> io::Result<Handle> {
+        Ok(openat(CWD, path, DIRECTORY, Mode::empty())?)
+    }
+
+    #[cfg(target_os = "linux")]
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
+        let found = match beneath(root, path, LOOK) {
+            Err(Beneath::Refused(refusal)) => return Err(refusal),
+            Err(Beneath::Unresolved) => File::from(walk(root, path, LOOK)?),
+            Ok(found) => found,
+        };
+        found.metadata().map_err(|error| Refusal::of(&error))
+    }
+
+    /// Other systems cannot refer to a file without opening it.
+    #[cfg(not(target_os = "linux"))]
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
+        let real = root.path().join(root.real(path)?);
+        std::fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))
+    }
+
+    pub fn open(root: &Root, path: &str) -> Result<File, Refusal> {
+        #[cfg(target_os = "linux")]
+        match beneath(root, path, READ) {
+            Err(Beneath::Refused(refusal)) => return Err(refusal),
+            Err(Beneath::Unresolved) => {}
+            Ok(file) => return Ok(file),
+        }
+        walk(root, path, READ).map(File::from)
+    }
+
+    /// What the kernel did not open.
+    #[cfg(target_os = "linux")]
+    enum Beneath {
+        Refused(Refusal),
+        /// It does not know the call, or the path has a link that it does not follow within a directory:
+        /// an absolute one, or one that leads out.
+        Unresolved,
+    }
+
+    #[cfg(target_os = "linux")]
+    fn beneath(root: &Root, path: &str, flags: OFlags) -> Result<File, Beneath> {
+        use rustix::fs::{ResolveFlags, openat2};
+        use rustix::io::Errno;
+
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match openat2(&root.handle, path, flags, Mode::empty(), resolve) {
+            Ok(opened) => Ok(opened.into()),
+            // Of AGAIN: something was renamed while a link with ".." was followed. Of PERM: a sandbox
+            // that does not know the call.
+            Err(
+                Errno::XDEV
+                | Errno::AGAIN
+                | Errno::NOSYS
+                | Errno::PERM
+                | Errno::INVAL
+                | Errno::TOOBIG,
+            ) => Err(Beneath::Unresolved),
+            Err(error) => Err(Beneath::Refused(Refusal::of(&error.into()))),
+        }
+    }
+
+    /// Opens the real path directory by directory, without following links.
+    fn walk(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Refusal> {
+        let real = root.real(path)?;
+        let mut names = real.iter().peekable();
+        let mut directory = None;
+        while let Some(name) = names.next() {
+            let flags = if names.peek().is_some() { DIRECTORY } else { flags } | OFlags::NOFOLLOW;
+            let from = directory.as_ref().unwrap_or(&root.handle);
+            let opened = openat(from, name, flags, Mode::empty());
+            directory = Some(opened.map_err(|error| Refusal::of(&error.into()))?);
+        }
+        directory.ok_or(Refusal::Missing)
+    }
+
+    /// What a path leads to, unless that is a regular file.
+    pub fn kind(metadata: &Metadata) -> Option<&'static str> {
+        let kind = metadata.file_type();
+        match kind {
+            _ if kind.is_file() => None,
+            _ if kind.is_dir() => Some("a directory"),
+            _ if kind.is_fifo() => Some("a FIFO"),
+            _ if kind.is_socket() => Some("a socket"),
+            _ if kind.is_symlink() => Some("replaced while it was opened"),
+            _ => Some("a device"),
+        }
+    }
+
+    pub fn state(metadata: &Metadata) -> FileState {
+        FileState {
+            size: metadata.size(),
+            identity: (metadata.dev(), metadata.ino()),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod at {
+    use std::fs::{self, File, Metadata};
+    use std::io;
+    use std::path::Path;
+    use std::time::UNIX_EPOCH;
+
+    use super::{FileState, Refusal, Root};
+
+    pub type Handle = ();
+
+    pub fn root(_: &Path) -> io::Result<Handle> {
+        Ok(())
+    }
+
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
+        let real = root.path().join(root.real(path)?);
+        fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))
+    }
+
+    pub fn open(root: &Root, path: &str) -> Result<File, Refusal> {
+        let real = root.path().join(root.real(path)?);
+        File::open(real).map_err(|error| Refusal::of(&error))
+    }
+
+    pub fn kind(metadata: &Metadata) -> Option<&'static str> {
+        match metadata.file_type() {
+            kind if kind.is_file() => None,
+            kind if kind.is_dir() => Some("a directory"),
+            _ => Some("not a regular file"),
+        }
+    }
+
+    pub fn state(metadata: &Metadata) -> FileState {
+        let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos().into()));
+        FileState { size: metadata.len(), identity: (0, 0), modified, changed: modified }
+    }
+}

@@ -1,0 +1,556 @@
+//! Checks of real files: each status, the root, the order, and the checksums of other programs.
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use accession::fixity::{
+    Check, Checked, Compute, Depth, Mounted, Problem, ReadOptions, RecordedFile, Root,
+};
+use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+use accession::{Error, ErrorKind, Monitor};
+use tempfile::TempDir;
+
+/// SHA-256 of `abc`.
+const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+/// A directory with files, of which the content is known before they are damaged.
+struct Tree {
+    directory: TempDir,
+    recorded: Vec<RecordedFile>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        Tree { directory: tempfile::tempdir().unwrap(), recorded: Vec::new() }
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.directory.path().join(path)
+    }
+
+    /// Writes a file, and records its size and its SHA-256.
+    fn file(&mut self, path: &str, bytes: &[u8]) -> &mut Self {
+        let file = self.path(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+        let content = computed(self.directory.path(), path, Algorithm::Sha256).unwrap();
+        self.recorded.push(
+            FileRecord::new(path.parse().unwrap(), FilePath::new(path).unwrap(), content).into(),
+        );
+        self
+    }
+
+    /// Records a file with the content `abc` that is not written.
+    fn record(&mut self, path: &str) -> &mut Self {
+        self.recorded.push(abc(path));
+        self
+    }
+
+    fn root(&self) -> Arc<Root> {
+        Arc::new(Root::open(self.directory.path(), Mounted::Unknown).unwrap())
+    }
+
+    fn check(&self, depth: Depth) -> Vec<(String, Option<Problem>)> {
+        let checked = check(&self.root(), self.recorded.clone(), depth, options(3));
+        checked
+            .into_iter()
+            .map(|checked| (checked.file.path().to_owned(), checked.problem))
+            .collect()
+    }
+
+    /// The status of every file, and for an unreadable one why.
+    fn statuses(&self) -> Vec<String> {
+        self.check(Depth::Content).into_iter().map(|(path, problem)| line(&path, problem)).collect()
+    }
+}
+
+fn line(path: &str, problem: Option<Problem>) -> String {
+    match problem {
+        None => format!("{path} good"),
+        Some(Problem::Unreadable { reason }) => format!("{path} unreadable: {reason}"),
+        Some(problem) => format!("{path} {}", problem.status()),
+    }
+}
+
+fn abc(path: &str) -> RecordedFile {
+    let checksum = Checksum::parse(Algorithm::Sha256, ABC).unwrap();
+    let content = FileContent::Checksum { checksum, size: Some(3) };
+    FileRecord::new(path.parse().unwrap(), FilePath::new(path).unwrap(), content).into()
+}
+
+fn options(jobs: usize) -> ReadOptions {
+    ReadOptions::new(NonZeroUsize::new(jobs).unwrap())
+}
+
+fn check(
+    root: &Arc<Root>,
+    files: Vec<RecordedFile>,
+    depth: Depth,
+    options: ReadOptions,
+) -> Vec<Checked> {
+    let check = Check::start(root, files.into_iter().map(Ok), depth, options).unwrap();
+    check.map(Result::unwrap).collect()
+}
+
+fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent, Problem> {
+    let root = Arc::new(Root::open(root, Mounted::Unknown).unwrap());
+    let mut file = RecordedFile::unrecorded("A".parse().unwrap());
+    file.path = Some(FilePath::new(path).unwrap());
+    let files = [Ok(file)].into_iter();
+    let mut computed = Compute::start(&root, files, algorithm, options(1)).unwrap();
+    computed.next().unwrap().unwrap().content
+}
+
+#[test]
+fn damage_of_each_kind_has_its_status() {
+    let mut tree = Tree::new();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|byte| (byte % 251) as u8).collect();
+    for path in ["a/good", "a/truncated", "b/flipped", "b/removed", "c/directory"] {
+        tree.file(path, b"some bytes");
+    }
+    tree.file("d/large", &large).file("d/large-flipped", &large).file("d/large-longer", &large);
+    fs::write(tree.path("a/truncated"), "some byte").unwrap();
+    fs::write(tree.path("b/flipped"), "some bytez").unwrap();
+    fs::remove_file(tree.path("b/removed")).unwrap();
+    fs::remove_file(tree.path("c/directory")).unwrap();
+    fs::create_dir(tree.path("c/directory")).unwrap();
+    let mut flipped = large.clone();
+    flipped[2_345_678] ^= 1;
+    fs::write(tree.path("d/large-flipped"), &flipped).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(tree.path("d/large-longer"))
+        .unwrap()
+        .write_all(b"!")
+        .unwrap();
+    // A file where there should be a directory.
+    tree.record("a/good/below");
+    assert_eq!(
+        tree.statuses(),
+        [
+            "a/good good",
+            "a/truncated size",
+            "b/flipped checksum",
+            "b/removed missing",
+            "c/directory unreadable: a directory",
+            "d/large good",
+            "d/large-flipped checksum",
+            "d/large-longer size",
+            "a/good/below missing",
+        ]
+    );
+}
+
+#[test]
+fn a_problem_says_what_is_recorded_and_what_was_found() {
+    let mut tree = Tree::new();
+    fs::write(tree.path("shorter"), "ab").unwrap();
+    fs::write(tree.path("other"), "abd").unwrap();
+    tree.record("shorter").record("other");
+    let problems: Vec<Problem> =
+        tree.check(Depth::Content).into_iter().map(|(_, problem)| problem.unwrap()).collect();
+    let said = |problem: &Problem| (problem.expected().unwrap(), problem.found().unwrap());
+    assert_eq!(said(&problems[0]), ("3".to_owned(), "2".to_owned()));
+    let found = "sha-256:a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9";
+    assert_eq!(said(&problems[1]), (format!("sha-256:{ABC}"), found.to_owned()));
+}
+
+#[test]
+fn all_checksums_of_a_file_are_checked_and_the_strongest_that_differs_is_named() {
+    let mut tree = Tree::new();
+    fs::write(tree.path("A"), "abc").unwrap();
+    let md5 = |hex| Checksum::parse(Algorithm::Md5, hex).unwrap();
+    let other = |text| Checksum::parse("blake2b".parse().unwrap(), text).unwrap();
+    let status = |tree: &mut Tree, checksums: Vec<Checksum>| {
+        let mut file = abc("A");
+        file.checksums = checksums;
+        tree.recorded = vec![file];
+        tree.check(Depth::Content).remove(0).1
+    };
+    let (good, bad) = (md5("900150983cd24fb0d6963f7d28e17f72"), md5(&"0".repeat(32)));
+    let sha256 = abc("A").checksums.remove(0);
+    let wrong = Checksum::parse(Algorithm::Sha256, &"0".repeat(64)).unwrap();
+    assert_eq!(status(&mut tree, vec![good.clone(), sha256.clone()]), None);
+    assert_eq!(status(&mut tree, vec![good.clone(), other("x")]), None);
+    assert_eq!(
+        status(&mut tree, vec![bad.clone(), sha256.clone()]),
+        Some(Problem::Checksum { expected: bad.clone(), found: good })
+    );
+    assert_eq!(
+        status(&mut tree, vec![bad, wrong.clone()]),
+        Some(Problem::Checksum { expected: wrong, found: sha256 })
+    );
+    let cannot = status(&mut tree, vec![other("x")]);
+    assert_eq!(cannot, Some(Problem::CannotCompute { expected: other("x") }));
+    fs::write(tree.path("A"), "abcd").unwrap();
+    assert_eq!(status(&mut tree, vec![other("x")]), Some(Problem::Size { expected: 3, found: 4 }));
+}
+
+#[test]
+fn what_is_not_recorded_cannot_be_checked() {
+    let mut tree = Tree::new();
+    fs::write(tree.path("A"), "abd").unwrap();
+    let granule = RecordedFile::unrecorded("A".parse().unwrap());
+    let (mut sized, mut checksummed) = (abc("A"), abc("A"));
+    sized.checksums.clear();
+    checksummed.size = None;
+    tree.recorded = vec![granule, sized, checksummed, abc("A")];
+    let statuses = |depth| -> Vec<String> {
+        let checked = tree.check(depth);
+        checked.into_iter().map(|(path, problem)| line(&path, problem)).collect()
+    };
+    assert_eq!(statuses(Depth::Content), ["A no-record", "A good", "A checksum", "A checksum"]);
+    assert_eq!(statuses(Depth::Size), ["A no-record", "A good", "A no-record", "A good"]);
+}
+
+#[test]
+fn records_of_one_file_are_one_file() {
+    let record = |path: &str, checksum: Option<(&Algorithm, &str)>, size| {
+        let checksum =
+            checksum.map(|(algorithm, text)| Checksum::parse(algorithm.clone(), text).unwrap());
+        let content = FileContent::new(size, checksum).unwrap();
+        FileRecord::new("A".parse().unwrap(), FilePath::new(path).unwrap(), content)
+    };
+    let mut file = RecordedFile::from(record("A", None, Some(3)));
+    file.add(record("A", Some((&Algorithm::Crc32, "352441c2")), None)).unwrap();
+    file.add(record("A", Some((&Algorithm::Sha256, ABC)), None)).unwrap();
+    assert_eq!((file.size, file.checksums.len()), (Some(3), 2));
+    let other = record("A.xml", None, Some(3));
+    assert_eq!(file.add(other.clone()), Err(other));
+}
+
+/// Does something to a file when it is being read.
+struct WhileReading<F>(Mutex<Option<F>>);
+
+impl<F: FnOnce() + Send> Monitor for WhileReading<F> {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) -> ControlFlow<()> {
+        if let Some(act) = self.0.lock().unwrap().take() {
+            act();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&self) {}
+}
+
+/// The status of a file of 8 MiB to which something is done while it is read.
+fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
+    let mut tree = Tree::new();
+    tree.file("A", &vec![7; 8 * 1_024 * 1_024]);
+    let file = tree.path("A");
+    // The time of a file has the resolution of the kernel's clock.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let monitor = WhileReading(Mutex::new(Some(move || act(&file))));
+    let options = ReadOptions { monitor: Some(Arc::new(monitor)), ..options(1) };
+    let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
+    checked[0].problem.as_ref().map(Problem::status)
+}
+
+#[test]
+fn a_file_that_is_written_while_it_is_read_is_changing() {
+    let append = |path: &Path| {
+        fs::File::options().append(true).open(path).unwrap().write_all(b"more").unwrap();
+    };
+    let overwrite = |path: &Path| {
+        fs::File::options().write(true).open(path).unwrap().write_all(b"other").unwrap();
+    };
+    let truncate =
+        |path: &Path| fs::File::options().write(true).open(path).unwrap().set_len(10).unwrap();
+    assert_eq!(status_if(append), Some("changing"));
+    assert_eq!(status_if(overwrite), Some("changing"));
+    assert_eq!(status_if(truncate), Some("changing"));
+    let link = |path: &Path| fs::hard_link(path, path.with_extension("link")).unwrap();
+    assert_eq!(status_if(link), None);
+}
+
+#[test]
+fn files_are_returned_in_order_however_long_each_takes() {
+    let mut tree = Tree::new();
+    for number in 0..300_usize {
+        let bytes = vec![number as u8; if number.is_multiple_of(50) { 3_000_000 } else { number }];
+        tree.file(&format!("{number:03}"), &bytes);
+    }
+    for jobs in [1, 2, 7] {
+        let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options(jobs));
+        let files: Vec<&RecordedFile> = checked.iter().map(|checked| &checked.file).collect();
+        assert_eq!(files, tree.recorded.iter().collect::<Vec<_>>());
+        assert!(checked.iter().all(|checked| checked.problem.is_none()));
+        assert_eq!(checked[50].bytes, 3_000_000);
+    }
+}
+
+#[test]
+fn no_more_of_the_input_is_taken_than_a_window() {
+    let mut tree = Tree::new();
+    tree.file("A", b"abc");
+    let taken = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&taken);
+    let files = std::iter::repeat_n(abc("A"), 50_000).map(move |file| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok(file)
+    });
+    let mut check = Check::start(&tree.root(), files, Depth::Content, options(2)).unwrap();
+    for returned in 1..=10_000 {
+        assert_eq!(check.next().unwrap().unwrap().problem, None);
+        assert!(taken.load(Ordering::Relaxed) <= returned + 4_096, "after {returned}");
+    }
+}
+
+#[test]
+fn after_the_time_no_file_is_begun_but_the_first() {
+    let mut tree = Tree::new();
+    for number in 0..20 {
+        tree.file(&format!("{number:02}"), &vec![0; 1_000_000]);
+    }
+    let run = |options| check(&tree.root(), tree.recorded.clone(), Depth::Content, options).len();
+    assert_eq!(run(ReadOptions { begin_until: Some(Instant::now()), ..options(4) }), 1);
+    let later = Instant::now() + std::time::Duration::from_secs(3_600);
+    assert_eq!(run(ReadOptions { begin_until: Some(later), ..options(4) }), 20);
+}
+
+struct Stopping;
+
+impl Monitor for Stopping {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn a_monitor_stops_the_check_within_a_file() {
+    let mut tree = Tree::new();
+    tree.file("A", &vec![0; 9_000_000]).file("B", b"abc");
+    let options = ReadOptions { monitor: Some(Arc::new(Stopping)), ..options(2) };
+    let files = tree.recorded.clone().into_iter().map(Ok);
+    let check = Check::start(&tree.root(), files, Depth::Content, options).unwrap();
+    let results: Vec<_> = check.collect();
+    let error = results.into_iter().next_back().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+}
+
+#[test]
+fn an_error_of_the_input_ends_the_check_at_its_place() {
+    let mut tree = Tree::new();
+    tree.file("A", b"abc");
+    let error = Error::new(ErrorKind::Damaged, "a row is damaged");
+    let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
+    let mut check = Check::start(&tree.root(), files, Depth::Content, options(2)).unwrap();
+    assert_eq!(check.next().unwrap().unwrap().problem, None);
+    assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Damaged);
+    assert!(check.next().is_none());
+}
+
+#[test]
+fn a_root_that_is_missing_or_empty_is_not_mounted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let open = |path: &Path, mounted| Root::open(path, mounted).map(|_| ());
+    let refused = |path: &Path| {
+        let error = open(path, Mounted::Unknown).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotMounted);
+        error.to_string()
+    };
+    assert!(refused(path).ends_with("is empty"));
+    assert!(refused(&path.join("missing")).ends_with("does not exist"));
+    open(path, Mounted::Yes).unwrap();
+    fs::write(path.join("file"), "").unwrap();
+    assert!(refused(&path.join("file")).ends_with("is not a directory"));
+    open(path, Mounted::Unknown).unwrap();
+}
+
+#[test]
+fn a_root_that_has_none_of_the_files_is_not_mounted() {
+    let mut tree = Tree::new();
+    tree.file("here/A", b"abc");
+    let root = tree.root();
+    let require = |paths: &[&'static str]| root.require_any(paths.iter().map(|path| Ok(*path)));
+    require(&[]).unwrap();
+    require(&["x", "y", "here/A"]).unwrap();
+    require(&["here"]).unwrap();
+    let error = require(&["x", "here/B"]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotMounted);
+    assert!(error.to_string().ends_with("has none of 2 files that were looked for"), "{error}");
+}
+
+#[test]
+fn a_checksum_is_computed_only_of_a_file_that_holds_still_and_has_its_size() {
+    let mut tree = Tree::new();
+    tree.file("A", b"abc").file("B", b"abcd").record("C");
+    tree.recorded[1].size = Some(3);
+    let files = tree.recorded.clone().into_iter().map(Ok);
+    let compute = Compute::start(&tree.root(), files, Algorithm::Crc32, options(2)).unwrap();
+    let contents: Vec<_> = compute.map(|computed| computed.unwrap().content).collect();
+    let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
+    assert_eq!(contents[0], Ok(FileContent::Checksum { checksum, size: Some(3) }));
+    assert_eq!(contents[1], Err(Problem::Size { expected: 3, found: 4 }));
+    assert_eq!(contents[2], Err(Problem::Missing));
+}
+
+#[test]
+fn other_programs_compute_the_same_checksums() {
+    let mut tree = Tree::new();
+    const CHUNK: usize = 256 * 1_024;
+    let sizes = [0, 1, 55, 56, 64, 4_095, 4_097, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 3];
+    for size in sizes {
+        let bytes: Vec<u8> = (0..size).map(|byte| (byte * 31 % 253) as u8).collect();
+        let name = format!("{size}");
+        tree.file(&name, &bytes);
+        for (algorithm, program) in [
+            (Algorithm::Md5, "md5sum"),
+            (Algorithm::Sha1, "sha1sum"),
+            (Algorithm::Sha256, "sha256sum"),
+            (Algorithm::Sha384, "sha384sum"),
+            (Algorithm::Sha512, "sha512sum"),
+            (Algorithm::Cksum, "cksum"),
+        ] {
+            let output = std::process::Command::new(program).arg(tree.path(&name)).output();
+            let Ok(output) = output else {
+                println!("not checked: there is no {program}");
+                continue;
+            };
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let expected = printed.split_whitespace().next().unwrap().to_owned();
+            let content = computed(tree.directory.path(), &name, algorithm.clone()).unwrap();
+            assert_eq!(content.checksum().unwrap().to_string(), expected, "{program} {size}");
+            assert_eq!(content.size(), Some(size as u64));
+        }
+    }
+}
+
+#[cfg(unix)]
+mod on_unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_followed_within_the_root_and_never_out_of_it() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("abc"), "abc").unwrap();
+        let mut tree = Tree::new();
+        tree.file("data/abc", b"abc");
+        tree.recorded.clear();
+        let link = |target: &Path, path: &str| symlink(target, tree.path(path)).unwrap();
+        link(Path::new("data/abc"), "relative");
+        link(Path::new("../data/../data/abc"), "data/up");
+        link(&tree.path("data/abc"), "absolute");
+        link(&tree.path("data"), "directory");
+        link(&outside.path().join("abc"), "out");
+        link(outside.path(), "directory-out");
+        link(&Path::new("..").join(outside.path().file_name().unwrap()), "relative-out");
+        link(Path::new("nowhere"), "dangling");
+        link(Path::new("loop"), "loop");
+        link(Path::new("."), "here");
+        for path in [
+            "relative",
+            "data/up",
+            "absolute",
+            "directory/abc",
+            "out",
+            "directory-out/abc",
+            "relative-out/abc",
+            "dangling",
+            "here/here/data/abc",
+            "here",
+        ] {
+            tree.record(path);
+        }
+        assert_eq!(
+            tree.statuses(),
+            [
+                "relative good",
+                "data/up good",
+                "absolute good",
+                "directory/abc good",
+                "out unreadable: a link out of the root",
+                "directory-out/abc unreadable: a link out of the root",
+                "relative-out/abc unreadable: a link out of the root",
+                "dangling missing",
+                "here/here/data/abc good",
+                "here unreadable: a directory",
+            ]
+        );
+        tree.recorded = vec![abc("loop")];
+        assert!(tree.statuses()[0].starts_with("loop unreadable: "), "{:?}", tree.statuses());
+    }
+
+    #[test]
+    fn a_path_never_leads_out_of_the_root() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("abc"), "abc").unwrap();
+        let mut tree = Tree::new();
+        tree.file("abc", b"abc");
+        let up = format!("../{}/abc", outside.path().file_name().unwrap().to_str().unwrap());
+        let absolute = outside.path().join("abc").to_str().unwrap().to_owned();
+        // A granule id may be such a path.
+        for id in [up, absolute] {
+            let mut file = RecordedFile::unrecorded(id.parse().unwrap());
+            file.size = Some(3);
+            tree.recorded = vec![file];
+            let status = tree.statuses().remove(0);
+            assert!(status.ends_with("unreadable: the path leads out of the root"), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+        let mut tree = Tree::new();
+        tree.record("fifo").record("fifo-link").record("socket");
+        // Opening a FIFO would wait for a writer.
+        mknodat(CWD, tree.path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        symlink("fifo", tree.path("fifo-link")).unwrap();
+        let _socket = UnixListener::bind(tree.path("socket")).unwrap();
+        assert_eq!(
+            tree.statuses(),
+            [
+                "fifo unreadable: a FIFO",
+                "fifo-link unreadable: a FIFO",
+                "socket unreadable: a socket"
+            ]
+        );
+        let devices = Arc::new(Root::open(Path::new("/dev"), Mounted::Unknown).unwrap());
+        let checked = check(&devices, vec![abc("null")], Depth::Content, options(1));
+        let problem = checked[0].problem.clone();
+        assert_eq!(line("null", problem), "null unreadable: a device");
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_known() {
+        if rustix::process::getuid().is_root() {
+            println!("not checked: root may read every file");
+            return;
+        }
+        let mut tree = Tree::new();
+        tree.file("A", b"abc");
+        fs::set_permissions(tree.path("A"), PermissionsExt::from_mode(0)).unwrap();
+        assert_eq!(tree.statuses(), ["A unreadable: permission denied"]);
+        assert_eq!(tree.check(Depth::Size)[0].1, None);
+    }
+
+    /// The first page of a process cannot be read, by root neither.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_error_of_the_disk_is_unreadable_and_named() {
+        let process = Arc::new(Root::open(Path::new("/proc/self"), Mounted::Unknown).unwrap());
+        let mut file = abc("mem");
+        file.size = None;
+        let checked = check(&process, vec![file, abc("status")], Depth::Content, options(1));
+        let status = line("mem", checked[0].problem.clone());
+        assert_eq!(status, "mem unreadable: Input/output error (os error 5)");
+    }
+}
