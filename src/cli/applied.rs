@@ -7,7 +7,8 @@ use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
 use accession::registry::{Effort, Skipped};
 use accession::{
-    Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp,
+    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
+    Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -182,6 +183,7 @@ enum InForce<'a> {
         recorded: (),
         recorded_by: (),
         note: (),
+        annotations: [Annotation; 0],
     },
 }
 
@@ -233,6 +235,7 @@ impl Application<'_> {
                 recorded: (),
                 recorded_by: (),
                 note: (),
+                annotations: [],
             },
         };
         let registry = session.registry_path();

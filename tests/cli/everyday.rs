@@ -4,8 +4,8 @@
 use crate::contract::fields;
 use crate::harness::console::Sandbox;
 
-const INSTANCE: &str =
-    "dataset timestamp until identifier granules ingested deleted recorded recorded_by note";
+const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded recorded_by note \
+     annotations";
 const COMPARISON: &str = "identical left right matched only_left only_right";
 
 fn applied() -> String {

@@ -26,6 +26,7 @@ mod harness {
 mod properties;
 
 mod all_small_histories;
+mod annotations;
 mod as_of;
 mod backup;
 mod check;
