@@ -36,6 +36,7 @@ mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
 mod fixity;
+mod fixity_lists;
 mod flipped_rows;
 mod former_names;
 mod fuzz_corpus;
