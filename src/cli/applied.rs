@@ -319,10 +319,8 @@ fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Appl
     if applied.clock_behind_micros.is_none() {
         warn_of_future_change(session, in_force, now);
     }
-    if let (Some(at), Some(_), Some(_)) =
-        (application.at.and_then(ChangeTime::instant), &applied.instance, applied.last)
-    {
-        warn_of_back_dated(session, at, now);
+    if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
+        warn_of_back_dated(session, change);
     }
     Ok(())
 }

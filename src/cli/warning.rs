@@ -28,8 +28,8 @@ macro_rules! warning_kinds {
 
 // In the order of their names.
 warning_kinds! {
-    /// The change took effect in the past, in a dataset that had a history: citations made since
-    /// that time name the set before it.
+    /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
+    /// history: citations already made for a date after that give the identifier before it.
     BackDated = "back-dated",
     /// Granules were ingested and deleted within one day, and cancel out.
     CancelledOut = "cancelled-out",

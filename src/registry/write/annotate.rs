@@ -134,7 +134,7 @@ fn annotate(
                 (Annotation::bytes_of(known.iter().chain([&annotation])), Annotation::MAX_BYTES);
             if bytes > most {
                 let what = format!("what is noted about {} at {timestamp}", instance.dataset);
-                return Err(Error::too_long(&what, bytes, most));
+                return Err(Error::too_long(&what, "bytes", bytes, most));
             }
             let number = known.len() as u64 + 1;
             let stored = StoredAnnotation { timestamp, number, annotation: annotation.clone() };
