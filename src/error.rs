@@ -341,8 +341,6 @@ error_kinds! {
     NothingKnown = "nothing-known",
     /// The identifier was never in force.
     IdentifierUnknown = "identifier-unknown",
-    /// The identifier is that of a subset, and an instance is needed.
-    NotAnInstance = "not-an-instance",
     /// A citation would select no granules.
     SelectsNothing = "selects-nothing",
     /// A granule that is to be cited was not held.

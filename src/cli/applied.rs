@@ -7,8 +7,7 @@ use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
 use accession::registry::{Effort, Skipped};
 use accession::{
-    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
-    Registry, Stamp,
+    Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -183,7 +182,6 @@ enum InForce<'a> {
         recorded: (),
         recorded_by: (),
         note: (),
-        annotations: [Annotation; 0],
     },
 }
 
@@ -235,7 +233,6 @@ impl Application<'_> {
                 recorded: (),
                 recorded_by: (),
                 note: (),
-                annotations: [],
             },
         };
         let registry = session.registry_path();
@@ -319,8 +316,10 @@ fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Appl
     if applied.clock_behind_micros.is_none() {
         warn_of_future_change(session, in_force, now);
     }
-    if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
-        warn_of_back_dated(session, change);
+    if let (Some(at), Some(_), Some(_)) =
+        (application.at.and_then(ChangeTime::instant), &applied.instance, applied.last)
+    {
+        warn_of_back_dated(session, at, now);
     }
     Ok(())
 }

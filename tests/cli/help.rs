@@ -59,7 +59,7 @@ fn every_command_has_a_man_page_with_its_examples_and_what_all_pages_say() {
         assert_eq!(headings, expected, "{title}");
         let header = format!(".TH {} 1 ", title.to_uppercase());
         assert!(page.contains(&header), "{title}: {}", page.lines().nth(2).unwrap());
-        let first_line = help.lines().next().unwrap().replace('-', "\\-");
+        let first_line = help.lines().next().unwrap().replace('-', "\\-").replace('\'', "\\*(Aq");
         assert!(page.contains(&first_line), "{title}: {first_line}");
         assert_eq!(sandbox.run(&format!("accession man {name}")), page, "{title}");
     }

@@ -33,7 +33,6 @@ macro_rules! transcripts {
 
 transcripts!(
     addresses,
-    annotate,
     backup,
     change,
     check,

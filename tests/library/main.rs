@@ -26,7 +26,6 @@ mod harness {
 mod properties;
 
 mod all_small_histories;
-mod annotations;
 mod as_of;
 mod backup;
 mod check;
@@ -36,7 +35,6 @@ mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
 mod fixity;
-mod fixity_lists;
 mod flipped_rows;
 mod former_names;
 mod fuzz_corpus;

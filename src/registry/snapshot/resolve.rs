@@ -6,9 +6,7 @@ use super::granules::{identify_named, identify_selected};
 use super::select::select_at;
 use super::view::{Seen, Snapshot, dataset_of, latest_known};
 use crate::error::{ErrorKind, Result};
-use crate::model::{
-    Annotation, Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp,
-};
+use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The number of instances in a page.
@@ -34,7 +32,6 @@ struct Row<'a> {
     granules: u64,
     instance: Option<&'a Instance>,
     subset: Option<&'a Subset>,
-    annotations: &'a [Annotation],
 }
 
 impl Serialize for Resolved {
@@ -53,7 +50,6 @@ impl Serialize for Resolved {
             granules: self.set.granules(),
             instance: of,
             subset: self.set.subset(),
-            annotations: &instance.annotations,
         };
         row.serialize(serializer)
     }
@@ -177,8 +173,7 @@ impl Snapshot {
     }
 }
 
-/// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
-pub(in crate::registry) fn instances(
+fn instances(
     read: &store::Snapshot,
     identifier: Identifier,
     dataset: Option<DatasetKey>,

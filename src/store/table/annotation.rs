@@ -108,7 +108,6 @@ impl Snapshot {
                 recorded_by: self.shown(recorded_by),
             });
         }
-        annotations.retain(|annotation| self.shows_annotation_of(annotation.recorded));
         Ok(annotations)
     }
 }

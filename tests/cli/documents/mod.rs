@@ -23,7 +23,9 @@ pub fn root() -> &'static Path {
 /// The documents that readers are meant to open: those at the top level, and all in `docs/`.
 pub fn documents() -> Vec<Document> {
     let mut paths: Vec<PathBuf> =
-        ["README.md", "CHANGELOG.md", "fixtures/README.md"].map(PathBuf::from).into();
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "fixtures/README.md"]
+            .map(PathBuf::from)
+            .into();
     let mut directories = vec![PathBuf::from("docs")];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(root().join(&directory)).unwrap() {
