@@ -228,7 +228,7 @@ pub const OF_MISSING_PAGES: &str =
 pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
     let hint = match kind {
         ErrorKind::RegistryMissing => {
-            "create a registry with `accession dataset add NAME`, or with `accession ingest --create`"
+            "if it was lost, restore it from a backup with `accession restore`; `accession dataset add NAME` and --create create a new one"
         }
         ErrorKind::CannotListen => {
             "name another address with --listen, or stop the program that uses it"

@@ -12,10 +12,10 @@ use super::log::{SubsetReader, SubsetWriter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
-    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, SourceLocation,
+    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, Moment, SourceLocation,
     Timestamp,
 };
-use crate::registry::{CitedSubset, Import, Registry, Snapshot};
+use crate::registry::{CitedSubset, Import, Listed, Registry, Selection, Snapshot};
 
 pub use super::log::BEGINNING;
 
@@ -27,32 +27,72 @@ pub use super::log::BEGINNING;
 /// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
 /// the history; [`ErrorKind::Output`]: what `out` returned.
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
-    let failed = Error::unwritten;
     let snapshot = registry.snapshot()?;
     let listed = snapshot.dataset(dataset)?;
+    write_up_to(&snapshot, listed, Timestamp::MAX, out)
+}
+
+/// Writes the manifest of a dataset as if its history had ended after `until`: with the changes up to
+/// and at that time, and the subsets that were cited of them. The record is the present one, without
+/// withdrawal and former names, since it is to become that of another dataset.
+///
+/// # Errors
+///
+/// Those of [`write`]; [`ErrorKind::NoHistory`]; [`ErrorKind::BeforeHistory`]: the dataset had no
+/// history then.
+pub fn write_until(
+    registry: &Registry,
+    dataset: &DatasetName,
+    until: Timestamp,
+    out: &mut impl Write,
+) -> Result<()> {
+    let snapshot = registry.snapshot()?;
+    let at = Some(Moment::Instant(until));
+    let selected = snapshot.select(&Selection::Dataset { name: dataset.clone(), at })?;
+    let mut listed = snapshot.dataset(dataset)?;
+    listed.latest = Some(selected.set.instance().clone());
+    listed.withdrawn = None;
+    listed.former_names.clear();
+    write_up_to(&snapshot, listed, until, out)
+}
+
+fn write_up_to(
+    snapshot: &Snapshot,
+    listed: Listed,
+    until: Timestamp,
+    out: &mut impl Write,
+) -> Result<()> {
+    let failed = Error::unwritten;
+    let dataset = &listed.dataset.name;
     let (mut log, first) = LogWriter::begin();
     out.write_all(first.as_bytes()).map_err(failed)?;
     for exported in snapshot.export(dataset, None)? {
-        if let Some(line) = log.add(exported?).map_err(|error| failed(error.into()))? {
+        let exported = exported?;
+        if exported.timestamp() > until {
+            break;
+        }
+        if let Some(line) = log.add(exported).map_err(|error| failed(error.into()))? {
             out.write_all(line.as_bytes()).map_err(failed)?;
         }
     }
     let mut subsets = SubsetWriter::default();
-    write_subsets(&snapshot, dataset, &mut subsets, out, failed)?;
+    write_subsets(snapshot, dataset, until, &mut subsets, out, failed)?;
     let head = Head::of(&listed, &log, subsets.finish());
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
 }
 
-/// Writes the lines of the cited subsets of a dataset. `failed` is the error of what `out` returns.
+/// Writes the lines of the cited subsets of the instances of a dataset up to a time. `failed` is the
+/// error of what `out` returns.
 pub(crate) fn write_subsets(
     snapshot: &Snapshot,
     dataset: &DatasetName,
+    until: Timestamp,
     subsets: &mut SubsetWriter,
     out: &mut impl Write,
     failed: impl Fn(io::Error) -> Error,
 ) -> Result<()> {
-    for subset in snapshot.subsets(dataset)? {
+    for subset in snapshot.subsets(dataset)?.into_iter().filter(|it| it.timestamp <= until) {
         let named: Box<dyn Iterator<Item = Result<GranuleId>> + '_> = match subset.criteria {
             Criteria::Patterns(_) => Box::new(std::iter::empty()),
             Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),

@@ -111,7 +111,7 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     };
     let mut writer = SubsetWriter::default();
     let mut subsets = scratch::spool();
-    manifest::write_subsets(snapshot, name, &mut writer, &mut subsets, unwritten)?;
+    manifest::write_subsets(snapshot, name, Timestamp::MAX, &mut writer, &mut subsets, unwritten)?;
     lines.rewind().and_then(|()| subsets.rewind()).map_err(unwritten)?;
     Ok(Prepared { listed, before, log, lines, subsets, digest: writer.finish() })
 }

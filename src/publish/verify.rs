@@ -282,7 +282,14 @@ impl Found {
         let mut expected = Expected { compared: Compared::open(directory, SUBSETS)?, failed: None };
         let path = directory.path_of(SUBSETS);
         let unread = |source| Error::cannot("read", &path, source);
-        let written = manifest::write_subsets(snapshot, name, &mut subsets, &mut expected, unread);
+        let written = manifest::write_subsets(
+            snapshot,
+            name,
+            Timestamp::MAX,
+            &mut subsets,
+            &mut expected,
+            unread,
+        );
         let Expected { compared, failed } = expected;
         match (failed, written) {
             (Some(error), _) => return Err(error),

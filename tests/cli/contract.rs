@@ -93,7 +93,7 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("cite US --at 2001-01-05 --format tuple", "format citation", 0),
         ("cite US --at 2001-01-05 --select *", "format citation", 0),
         ("check DI:8f714d3efb0e51ed23fb7eeecca3009b", VERDICT, 0),
-        ("backup copy.db", "bytes datasets identifiers", 0),
+        ("backup copy.db", "bytes datasets identifiers path removed", 0),
         ("copy accession.db other.db", "datasets identifiers", 0),
         ("verify", "dataset identifiers mismatches ok", 0),
         ("mirror compare US accession.db --primary-dataset THEM", MIRROR, 1),

@@ -1,5 +1,6 @@
 //! A backup is a verified copy of the registry as of one moment, or does not exist.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
 
@@ -114,4 +115,43 @@ fn a_copy_that_does_not_verify_is_not_a_backup() {
     assert!(cause.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{cause}");
     drop(registry);
     assert_eq!(files(directory.path()), ["accession.db"]);
+}
+
+#[test]
+fn a_directory_keeps_the_latest_backups_and_everything_that_is_not_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = registry(&directory.path().join("archive.db"), 10);
+    let backups = directory.path().join("backups");
+    std::fs::create_dir(&backups).unwrap();
+    let back_up = |at| registry.back_up_into(&backups, second(at)).unwrap().0;
+    let keep = |count| {
+        let keep = NonZeroUsize::new(count).unwrap();
+        let removed = registry.remove_old_backups(&backups, keep).unwrap();
+        removed.into_iter().map(|path| path.file_name().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // Of the same second, and not in the order of their names.
+    for at in [3, 1, 3, 2] {
+        Registry::open(&back_up(at), Access::Read).unwrap();
+    }
+    let named = |at: &str| format!("archive-20010101T0000{at}.db");
+    let made = [named("01Z"), named("02Z"), named("03Z"), named("03Z-2")];
+    let mut sorted = made.to_vec();
+    sorted.sort();
+    assert_eq!(files(&backups), sorted);
+    // What looks like one is not touched: another registry's, a link, a directory, another file.
+    let others = ["other-20010101T000000Z.db", "archive.db", "archive-20010101T000000Z-1.db"];
+    for other in others {
+        std::fs::copy(backups.join(&made[0]), backups.join(other)).unwrap();
+    }
+    std::fs::write(backups.join(named("00Z")), "no registry").unwrap();
+    std::fs::create_dir(backups.join(named("00Z-2"))).unwrap();
+    std::os::unix::fs::symlink(&made[0], backups.join(named("00Z-3"))).unwrap();
+    let count = files(&backups).len();
+    assert_eq!(keep(9), Vec::<std::ffi::OsString>::new());
+    assert_eq!(keep(2), [made[0].as_str(), &made[1]]);
+    assert_eq!(keep(1), [made[2].as_str()]);
+    assert_eq!(files(&backups).len(), count - 3);
+    assert!(backups.join(&made[3]).exists());
+    let error = registry.back_up_into(&directory.path().join("none"), second(1)).unwrap_err();
+    assert!(error.with_causes().contains("the directory does not exist"), "{error}");
 }

@@ -34,6 +34,7 @@ mod cited_for_ever;
 mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
+mod export_until;
 mod fixity;
 mod flipped_rows;
 mod former_names;

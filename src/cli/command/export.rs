@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use accession::disk::{AtomicFile, reserved, scratch};
 use accession::mirror::manifest;
 use accession::model::quoted;
-use accession::{Access, DatasetName, ErrorKind, Registry};
+use accession::{Access, DatasetName, ErrorKind, Moment, Registry};
 
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::session::Session;
@@ -17,8 +17,13 @@ use crate::cli::session::Session;
 /// history gives the same bytes. The file that --output names
 /// appears only when it is complete. It may replace a manifest of the same dataset, but no other file.
 ///
+/// With --until, the history ends there, as if the later changes had not been made; a dataset that
+/// is imported from it takes the place of one whose later changes are wrong. The record is the
+/// present one, without withdrawal and former names.
+///
 /// Examples:
 ///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
+///   accession export US.FOOL2.002 --until 2026-01-31 --output FOOL2.january.jsonl
 ///   accession export US.FOOL2.002 | gzip > FOOL2.manifest.jsonl.gz
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -29,14 +34,37 @@ pub struct Args {
     /// The file to write; - means stdout [default: -]
     #[arg(long, value_name = "F")]
     output: Option<PathBuf>,
+
+    /// The time of the last change: RFC 3339, or a date, which means the end of that day [default:
+    /// all changes]
+    #[arg(long, value_name = "T")]
+    until: Option<Moment>,
+}
+
+/// What is exported.
+struct Wanted {
+    registry: Registry,
+    dataset: DatasetName,
+    until: Option<Moment>,
+}
+
+impl Wanted {
+    fn write(&self, out: &mut impl Write) -> accession::error::Result<()> {
+        let Wanted { registry, dataset, until } = self;
+        match until {
+            Some(until) => manifest::write_until(registry, dataset, until.last_instant(), out),
+            None => manifest::write(registry, dataset, out),
+        }
+    }
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
+        let wanted = Wanted { registry, dataset: self.dataset, until: self.until };
         match self.output.filter(|path| path.as_os_str() != "-") {
-            None => print(&registry, &self.dataset, session)?,
-            Some(path) => export_to(&registry, &self.dataset, &path)?,
+            None => print(&wanted, session)?,
+            Some(path) => export_to(&wanted, &path)?,
         }
         Ok(Exit::Done)
     }
@@ -44,9 +72,9 @@ impl Args {
 
 /// Prints the manifest. It is written to a temporary file first: while the registry is read, the
 /// command must not wait for a terminal or a pipe.
-fn print(registry: &Registry, dataset: &DatasetName, session: &mut Session) -> Result<()> {
+fn print(wanted: &Wanted, session: &mut Session) -> Result<()> {
     let mut spool = BufWriter::new(scratch::file()?);
-    manifest::write(registry, dataset, &mut spool)?;
+    wanted.write(&mut spool)?;
     let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
     spool.rewind()?;
     io::copy(&mut spool, session.out())?;
@@ -54,14 +82,14 @@ fn print(registry: &Registry, dataset: &DatasetName, session: &mut Session) -> R
 }
 
 /// Writes the manifest to the file at `path`, which appears when it is complete, or to a pipe.
-fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<()> {
+fn export_to(wanted: &Wanted, path: &Path) -> Result<()> {
     let cannot = || format!("cannot write {}", quoted(&path.to_string_lossy()));
     // The cause becomes part of the message: a broken pipe is an error here, while a reader of
     // stdout may end when it has read enough.
     let cannot_because = |source: io::Error| Error::io(format!("{}: {source}", cannot()));
     let write_to = |file: &File| -> Result<()> {
         let mut out = BufWriter::new(file);
-        match manifest::write(registry, dataset, &mut out) {
+        match wanted.write(&mut out) {
             Err(error) if error.kind() == ErrorKind::Output => {
                 let cause = error.source().map_or_else(String::new, ToString::to_string);
                 return Err(Error::io(format!("{}: {cause}", cannot())));
@@ -72,7 +100,7 @@ fn export_to(registry: &Registry, dataset: &DatasetName, path: &Path) -> Result<
     };
     let target = target(path)?;
     if let Target::File(path) = &target {
-        refuse_other_manifest(registry, dataset, path)?;
+        refuse_other_manifest(&wanted.registry, &wanted.dataset, path)?;
     }
     match target {
         Target::Stream(file) => write_to(&file),

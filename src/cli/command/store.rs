@@ -1,11 +1,12 @@
 //! Commands on a registry as a whole: `backup`, `restore`, `copy`, `distribute`.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::model::quoted;
-use accession::registry::{Lacks, PaymentIds, Restored, rehearse_restore, restore};
+use accession::registry::{BackedUp, Lacks, PaymentIds, Restored, rehearse_restore, restore};
 use accession::{Access, Registry};
 use serde::Serialize;
 
@@ -21,29 +22,66 @@ use crate::cli::warning::WarningKind;
 /// every identifier in it has been recomputed. A backup is an ordinary registry; `accession
 /// restore` replaces a lost or damaged registry with it.
 ///
-/// Example:
-///   accession backup /backup/accession-$(date +%F).db
+/// In a directory, the backup is named after the registry and the time, such as
+/// accession-20260131T030000Z.db. With --keep, the oldest of the backups that were named so are
+/// removed afterwards, and no other file.
+///
+/// Examples:
+///   accession backup /backup/before-the-move.db
+///   accession backup /backup/ --keep 7
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Backup {
-    /// The file to create; it must not exist
+    /// The file to create, which must not exist, or a directory, which must
     #[arg(value_parser = named_path())]
     file: PathBuf,
+
+    /// How many backups to keep in the directory, the new one included [default: all]
+    #[arg(long, value_name = "N")]
+    keep: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+struct BackupJson {
+    #[serde(flatten)]
+    backup: BackedUp,
+    path: String,
+    removed: Vec<String>,
 }
 
 impl Backup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let backup = session.open(Access::Read)?.back_up(&self.file)?;
+        let is_directory = self.file.is_dir();
+        if !is_directory && self.keep.is_some() {
+            let shown = shown(&self.file);
+            return Err(Error::usage(format!("--keep is for a directory, and {shown} is not one"))
+                .with_hint("name a directory that exists"));
+        }
+        let registry = session.open(Access::Read)?;
+        let (path, backup) = match is_directory {
+            true => registry.back_up_into(&self.file, session.now()?)?,
+            false => (self.file.clone(), registry.back_up(&self.file)?),
+        };
         session.note_commit(Commit::Backup);
-        session.confirm(&backup, |out| {
+        let removed = match self.keep {
+            Some(keep) => registry
+                .remove_old_backups(&self.file, keep)
+                .with_context(|| format!("{} was made, but", shown(&path)))?,
+            None => Vec::new(),
+        };
+        let name = |path: &Path| path.to_string_lossy().into_owned();
+        let removed = removed.iter().map(|path| name(path)).collect();
+        let done = BackupJson { backup, path: name(&path), removed };
+        session.confirm(&done, |out| {
             writeln!(
                 out,
                 "{}: {}, {}, all verified; {} bytes",
-                shown(&self.file),
-                count(backup.datasets, "dataset"),
-                count(backup.identifiers, "identifier"),
-                backup.bytes
-            )
+                quoted(&done.path),
+                count(done.backup.datasets, "dataset"),
+                count(done.backup.identifiers, "identifier"),
+                done.backup.bytes
+            )?;
+            done.removed.iter().try_for_each(|path| writeln!(out, "removed {}", quoted(path)))
         })
     }
 }

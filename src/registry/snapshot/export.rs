@@ -33,6 +33,16 @@ pub enum Exported {
     Change(Instance),
 }
 
+impl Exported {
+    /// When the change took effect that it is, or that is after it.
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        match self {
+            Exported::Event { at, .. } => *at,
+            Exported::Change(instance) => instance.timestamp,
+        }
+    }
+}
+
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
 

@@ -1,0 +1,94 @@
+//! A history that is exported up to a time is the history that the dataset had then.
+
+use accession::mirror::manifest;
+use accession::{
+    Dataset, ErrorKind, Import, Instance, Members, Moment, Registry, Stamp, Timestamp,
+};
+
+use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::store::new_registry;
+
+const CHANGES: [(&[&str], &[&str]); 4] =
+    [(&["A", "B"], &[]), (&["C"], &["A"]), (&["A"], &["B"]), (&["wrong"], &[])];
+
+fn registry() -> Registry {
+    let registry = new_registry();
+    for (seconds, (ingest, delete)) in (10..).zip(CHANGES) {
+        let change = change(ingest.iter().copied(), delete.iter().copied());
+        registry.change(&name("us"), &change, &Stamp::at(second(seconds), now())).unwrap();
+        let wanted = Members::Patterns(vec!["*".parse().unwrap(), "A*".parse().unwrap()]);
+        let at = Some(Moment::Instant(second(seconds)));
+        registry.cite_subset(&name("us"), at, &wanted, now()).ok();
+    }
+    registry
+}
+
+fn exported(registry: &Registry, until: Timestamp) -> accession::error::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    manifest::write_until(registry, &name("us"), until, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Imports a manifest under a name. Returns the record in it.
+fn import(registry: &Registry, dataset: &str, bytes: &[u8]) -> Dataset {
+    let mut import = Import::new();
+    let reader = manifest::Reader::open(bytes, "us.jsonl", now()).unwrap();
+    let record = reader.read_into(&mut import, |_| {}).unwrap();
+    import.options.create_dataset = true;
+    registry.import(&name(dataset), &import, &Stamp::now(now())).unwrap();
+    record
+}
+
+/// What an instance says about the dataset, whatever its name.
+fn plain(instances: Vec<Instance>) -> Vec<Instance> {
+    let last = instances.len();
+    let of = |(at, instance): (usize, Instance)| Instance {
+        dataset: name("any"),
+        recorded: now(),
+        until: instance.until.filter(|_| at + 1 < last),
+        ..instance
+    };
+    instances.into_iter().enumerate().map(of).collect()
+}
+
+#[test]
+fn the_import_of_it_has_the_history_up_to_then() {
+    let us = registry();
+    us.rename_dataset(&name("us"), &name("them"), &Stamp::now(now())).unwrap();
+    us.rename_dataset(&name("them"), &name("us"), &Stamp::now(now())).unwrap();
+    us.withdraw_dataset(&name("us"), "wrong", &Stamp::now(now())).unwrap();
+    let all = instances(&us, &name("us"));
+    for (number, at) in (1..=CHANGES.len()).zip(10..) {
+        for until in [second(at), Timestamp::from_micros(second(at + 1).as_micros() - 1).unwrap()] {
+            let bytes = exported(&us, until).unwrap();
+            let copy = new_registry();
+            assert_eq!(import(&copy, "copy", &bytes), Dataset::named(name("us")));
+            assert_eq!(
+                plain(instances(&copy, &name("copy"))),
+                plain(all[..number].to_vec()),
+                "until {until}"
+            );
+            let listed = copy.snapshot().unwrap().dataset(&name("copy")).unwrap();
+            assert!(listed.withdrawn.is_none() && listed.former_names.is_empty());
+            let of = |registry: &Registry, name_: &str| {
+                let subsets = registry.snapshot().unwrap().subsets(&name(name_)).unwrap();
+                subsets.into_iter().filter(|it| it.timestamp <= until).count()
+            };
+            assert_eq!(of(&copy, "copy"), of(&us, "us"));
+            let subsets = copy.snapshot().unwrap().subsets(&name("copy")).unwrap();
+            assert_eq!(subsets.len(), of(&us, "us"));
+        }
+    }
+    // The whole history, and one that has no end yet.
+    let whole = instances(&us, &name("us"));
+    let copy = new_registry();
+    import(&copy, "copy", &exported(&us, Timestamp::MAX).unwrap());
+    assert_eq!(plain(instances(&copy, &name("copy"))), plain(whole));
+}
+
+#[test]
+fn there_is_nothing_to_export_before_the_first_change() {
+    let us = registry();
+    let error = exported(&us, second(9)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BeforeHistory, "{error}");
+}
