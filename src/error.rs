@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{GranuleId, SourceLocation, quoted};
+use crate::model::{DatasetName, GranuleId, SourceLocation, quoted};
 
 /// The result of an operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -33,6 +33,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone)]
 pub struct Error(Box<Repr>);
 
+/// What was named that a registry does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// A dataset.
+    Dataset(DatasetName),
+    /// An identifier, as it was written.
+    Identifier(String),
+}
+
 #[derive(Debug, Clone)]
 struct Repr {
     kind: ErrorKind,
@@ -41,6 +50,7 @@ struct Repr {
     granule: Option<GranuleId>,
     path: Option<PathBuf>,
     line: Option<u64>,
+    unknown: Option<Unknown>,
     is_of_store: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -55,6 +65,7 @@ impl Error {
             granule: None,
             path: None,
             line: None,
+            unknown: None,
             is_of_store: false,
             source: None,
         }))
@@ -86,6 +97,13 @@ impl Error {
     #[must_use]
     pub fn in_line(mut self, line: impl Into<Option<u64>>) -> Self {
         self.0.line = line.into();
+        self
+    }
+
+    /// Adds what is unknown.
+    #[must_use]
+    pub(crate) fn about(mut self, unknown: Unknown) -> Self {
+        self.0.unknown = Some(unknown);
         self
     }
 
@@ -151,6 +169,11 @@ impl Error {
     /// The line of the file that the error concerns, from 1. `None` means that it concerns all of it.
     pub fn line(&self) -> Option<u64> {
         self.0.line
+    }
+
+    /// What was named that is unknown. `None` if that is not the error.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.0.unknown.as_ref()
     }
 
     /// Whether the error is of a stored registry, and not of what a caller asked of it.
@@ -341,6 +364,8 @@ error_kinds! {
     NothingKnown = "nothing-known",
     /// The identifier was never in force.
     IdentifierUnknown = "identifier-unknown",
+    /// What was named in short is the name of several.
+    Ambiguous = "ambiguous",
     /// A citation would select no granules.
     SelectsNothing = "selects-nothing",
     /// A granule that is to be cited was not held.

@@ -78,7 +78,7 @@ pub mod registry;
 pub mod server;
 mod store;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Unknown};
 pub use model::{
     Annotation, Confirmation, Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule,
     GranuleId, Identifier, Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,

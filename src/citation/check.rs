@@ -89,7 +89,12 @@ pub fn check<E: From<crate::Error>>(
     let mut sets = Groups::new();
     let mut ok = true;
     let snapshot = registry.snapshot()?;
-    let mut checker = Checker { snapshot: &snapshot, now, resolved: Cache::of(MAX_KEPT_ROWS) };
+    let mut checker = Checker {
+        snapshot: &snapshot,
+        now,
+        resolved: Cache::of(MAX_KEPT_ROWS),
+        compared_left: MAX_COMPARED,
+    };
     for (citation, pasted) in (1..).zip(pasted) {
         let verdict = checker.verdict(citation, pasted)?;
         ok &= verdict.ok;
@@ -107,6 +112,10 @@ pub fn check<E: From<crate::Error>>(
 /// citations of the same sets.
 const MAX_KEPT_ROWS: usize = 100_000;
 
+/// The number of unknown identifiers that are compared with those that were issued, each with a
+/// statement of its own.
+const MAX_COMPARED: usize = 100;
+
 impl Weight for Arc<Resolution> {
     fn weight(&self) -> usize {
         self.rows.len() + 1
@@ -119,6 +128,8 @@ struct Checker<'snapshot> {
     now: Timestamp,
     /// The identifiers resolved so far: a paper cites one set many times.
     resolved: Cache<(Identifier, Option<Moment>), Arc<Resolution>>,
+    /// How many further identifiers are compared with those that were issued.
+    compared_left: usize,
 }
 
 impl Checker<'_> {
@@ -148,8 +159,9 @@ impl Checker<'_> {
             Stated::Read(identifier) => *identifier,
             Stated::Unreadable(text) => {
                 verdict.problem = Some(format!(
-                    "{} is not an identifier, which has 32 hexadecimal digits",
-                    quoted(text)
+                    "{} is not an identifier, which has 32 hexadecimal digits{}",
+                    quoted(text),
+                    self.similar(text)?
                 ));
                 return Ok(verdict);
             }
@@ -163,7 +175,10 @@ impl Checker<'_> {
         verdict.intervals = Arc::clone(&resolution);
         verdict.known = !resolution.rows.is_empty();
         if !verdict.known {
-            verdict.problem = Some("no dataset here ever had this identifier".to_owned());
+            verdict.problem = Some(format!(
+                "no dataset here ever had this identifier{}",
+                self.similar(&identifier.to_string())?
+            ));
             return Ok(verdict);
         }
         let named = self.named_by(pasted)?;
@@ -180,6 +195,19 @@ impl Checker<'_> {
             verdict.note = note(&verdict, pasted, &named, held.then);
         }
         Ok(verdict)
+    }
+
+    /// The end of a sentence about an identifier that is unknown: which may have been meant. Empty if
+    /// none comes close.
+    fn similar(&mut self, text: &str) -> Result<String> {
+        let Some(left) = self.compared_left.checked_sub(1) else { return Ok(String::new()) };
+        self.compared_left = left;
+        let similar = self.snapshot.similar_identifiers(text)?;
+        let similar: Vec<String> = similar.iter().map(|it| format!("DI:{it}")).collect();
+        Ok(match similar.as_slice() {
+            [] => String::new(),
+            similar => format!("; one character differs from {}", similar.join(", ")),
+        })
     }
 
     /// The datasets that a citation names: those with its DOI, or else the one with its name.

@@ -16,6 +16,7 @@ use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_f
 use super::error::{Commit, Exit, Result};
 use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
+use super::suggestion::warn_of_near_name;
 use super::warning::WarningKind;
 
 /// One change of a dataset, as it was asked for.
@@ -203,6 +204,9 @@ impl Application<'_> {
             Ok(Written { result: made, committed: changed.then_some(Commit::History) })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
+        if dataset && !is_new_registry {
+            warn_of_near_name(session, self.dataset);
+        }
         Ok((made, Created { registry: is_new_registry && changed, dataset }))
     }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use accession::model::is_interpreted;
-use accession::{ErrorKind, SourceLocation, input};
+use accession::{ErrorKind, SourceLocation, Unknown, input};
 use serde::Serialize;
 
 use super::output::{Failure, Label, json, one_line, write_message};
@@ -34,6 +34,9 @@ struct Report {
     granule: Option<String>,
     #[serde(skip)]
     of_library: Option<ErrorKind>,
+    /// What is unknown, for which something that exists may have been meant.
+    #[serde(skip)]
+    unknown: Option<Unknown>,
 }
 
 /// The object in which an error is printed.
@@ -63,6 +66,17 @@ impl Error {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
+    }
+
+    /// The same error about what is unknown.
+    pub fn about(mut self, unknown: Unknown) -> Self {
+        self.0.unknown = Some(unknown);
+        self
+    }
+
+    /// What is unknown.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.0.unknown.as_ref()
     }
 
     /// The kind, if it is an error of the library.
@@ -122,6 +136,7 @@ impl From<accession::Error> for Error {
             line,
             granule: error.granule().map(ToString::to_string),
             of_library: Some(kind),
+            unknown: error.unknown().cloned(),
         };
         report.into()
     }
@@ -334,6 +349,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::DatasetExists => "`accession dataset edit` changes its record",
         ErrorKind::NoHistory => "`accession ingest` makes its first change",
         ErrorKind::NothingKnown => "name a later time with --known-at, or omit it",
+        ErrorKind::Ambiguous => "name one of them",
         ErrorKind::IdentifierUnknown => "`accession history` lists the identifiers of a dataset",
         ErrorKind::SelectsNothing | ErrorKind::NotHeldToCite => {
             "`accession granules` lists the granules held; --at names another time"

@@ -8,6 +8,7 @@
 //! - [`output`]: tables, JSON, messages, progress
 //! - `error`: errors with their hints, exit statuses, what was committed
 //! - `session`: one run of the program, with its registry, clock, user and output
+//! - `suggestion`: what may have been meant by what is unknown
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
 //! - `applied`: one change: its arguments, and its report
@@ -24,6 +25,7 @@ mod error;
 mod output;
 mod reading;
 mod session;
+mod suggestion;
 mod warning;
 
 use std::ffi::OsString;
@@ -34,6 +36,7 @@ use clap::{CommandFactory, FromArgMatches};
 use arguments::{Arguments, standard_input_uses};
 use error::{Error, Exit, Result};
 use session::{RunOptions, Session};
+use suggestion::with_suggestion;
 
 /// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -98,7 +101,7 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
         }
         (_, result) => match result.and_then(|exit| finished.map(|()| exit)) {
             Ok(exit) => exit,
-            Err(error) => error.report(session.is_json()),
+            Err(error) => with_suggestion(error, session).report(session.is_json()),
         },
     }
 }

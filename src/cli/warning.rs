@@ -59,6 +59,8 @@ warning_kinds! {
     MirrorNotChanged = "mirror-not-changed",
     /// What was read of a primary could not be remembered.
     MirrorNotRemembered = "mirror-not-remembered",
+    /// The name of a new dataset is almost that of another.
+    NearName = "near-name",
     /// No granule with this producer id was ever held.
     NeverHeld = "never-held",
     /// The identifier of a list is not the expected one.

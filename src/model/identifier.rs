@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::message::quoted;
+
 /// The DatasetInstance identifier of a set of granules: the sixteen bytes at the end of its chain
 /// ([`crate::chain`]).
 ///
@@ -42,6 +44,122 @@ impl Identifier {
     }
 }
 
+/// The first digits of an identifier, at least [`IdentifierPrefix::MIN_DIGITS`] and fewer than 32.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::IdentifierPrefix;
+///
+/// let prefix: IdentifierPrefix = "DI:76312219".parse()?;
+/// assert_eq!(prefix.to_string(), "76312219");
+/// # Ok::<(), accession::model::IdentifierPrefixError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentifierPrefix(Box<str>);
+
+/// Why a string is not the beginning of an identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdentifierPrefixError {
+    /// Too few digits, or more than an identifier has.
+    #[error("an identifier has 32 hexadecimal digits, this has {digits}")]
+    Length {
+        /// The number of characters that it has.
+        digits: usize,
+    },
+    /// A character that is not a hexadecimal digit.
+    #[error("an identifier has hexadecimal digits only, but this contains {}", quoted(&character.to_string()))]
+    Character {
+        /// The first such character.
+        character: char,
+    },
+}
+
+impl IdentifierPrefix {
+    /// The fewest digits that are accepted as the beginning of an identifier.
+    pub const MIN_DIGITS: usize = 8;
+
+    /// The first and the last identifier that begin so.
+    pub fn range(&self) -> (Identifier, Identifier) {
+        let padded = |digit: &str| format!("{}{}", self.0, digit.repeat(32 - self.0.len()));
+        let whole = |text: String| text.parse().expect("32 hexadecimal digits are an identifier");
+        (whole(padded("0")), whole(padded("f")))
+    }
+}
+
+impl FromStr for IdentifierPrefix {
+    type Err = IdentifierPrefixError;
+
+    /// # Errors
+    ///
+    /// - `"DI:123"`, or 32 digits: the length
+    /// - `"76312O19"`: a letter
+    fn from_str(text: &str) -> Result<Self, IdentifierPrefixError> {
+        let digits = without_prefix(text).trim_start();
+        if let Some(character) = digits.chars().find(|character| !character.is_ascii_hexdigit()) {
+            return Err(IdentifierPrefixError::Character { character });
+        }
+        match digits.len() {
+            Self::MIN_DIGITS..32 => Ok(IdentifierPrefix(digits.to_ascii_lowercase().into())),
+            digits => Err(IdentifierPrefixError::Length { digits }),
+        }
+    }
+}
+
+impl fmt::Display for IdentifierPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The text without a `DI:` in any case before it.
+fn without_prefix(text: &str) -> &str {
+    match text.get(..3) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("DI:") => &text[3..],
+        _ => text,
+    }
+}
+
+/// The identifiers that a string may have been meant for: those that differ from it in one character,
+/// which may be missing or too many. The letters O, l and I are read as the digits 0 and 1. At most
+/// 512; none if the string differs in more.
+pub(crate) fn meant(text: &str) -> Vec<Identifier> {
+    let digits: String = without_prefix(text)
+        .trim()
+        .chars()
+        .map(|character| match character {
+            'o' | 'O' => '0',
+            'l' | 'L' | 'i' | 'I' => '1',
+            other => other.to_ascii_lowercase(),
+        })
+        .collect();
+    if !digits.is_ascii() {
+        return Vec::new();
+    }
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // The string with each of the sixteen digits in the place of some of its characters.
+    let with_digits = |before: &str, after: &str| {
+        let variants = (0..16).map(|digit| format!("{before}{digit:x}{after}"));
+        variants.collect::<Vec<String>>()
+    };
+    let mut found: Vec<String> = match digits.len() {
+        31 => (0..=31).flat_map(|at| with_digits(&digits[..at], &digits[at..])).collect(),
+        32 if is_hex(&digits) => {
+            (0..32).flat_map(|at| with_digits(&digits[..at], &digits[at + 1..])).collect()
+        }
+        32 => match digits.find(|character: char| !character.is_ascii_hexdigit()) {
+            Some(at) => with_digits(&digits[..at], &digits[at + 1..]),
+            None => Vec::new(),
+        },
+        33 => (0..33).map(|at| format!("{}{}", &digits[..at], &digits[at + 1..])).collect(),
+        _ => Vec::new(),
+    };
+    found.sort_unstable();
+    found.dedup();
+    found.iter().filter_map(|text| text.parse().ok()).collect()
+}
+
 /// A string that is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an identifier is 32 hexadecimal characters, with or without \"DI:\" before them")]
@@ -55,12 +173,8 @@ impl FromStr for Identifier {
     /// - `"763122"`: not 32 characters
     /// - `"g63122197bfb3ffbf0da14adbfb1b13b"`: not hexadecimal
     fn from_str(text: &str) -> Result<Self, IdentifierError> {
-        let digits = match text.get(..3) {
-            Some(prefix) if prefix.eq_ignore_ascii_case("DI:") => &text[3..],
-            _ => text,
-        };
         let mut bytes = [0; 16];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| IdentifierError)?;
+        hex::decode_to_slice(without_prefix(text), &mut bytes).map_err(|_| IdentifierError)?;
         Ok(Identifier(bytes))
     }
 }

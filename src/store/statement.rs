@@ -121,6 +121,7 @@ pub(super) enum Value<'a> {
     Flag(bool),
     Texts(&'a [&'a str]),
     Ints(&'a [i64]),
+    Identifiers(&'a [Identifier]),
 }
 
 impl From<i64> for Value<'_> {

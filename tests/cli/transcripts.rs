@@ -51,6 +51,7 @@ transcripts!(
     mirror,
     mirror_cron,
     mornings,
+    named,
     nightly,
     options,
     payment_id,

@@ -58,6 +58,7 @@ mod mirror_nginx;
 mod mirror_properties;
 mod mirror_pull;
 mod monitor;
+mod named;
 mod new_ids;
 mod old_registries;
 mod on_postgres;

@@ -7,5 +7,7 @@ mod value;
 
 pub use granules::{FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, Source, age, source_name};
-pub use set::{KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future};
+pub use set::{
+    GivenIdentifier, KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future,
+};
 pub use value::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};

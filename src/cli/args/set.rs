@@ -4,27 +4,122 @@
 use std::str::FromStr;
 
 use accession::citation::recognise::{Stated, find};
-use accession::model::{DatasetNameError, TimestampError};
-use accession::{DatasetName, Identifier, Moment, Selection, Snapshot, Timestamp};
+use accession::model::{
+    DatasetNameError, Doi, IdentifierPrefix, IdentifierPrefixError, TimestampError,
+};
+use accession::{
+    DatasetName, ErrorKind, Identifier, Moment, Selection, Snapshot, Timestamp, Unknown,
+};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;
 
-/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling, or a citation or
-/// an address that contains one.
+/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits,
+/// or a citation or an address that contains one. A DOI can take the place of a dataset's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedSet(Selection);
+pub struct TypedSet(Typed);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Typed {
+    Selection(Selection),
+    Doi(Doi, Option<Moment>),
+    Short(Short),
+}
+
+/// What may be the first digits of an identifier. A dataset of that name comes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Short {
+    text: String,
+    name: Option<DatasetName>,
+    prefix: Result<IdentifierPrefix, IdentifierPrefixError>,
+}
+
+impl Short {
+    /// Reads `DI:` with letters and digits after it, or at least 8 hexadecimal digits. `None` means that
+    /// the string is neither.
+    fn of(text: &str) -> Option<Self> {
+        let prefix = text.parse();
+        // These are a whole identifier.
+        if prefix == Err(IdentifierPrefixError::Length { digits: 32 }) {
+            return None;
+        }
+        let is_marked = is_marked(text)
+            && text[3..].trim_start().bytes().all(|byte| byte.is_ascii_alphanumeric());
+        (is_marked || prefix.is_ok()).then(|| Short {
+            text: text.to_owned(),
+            name: text.parse().ok(),
+            prefix,
+        })
+    }
+
+    fn selection(self, snapshot: &Snapshot) -> Result<Selection> {
+        let dataset = self.name.map(|name| match snapshot.dataset(&name) {
+            Ok(_) => Ok(Selection::Dataset { name, at: None }),
+            Err(error) => Err(error),
+        });
+        let unknown = match dataset {
+            Some(Ok(selection)) => return Ok(selection),
+            Some(Err(error)) if error.kind() != ErrorKind::DatasetUnknown => {
+                return Err(error.into());
+            }
+            Some(Err(error)) if !is_marked(&self.text) => Some(error),
+            _ => None,
+        };
+        match (whole(&self.text, &self.prefix, snapshot, None), unknown) {
+            (Ok(identifier), _) => Ok(Selection::Identifier { identifier, dataset: None }),
+            (Err(error), Some(unknown))
+                if error.of_library() == Some(ErrorKind::IdentifierUnknown) =>
+            {
+                Err(unknown.into())
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+/// The identifier of which the first digits were typed: of a dataset, or of any.
+fn whole(
+    text: &str,
+    prefix: &Result<IdentifierPrefix, IdentifierPrefixError>,
+    snapshot: &Snapshot,
+    dataset: Option<&DatasetName>,
+) -> Result<Identifier> {
+    match prefix {
+        Ok(prefix) => Ok(snapshot.identifier_beginning(prefix, dataset)?),
+        Err(error) => {
+            let unknown = Unknown::Identifier(text.to_owned());
+            Err(Error::usage(error.to_string()).about(unknown))
+        }
+    }
+}
+
+/// Whether `DI:` precedes the text.
+fn is_marked(text: &str) -> bool {
+    text.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("DI:"))
+}
 
 impl TypedSet {
-    /// The set to which it refers.
+    /// The set to which it refers. Without a time, that of a dataset is the one in force now.
     ///
     /// # Errors
     ///
-    /// The time is after `now`.
-    pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
-        match self.0 {
+    /// The time is after `now`; a DOI or the first digits of an identifier are those of no dataset or
+    /// identifier, or of several.
+    pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
+        match self.named(snapshot)? {
             Selection::Dataset { name, at } => dataset_at(name, at, now),
             identifier => Ok(identifier),
+        }
+    }
+
+    /// What it names, with the time that was typed.
+    fn named(self, snapshot: &Snapshot) -> Result<Selection> {
+        match self.0 {
+            Typed::Selection(selection) => Ok(selection),
+            Typed::Doi(doi, at) => {
+                Ok(Selection::Dataset { name: snapshot.dataset_with_doi(&doi)?, at })
+            }
+            Typed::Short(short) => short.selection(snapshot),
         }
     }
 }
@@ -45,10 +140,13 @@ impl FromStr for TypedSet {
 
     fn from_str(text: &str) -> Result<Self, TypedSetError> {
         let of_identifier = |TypedIdentifier(identifier)| {
-            TypedSet(Selection::Identifier { identifier, dataset: None })
+            TypedSet(Typed::Selection(Selection::Identifier { identifier, dataset: None }))
         };
         if let Ok(identifier) = text.parse::<Identifier>() {
             return Ok(of_identifier(TypedIdentifier(identifier)));
+        }
+        if let Some(short) = Short::of(text) {
+            return Ok(TypedSet(Typed::Short(short)));
         }
         let (name, time) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time)),
@@ -58,19 +156,33 @@ impl FromStr for TypedSet {
         let name = match (name.parse::<DatasetName>(), text.parse::<TypedIdentifier>()) {
             (_, Ok(identifier)) => return Ok(of_identifier(identifier)),
             (_, Err(error @ TypedIdentifierError::Several(..))) => return Err(error.into()),
+            (Err(_), Err(_)) if let Some((doi, at)) = doi_at(text) => {
+                return Ok(TypedSet(Typed::Doi(doi, at)));
+            }
             (Ok(name), Err(_)) => name,
             (Err(_), Err(error @ TypedIdentifierError::Unreadable(_))) => return Err(error.into()),
             (Err(error), Err(TypedIdentifierError::Nothing)) => return Err(error.into()),
         };
         let at = time.map(str::parse).transpose()?;
-        Ok(TypedSet(Selection::Dataset { name, at }))
+        Ok(TypedSet(Typed::Selection(Selection::Dataset { name, at })))
     }
+}
+
+/// A DOI, with a time after the last `@`. What is no time belongs to the DOI.
+fn doi_at(text: &str) -> Option<(Doi, Option<Moment>)> {
+    if let Some((doi, time)) = text.rsplit_once('@')
+        && let (Ok(doi), Ok(at)) = (doi.parse(), time.parse())
+    {
+        return Some((doi, Some(at)));
+    }
+    text.parse().ok().map(|doi| (doi, None))
 }
 
 /// A set whose time or identifier can be given by an option.
 #[derive(clap::Args)]
 pub struct SetArgs {
-    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
+    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A DOI
+    /// can take the place of the dataset's name, and 8 or more digits that of an identifier
     set: TypedSet,
 
     /// The time: RFC 3339, or a date, which means the end of that day [default: now]
@@ -79,23 +191,28 @@ pub struct SetArgs {
 
     /// An identifier that was in force in the dataset
     #[arg(long, value_name = "DI")]
-    identifier: Option<TypedIdentifier>,
+    identifier: Option<GivenIdentifier>,
 }
 
 impl SetArgs {
     /// The dataset, if only a dataset was named.
-    pub fn dataset_only(&self) -> Option<&DatasetName> {
-        match (&self.set.0, self.at, &self.identifier) {
+    ///
+    /// # Errors
+    ///
+    /// As those of [`TypedSet::into_selection`].
+    pub fn dataset_only(self, snapshot: &Snapshot) -> Result<Option<DatasetName>> {
+        Ok(match (self.set.named(snapshot)?, self.at, self.identifier) {
             (Selection::Dataset { name, at: None }, None, None) => Some(name),
             _ => None,
-        }
+        })
     }
 
     /// The time that was typed. `None` means that none was, or that the set is an identifier.
     pub fn typed_at(&self) -> Option<Moment> {
         match &self.set.0 {
-            Selection::Dataset { at, .. } => at.or(self.at),
-            Selection::Identifier { .. } => None,
+            Typed::Selection(Selection::Dataset { at, .. }) | Typed::Doi(_, at) => at.or(self.at),
+            Typed::Selection(Selection::Identifier { .. }) => None,
+            Typed::Short(_) => self.at,
         }
     }
 
@@ -103,13 +220,15 @@ impl SetArgs {
     ///
     /// # Errors
     ///
-    /// The time is after `now`, or an option repeats a part of the set.
-    pub fn into_selection(self, now: Timestamp) -> Result<Selection> {
+    /// As those of [`TypedSet::into_selection`], or an option repeats a part of the set.
+    pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
         let SetArgs { set, at, identifier } = self;
-        match (set.0, at, identifier) {
-            (selection, None, None) => TypedSet(selection).into_selection(now),
+        match (set.named(snapshot)?, at, identifier) {
+            (Selection::Dataset { name, at }, None, None) => dataset_at(name, at, now),
+            (identifier, None, None) => Ok(identifier),
             (Selection::Dataset { name, at: None }, at, None) => dataset_at(name, at, now),
-            (Selection::Dataset { name, at: None }, None, Some(TypedIdentifier(identifier))) => {
+            (Selection::Dataset { name, at: None }, None, Some(identifier)) => {
+                let identifier = identifier.whole(snapshot, Some(&name))?;
                 Ok(Selection::Identifier { identifier, dataset: Some(name) })
             }
             _ => Err(Error::usage(
@@ -170,6 +289,46 @@ impl FromStr for TypedIdentifier {
             }
         }
         found.map(TypedIdentifier).ok_or(TypedIdentifierError::Nothing)
+    }
+}
+
+/// An identifier of a registry as it is typed: as a [`TypedIdentifier`], or its first digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GivenIdentifier {
+    Whole(Identifier),
+    /// What was typed, and the digits if they can be the first of an identifier.
+    Short(String, Result<IdentifierPrefix, IdentifierPrefixError>),
+}
+
+impl FromStr for GivenIdentifier {
+    type Err = TypedIdentifierError;
+
+    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
+        if let Ok(identifier) = text.parse() {
+            return Ok(GivenIdentifier::Whole(identifier));
+        }
+        // A letter among the digits, or a digit too few or too many, is a slip.
+        let is_slip = (31..=33).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        match Short::of(text) {
+            Some(short) => Ok(GivenIdentifier::Short(short.text, short.prefix)),
+            None if is_slip => Ok(GivenIdentifier::Short(text.to_owned(), text.parse())),
+            None => Ok(GivenIdentifier::Whole(text.parse::<TypedIdentifier>()?.0)),
+        }
+    }
+}
+
+impl GivenIdentifier {
+    /// The identifier: of a dataset, or of any.
+    ///
+    /// # Errors
+    ///
+    /// The first digits are those of no identifier, or of several.
+    pub fn whole(&self, snapshot: &Snapshot, dataset: Option<&DatasetName>) -> Result<Identifier> {
+        match self {
+            GivenIdentifier::Whole(identifier) => Ok(*identifier),
+            GivenIdentifier::Short(text, prefix) => whole(text, prefix, snapshot, dataset),
+        }
     }
 }
 
@@ -240,9 +399,10 @@ mod tests {
             ("US.FOOL2.002@2001-01-02", Selection::Dataset { name, at }),
         ];
         for (text, selection) in cases {
-            assert_eq!(text.parse::<TypedSet>().unwrap(), TypedSet(selection), "{text}");
+            let typed = TypedSet(Typed::Selection(selection));
+            assert_eq!(text.parse::<TypedSet>().unwrap(), typed, "{text}");
         }
-        for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02", "10.5067/ABC"] {
+        for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02", "a/b"] {
             assert!(text.parse::<TypedSet>().is_err(), "{text}");
         }
     }

@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment};
+use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment};
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
-use crate::cli::args::{FormatArgs, GranuleArgs, TypedIdentifier, refuse_future};
+use crate::cli::args::{FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -256,10 +256,10 @@ pub struct Revert {
 }
 
 /// An earlier state, as it is typed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum To {
     At(Moment),
-    Identifier(TypedIdentifier),
+    Identifier(GivenIdentifier),
 }
 
 impl FromStr for To {
@@ -280,7 +280,13 @@ impl Revert {
                 refuse_future(at, session.now()?)?;
                 EarlierSet::At(at)
             }
-            To::Identifier(TypedIdentifier(identifier)) => EarlierSet::Identifier(identifier),
+            To::Identifier(GivenIdentifier::Whole(identifier)) => {
+                EarlierSet::Identifier(identifier)
+            }
+            To::Identifier(short) => {
+                let snapshot = session.open(Access::Read)?.snapshot()?;
+                EarlierSet::Identifier(short.whole(&snapshot, Some(&self.dataset))?)
+            }
         };
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);

@@ -63,13 +63,15 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
         let typed_at = self.set.typed_at();
-        let (selection, at) = match self.set.into_selection(now)? {
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let (selection, at) = match self.set.into_selection(now, &snapshot)? {
             Selection::Dataset { name, .. } => {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
             }
             selection => (selection, None),
         };
+        drop(snapshot);
         let members = match &self.select_from {
             Some(file) => {
                 let mut listing = Listing::new();

@@ -160,14 +160,16 @@ impl Compare {
         };
         let mut report =
             Report { limit, is_summary: self.summary, prints_urls: self.urls, ..Report::default() };
-        let left = self.left.into_selection(now)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let left = self.left.into_selection(now, &snapshot)?;
         let sides = match self.right {
             Some(right) => {
-                let right = right.into_selection(now)?;
-                let snapshot = session.open(Access::Read)?.snapshot()?;
+                let right = right.into_selection(now, &snapshot)?;
                 compare_sets(&snapshot, &left, &right, &mut report)?
             }
             None => {
+                // The list may be typed at a terminal.
+                drop(snapshot);
                 let listing = listing(session, &self.from, &self.format)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 compare_with_list(session, &left, listing, names.join(", "), &mut report)?

@@ -1,7 +1,7 @@
 use std::io::Write;
 
 use accession::model::{GranuleUrl, quoted};
-use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern};
+use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
@@ -88,16 +88,17 @@ struct Counted {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(producer) = &self.producer {
-            let Some(dataset) = self.set.dataset_only() else {
+            let snapshot = session.open(Access::Read)?.snapshot()?;
+            let Some(dataset) = self.set.dataset_only(&snapshot)? else {
                 return Err(Error::usage("--producer needs a dataset"));
             };
-            return list_of_producer(session, dataset, producer);
+            return list_of_producer(session, snapshot, &dataset, producer);
         }
         // The time that was typed. If the user typed none, no warning about its day is needed.
         let at = self.set.typed_at();
-        let selection = self.set.into_selection(session.now()?)?;
-        self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        let selection = self.set.into_selection(session.now()?, &snapshot)?;
+        self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
         let mut granules = snapshot.granules(&selected.set)?;
@@ -218,10 +219,10 @@ impl Filter {
 
 fn list_of_producer(
     session: &mut Session,
+    snapshot: Snapshot,
     dataset: &DatasetName,
     producer: &GranuleId,
 ) -> Result<Exit> {
-    let snapshot = session.open(Access::Read)?.snapshot()?;
     let granules = snapshot.granules_of_producer(dataset, producer)?;
     let template = snapshot.dataset(dataset)?.dataset.granule_url;
     drop(snapshot);

@@ -4,14 +4,15 @@ use std::io::{self, Write};
 
 use accession::model::quoted;
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
-use accession::{Access, DatasetName, GranuleId, Instance, Moment, Subset};
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Subset, Unknown};
 use serde::Serialize;
 
-use crate::cli::args::{KnownAtArgs, TypedIdentifier, dataset_at, refuse_future};
+use crate::cli::args::{GivenIdentifier, KnownAtArgs, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
+use crate::cli::suggestion::suggestion;
 use crate::cli::warning::WarningKind;
 
 /// Show the identifier of a dataset that was in force at a time
@@ -286,9 +287,10 @@ impl Row for FoundPeriod {
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Resolve {
-    /// The identifier, with or without DI:, alone or in a citation or an address
+    /// The identifier, with or without DI:, alone or in a citation or an address, or its first 8 or
+    /// more digits
     #[arg(value_name = "DI")]
-    identifier: TypedIdentifier,
+    identifier: GivenIdentifier,
 
     /// Search this dataset only
     #[arg(long, value_name = "D")]
@@ -307,7 +309,20 @@ impl Resolve {
         }
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let resolution = snapshot.resolve(self.identifier.0, dataset, self.at)?;
+        let identifier = match self.identifier.whole(&snapshot, dataset) {
+            Err(error) if error.of_library() == Some(ErrorKind::IdentifierUnknown) => {
+                let meant = error.unknown().and_then(|unknown| suggestion(&snapshot, unknown));
+                let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
+                session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
+                return Ok(Exit::Differs);
+            }
+            identifier => identifier?,
+        };
+        let resolution = snapshot.resolve(identifier, dataset, self.at)?;
+        let meant = match resolution.rows.is_empty() {
+            true => suggestion(&snapshot, &Unknown::Identifier(identifier.to_string())),
+            false => None,
+        };
         let mut datasets: Vec<DatasetName> = resolution
             .rows
             .iter()
@@ -319,10 +334,10 @@ impl Resolve {
         }
         drop(snapshot);
         let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        let TypedIdentifier(identifier) = self.identifier;
         let disagreement = match self.at {
             _ if resolution.rows.is_empty() => {
-                Some(format!("{identifier} was never in force in {searched}"))
+                let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
+                Some(format!("{identifier} was never in force in {searched}{meant}"))
             }
             Some(at) if resolution.agreeing == 0 => {
                 Some(format!("{identifier} was not in force at {at} in {searched}"))

@@ -16,6 +16,7 @@ mod export;
 mod granules;
 mod history;
 mod mirror_sources;
+mod named;
 mod resolve;
 mod select;
 mod view;

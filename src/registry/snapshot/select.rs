@@ -69,7 +69,11 @@ pub(in crate::registry) fn select(
     select_seen(read, selection, Seen { known: Known::Now, shown: &Shown::All })
 }
 
-fn select_seen(read: &store::Snapshot, selection: &Selection, seen: Seen<'_>) -> Result<Selected> {
+pub(super) fn select_seen(
+    read: &store::Snapshot,
+    selection: &Selection,
+    seen: Seen<'_>,
+) -> Result<Selected> {
     let Seen { known, shown } = seen;
     let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
         (key, dataset) if shown.shows(&dataset.name) => Ok(key),

@@ -335,6 +335,7 @@ impl Value<'_> {
             Value::Flag(_) => Type::BOOL,
             Value::Texts(_) => Type::TEXT_ARRAY,
             Value::Ints(_) => Type::INT8_ARRAY,
+            Value::Identifiers(_) => Type::BYTEA_ARRAY,
         }
     }
 }
@@ -352,6 +353,10 @@ impl ToSql for Value<'_> {
             Value::Flag(flag) => flag.to_sql(its_type, out),
             Value::Texts(texts) => texts.to_sql(its_type, out),
             Value::Ints(ints) => ints.to_sql(its_type, out),
+            Value::Identifiers(identifiers) => {
+                let bytes: Vec<&[u8]> = identifiers.iter().map(|it| &it.as_bytes()[..]).collect();
+                bytes.to_sql(its_type, out)
+            }
         }
     }
 

@@ -348,6 +348,9 @@ impl ToSql for Value<'_> {
             Value::Flag(flag) => (*flag).into(),
             Value::Texts(texts) => list(texts.iter().map(|&text| text.to_owned().into())),
             Value::Ints(ints) => list(ints.iter().map(|&int| int.into())),
+            Value::Identifiers(identifiers) => {
+                list(identifiers.iter().map(|it| it.as_bytes().to_vec().into()))
+            }
         })
     }
 }

@@ -10,6 +10,7 @@ mod checkpoint;
 mod confirmation;
 mod granule;
 mod history;
+mod identifier;
 mod mirror;
 mod payment;
 mod subset;

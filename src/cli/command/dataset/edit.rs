@@ -18,6 +18,7 @@ use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::error::{Commit, Context, Error, Result, with_causes};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
+use crate::cli::suggestion::warn_of_near_name;
 
 /// Register a dataset
 ///
@@ -77,6 +78,7 @@ impl Add {
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
+        warn_of_near_name(session, &dataset.name);
         let registry = session.registry_path();
         session.confirm(&Added { listed: &listed, created }, |out| {
             if created.registry {

@@ -1,0 +1,158 @@
+//! What people name in short or with a mistake: a dataset by its DOI, an identifier by its first
+//! digits, and what comes close to a name or an identifier that is unknown.
+
+use super::select::{Selection, select_seen};
+use super::view::{Known, Snapshot};
+use crate::error::{Error, ErrorKind, Result, Unknown};
+use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, meant};
+use crate::registry::handle::Shown;
+
+/// How many names or identifiers an error lists.
+const MAX_LISTED: usize = 5;
+
+/// How many names of datasets are compared with one that is unknown.
+const MAX_COMPARED: usize = 10_000;
+
+/// How many names are read at once.
+const PAGE_ROWS: u32 = 1_000;
+
+impl Snapshot {
+    /// The dataset with a DOI, which is compared without case. Costs a pass over the records.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has it;
+    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several have it, which are named.
+    pub fn dataset_with_doi(&self, doi: &Doi) -> Result<DatasetName> {
+        let names = self.datasets_with_doi(doi)?;
+        match names.as_slice() {
+            [] => {
+                let message = format!("no dataset of the registry has the DOI {doi}");
+                Err(Error::new(ErrorKind::DatasetUnknown, message))
+            }
+            [name] => Ok(name.clone()),
+            names => {
+                let message = format!("several datasets have the DOI {doi}: {}", listed(names));
+                Err(Error::new(ErrorKind::Ambiguous, message))
+            }
+        }
+    }
+
+    /// The identifier that begins with some digits: of an instance or of a subset, of one dataset or
+    /// of any. Costs a look-up in an index.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): none begins so;
+    /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several begin so, of which some are
+    /// named.
+    pub fn identifier_beginning(
+        &self,
+        prefix: &IdentifierPrefix,
+        dataset: Option<&DatasetName>,
+    ) -> Result<Identifier> {
+        let found = self.ask(|read| read.identifiers_beginning(prefix, MAX_LISTED as u32 + 1))?;
+        let found = self.shown_among(found, dataset)?;
+        match found.as_slice() {
+            [] => {
+                let place = dataset.map_or(String::new(), |name| format!(" of {name}"));
+                let message = format!("no identifier{place} begins with {prefix}");
+                let unknown = Unknown::Identifier(prefix.to_string());
+                Err(Error::new(ErrorKind::IdentifierUnknown, message).about(unknown))
+            }
+            [identifier] => Ok(*identifier),
+            several => {
+                let message =
+                    format!("several identifiers begin with {prefix}: {}", listed(several));
+                Err(Error::new(ErrorKind::Ambiguous, message))
+            }
+        }
+    }
+
+    /// The names of other datasets that are nearest to a name: those that differ from it in case only, or
+    /// else in few characters, at most `most`. At most 5 of them. Compares 10,000 names at most.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn similar_datasets(&self, name: &DatasetName, most: usize) -> Result<Vec<DatasetName>> {
+        let typed = name.as_str().to_ascii_lowercase();
+        let mut similar: Vec<(usize, DatasetName)> = Vec::new();
+        let (mut after, mut compared) = (String::new(), 0);
+        while compared < MAX_COMPARED {
+            let names = self.ask(|read| read.dataset_names_after(&after, PAGE_ROWS))?;
+            let Some(last) = names.last() else { break };
+            after.clone_from(last);
+            compared += names.len();
+            for other in names {
+                // The names differ in so many characters at least.
+                if other.len().abs_diff(typed.len()) > most {
+                    continue;
+                }
+                let distance = strsim::osa_distance(&typed, &other.to_ascii_lowercase());
+                if distance <= most
+                    && other != name.as_str()
+                    && let Ok(other) = other.parse()
+                    && self.shown.shows(&other)
+                {
+                    similar.push((distance, other));
+                }
+            }
+        }
+        similar.sort();
+        let nearest = similar.first().map_or(0, |(distance, _)| *distance);
+        let similar = similar.into_iter().filter(|(distance, _)| *distance == nearest);
+        Ok(similar.map(|(_, name)| name).take(MAX_LISTED).collect())
+    }
+
+    /// The identifiers that differ in one character from a string, which may be missing or too many;
+    /// the letters O, l and I are read as the digits 0 and 1. At most 5 of them. Costs one statement
+    /// with up to 512 look-ups.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn similar_identifiers(&self, text: &str) -> Result<Vec<Identifier>> {
+        let meant = meant(text);
+        if meant.is_empty() {
+            return Ok(meant);
+        }
+        let mut found = self.ask(|read| read.identifiers_among(&meant))?;
+        found.truncate(MAX_LISTED);
+        self.shown_among(found, None)
+    }
+
+    /// Those of a few identifiers that this snapshot shows, in one dataset or in any.
+    fn shown_among(
+        &self,
+        mut identifiers: Vec<Identifier>,
+        dataset: Option<&DatasetName>,
+    ) -> Result<Vec<Identifier>> {
+        let is_whole = matches!(self.shown, Shown::All) && self.known == Known::Now;
+        if is_whole && dataset.is_none() {
+            return Ok(identifiers);
+        }
+        let mut unread = None;
+        identifiers.retain(|&identifier| {
+            let selection = Selection::Identifier { identifier, dataset: dataset.cloned() };
+            match self.ask(|read| select_seen(read, &selection, self.seen())) {
+                Ok(_) => true,
+                Err(error) if error.kind() == ErrorKind::IdentifierUnknown => false,
+                Err(error) => {
+                    unread = Some(error);
+                    false
+                }
+            }
+        });
+        unread.map_or(Ok(identifiers), Err)
+    }
+}
+
+/// The first values of a list, in a sentence.
+fn listed<T: ToString>(values: &[T]) -> String {
+    let mut text: Vec<String> = values.iter().take(MAX_LISTED).map(ToString::to_string).collect();
+    if values.len() > MAX_LISTED {
+        text.push("and more".to_owned());
+    }
+    text.join(", ")
+}

@@ -1,0 +1,94 @@
+//! Datasets by their DOI, identifiers by their first digits, and what comes close.
+
+use accession::model::IdentifierPrefix;
+use accession::registry::Edit;
+use accession::{Change, DatasetEdit, ErrorKind, GranuleId, Members, Registry, Stamp};
+
+use crate::harness::history::{name, now, second};
+use crate::harness::store::new_registry;
+
+fn ingest(registry: &Registry, dataset: &str, at: i64, granule_id: &str) {
+    let mut change = Change::new();
+    change.options.create_dataset = true;
+    change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
+    registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
+}
+
+fn prefix(text: &str) -> IdentifierPrefix {
+    text.parse().unwrap()
+}
+
+#[test]
+fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
+    let registry = new_registry();
+    ingest(&registry, "US", 0, "A");
+    ingest(&registry, "US", 1, "B");
+    ingest(&registry, "THEM", 0, "A");
+    let patterns = Members::Patterns(vec!["B".parse().unwrap()]);
+    let cited = registry.cite_subset(&name("US"), None, &patterns, now()).unwrap();
+    let snapshot = registry.snapshot().unwrap();
+    let found = |text: &str, dataset: Option<&str>| {
+        let dataset = dataset.map(name);
+        snapshot.identifier_beginning(&prefix(text), dataset.as_ref())
+    };
+    let first = "bf072e9119077b4e76437a93986787ef";
+    assert_eq!(found("BF072E91", None).unwrap().to_string(), first);
+    assert_eq!(found(&first[..31], Some("THEM")).unwrap().to_string(), first);
+    let subset = cited.set.identifier();
+    assert_eq!(found(&subset.to_string()[..8], None).unwrap(), subset);
+    for (text, dataset) in [("00000000", None), (&subset.to_string()[..8], Some("THEM"))] {
+        let error = found(text, dataset).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::IdentifierUnknown, "{text}");
+    }
+    let typing_error = first.replace("77b4", "O7b4");
+    assert_eq!(snapshot.similar_identifiers(&typing_error).unwrap()[0].to_string(), first);
+    assert!(snapshot.similar_identifiers("US").unwrap().is_empty());
+    assert!(snapshot.similar_identifiers(&"0".repeat(32)).unwrap().is_empty());
+}
+
+#[test]
+fn several_identifiers_that_begin_alike_are_named() {
+    // The identifiers of these two granules, which a search found, begin with the same eight digits.
+    let registry = new_registry();
+    for (at, granule_id) in ["granule.9733", "granule.37070"].into_iter().enumerate() {
+        ingest(&registry, &format!("D{at}"), 0, granule_id);
+    }
+    let snapshot = registry.snapshot().unwrap();
+    let of = |dataset: &str| snapshot.dataset(&name(dataset)).unwrap().latest.unwrap().identifier;
+    let identifiers = [of("D0").to_string(), of("D1").to_string()];
+    assert_eq!(identifiers[0][..8], identifiers[1][..8], "{identifiers:?}");
+    let error = snapshot.identifier_beginning(&prefix(&identifiers[0][..8]), None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous);
+    assert!(identifiers.iter().all(|it| error.to_string().contains(it)), "{error}");
+    let named = snapshot.identifier_beginning(&prefix(&identifiers[0][..8]), Some(&name("D1")));
+    assert_eq!(named.unwrap(), of("D1"));
+}
+
+#[test]
+fn a_dataset_is_found_by_a_doi_that_only_it_has() {
+    let registry = new_registry();
+    for dataset in ["US.FOOL2", "US.FOOL3", "us.fool2", "OTHER"] {
+        ingest(&registry, dataset, 0, "A");
+    }
+    let set = |dataset: &str, doi: &str| {
+        let doi = Edit::Set(doi.parse().unwrap());
+        let edit = DatasetEdit { doi, ..DatasetEdit::default() };
+        registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+    };
+    set("US.FOOL2", "10.9999/A");
+    let found = |doi: &str| registry.snapshot().unwrap().dataset_with_doi(&doi.parse().unwrap());
+    assert_eq!(found("doi:10.9999/a").unwrap(), name("US.FOOL2"));
+    assert_eq!(found("10.9999/b").unwrap_err().kind(), ErrorKind::DatasetUnknown);
+    set("OTHER", "10.9999/a");
+    let error = found("10.9999/A").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous);
+    assert!(error.to_string().ends_with("OTHER, US.FOOL2"), "{error}");
+    let similar = |text: &str, most| {
+        let similar = registry.snapshot().unwrap().similar_datasets(&name(text), most).unwrap();
+        similar.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(similar("US.FOOL2", 1), ["us.fool2"]);
+    assert_eq!(similar("US.FOL2", 1), ["US.FOOL2", "us.fool2"]);
+    assert_eq!(similar("OHTRE", 2), ["OTHER"]);
+    assert!(similar("OHTRE", 1).is_empty());
+}
