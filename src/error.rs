@@ -366,6 +366,8 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown",
     /// What was named in short is the name of several.
     Ambiguous = "ambiguous",
+    /// The identifier is that of a subset, and an instance is needed.
+    NotAnInstance = "not-an-instance",
     /// A citation would select no granules.
     SelectsNothing = "selects-nothing",
     /// A granule that is to be cited was not held.

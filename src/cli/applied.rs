@@ -7,7 +7,8 @@ use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
 use accession::registry::{Effort, Skipped};
 use accession::{
-    Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance, Registry, Stamp,
+    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
+    Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -183,6 +184,7 @@ enum InForce<'a> {
         recorded: (),
         recorded_by: (),
         note: (),
+        annotations: [Annotation; 0],
     },
 }
 
@@ -237,6 +239,7 @@ impl Application<'_> {
                 recorded: (),
                 recorded_by: (),
                 note: (),
+                annotations: [],
             },
         };
         let registry = session.registry_path();
@@ -320,10 +323,8 @@ fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Appl
     if applied.clock_behind_micros.is_none() {
         warn_of_future_change(session, in_force, now);
     }
-    if let (Some(at), Some(_), Some(_)) =
-        (application.at.and_then(ChangeTime::instant), &applied.instance, applied.last)
-    {
-        warn_of_back_dated(session, at, now);
+    if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
+        warn_of_back_dated(session, change);
     }
     Ok(())
 }

@@ -93,14 +93,17 @@ pub fn incomplete(datasets: u64) -> Error {
     Error::new(ErrorKind::Incomplete, message)
 }
 
-/// Warns that a change of a dataset that has a history takes effect before today.
-pub fn warn_of_back_dated(session: &Session, at: Timestamp, now: Timestamp) {
-    if at < now.day().start() {
-        session.warn(
-            WarningKind::BackDated,
-            &format!(
-                "the change takes effect at {at}: citations made since then name the set before it"
-            ),
-        );
+/// Warns that a change of a dataset that has a history takes effect long before it is recorded.
+pub fn warn_of_back_dated(session: &Session, change: &Instance) {
+    if !change.is_back_dated() {
+        return;
     }
+    let (at, day) = (change.timestamp, change.timestamp.day());
+    let at = if day.start() == at { day.to_string() } else { at.to_string() };
+    session.warn(
+        WarningKind::BackDated,
+        &format!(
+            "back-dated to {at}: a citation already made for a date after that gives the previous identifier"
+        ),
+    );
 }

@@ -300,6 +300,9 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::Denied => {
             "nothing was changed; the guide lists the privileges that a role needs"
         }
+        ErrorKind::NotAnInstance => {
+            "name the instance as DATASET@TIME: `accession resolve` shows it"
+        }
         ErrorKind::Older => {
             "a command that changes something migrates it (on a server: as the owner of the tables)"
         }
@@ -447,6 +450,8 @@ pub enum Commit {
     History,
     /// The record of a dataset.
     Record,
+    /// An annotation.
+    Annotation,
     /// A subset that was cited for the first time.
     Subset,
     /// Payment ids that were issued, or taken over from an older scheme.
@@ -467,6 +472,7 @@ impl Commit {
         match self {
             Commit::History => "its report",
             Commit::Record => "the record of the dataset",
+            Commit::Annotation => "its report",
             Commit::Subset => "the citation of the subset that it saved",
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
@@ -485,6 +491,7 @@ impl Commit {
             Commit::Record => {
                 "do not repeat the command: `accession dataset show NAME` shows the record"
             }
+            Commit::Annotation => "repeat the command: the same note is added only once",
             Commit::Subset => "repeat the command: it cites the same subset again",
             Commit::PaymentIds => {
                 "ids that were not written are never issued again: repeat the command for others"

@@ -313,7 +313,14 @@ impl<R: Row> List<R> {
     pub fn add(&mut self, session: &mut Session, row: &R) -> io::Result<()> {
         match session.is_json() {
             true => session.json(row),
-            false => self.table.add_row(session.out(), row.cells()),
+            false => {
+                self.table.add_row(session.out(), row.cells())?;
+                row.below().into_iter().try_for_each(|line| {
+                    let mut cells = vec![String::new(); R::COLUMNS.len() - 1];
+                    cells.push(line);
+                    self.table.add_row(session.out(), cells)
+                })
+            }
         }
     }
 

@@ -28,8 +28,8 @@ macro_rules! warning_kinds {
 
 // In the order of their names.
 warning_kinds! {
-    /// The change took effect in the past, in a dataset that had a history: citations made since
-    /// that time name the set before it.
+    /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
+    /// history: citations already made for a date after that give the identifier before it.
     BackDated = "back-dated",
     /// Granules were ingested and deleted within one day, and cancel out.
     CancelledOut = "cancelled-out",
@@ -73,6 +73,8 @@ warning_kinds! {
     OtherIdentifiers = "other-identifiers",
     /// A search result is incomplete: some of its pages are missing.
     PagesMissing = "pages-missing",
+    /// The set that is cited, or that from which it is selected, is annotated as questionable.
+    Questionable = "questionable",
     /// The criteria select every granule, so the whole set is cited.
     SelectsAll = "selects-all",
     /// Most lines contain a separator: the file may be a table.

@@ -32,15 +32,20 @@
 mod check;
 mod compute;
 mod digest;
+mod found;
 mod problem;
 mod reader;
 mod readings;
 mod recorded;
 mod root;
+mod sorted;
+mod unexpected;
 
 pub use check::{Check, Checked};
 pub use compute::{Compute, Computed};
+pub use found::{Compared, FoundFiles};
 pub use problem::Problem;
 pub use readings::ReadOptions;
 pub use recorded::{Depth, RecordedFile};
 pub use root::{Mounted, Root};
+pub use unexpected::{DirectoryFiles, UnexpectedFiles};

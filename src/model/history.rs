@@ -48,12 +48,21 @@ impl Instance {
         self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)
     }
 
+    /// Whether its change took effect more than 48 hours before it was recorded.
+    pub fn is_back_dated(&self) -> bool {
+        self.recorded.as_micros() - self.timestamp.as_micros() > BACK_DATED_MICROS
+    }
+
     /// Whether it was in force at an instant, or at any time of a day.
     pub fn is_in_force_during(&self, at: Moment) -> bool {
         self.timestamp <= at.last_instant()
             && self.until.is_none_or(|until| at.first_instant() < until)
     }
 }
+
+/// A change that takes effect longer than 48 hours before it is recorded is back-dated: the delay of an
+/// everyday delivery is shorter.
+const BACK_DATED_MICROS: i64 = 48 * 3_600 * 1_000_000;
 
 /// One holding period of a granule in a dataset. A granule that was deleted and ingested again has
 /// several.

@@ -46,8 +46,8 @@ impl Error {
     }
 
     /// A value is longer than any log may have it.
-    pub(super) fn too_long(what: &str, bytes: usize, most: usize) -> Self {
-        let message = format!("{what} has {bytes} bytes, but at most {most} are allowed");
+    pub(super) fn too_long(what: &str, unit: &str, length: usize, most: usize) -> Self {
+        let message = format!("{what} has {length} {unit}, but at most {most} are allowed");
         Error::new(ErrorKind::TooLong, message)
     }
 

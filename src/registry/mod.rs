@@ -44,8 +44,8 @@ pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWor
 #[cfg(feature = "http")]
 pub(crate) use write::CitedSubsets;
 pub use write::{
-    Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, Import, Imported, Lease,
-    MAX_EXAMPLES, MaxDelete, Members, Skipped, Stamp,
+    Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, Import,
+    Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation, Skipped, Stamp,
 };
 pub(crate) use write::{CitedSubset, Remembered};
 

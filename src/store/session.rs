@@ -108,6 +108,8 @@ pub(super) trait Session: Send {
 pub(crate) struct Snapshot {
     pub(super) session: Box<dyn Session>,
     hides_recorders: bool,
+    /// When the last annotation was recorded that is shown. `None` means that all are.
+    annotated_by: Option<Timestamp>,
 }
 
 /// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
@@ -118,12 +120,22 @@ pub(crate) struct Transaction {
 
 impl Snapshot {
     pub(super) fn new(session: Box<dyn Session>) -> Self {
-        Snapshot { session, hides_recorders: false }
+        Snapshot { session, hides_recorders: false, annotated_by: None }
     }
 
     /// The same snapshot, which does not say who recorded anything if it is for the public.
     pub fn for_public(self, is_for_public: bool) -> Self {
         Snapshot { hides_recorders: is_for_public, ..self }
+    }
+
+    /// The same snapshot, which shows only the annotations that were recorded by a time.
+    pub fn annotated_by(self, recorded: Timestamp) -> Self {
+        Snapshot { annotated_by: Some(recorded), ..self }
+    }
+
+    /// Whether an annotation that was recorded at a time is shown.
+    pub(super) fn shows_annotation_of(&self, recorded: Timestamp) -> bool {
+        self.annotated_by.is_none_or(|last| recorded <= last)
     }
 
     /// Who recorded something, unless that is hidden.

@@ -53,21 +53,21 @@ pub fn fields(text: &str) -> Vec<String> {
     fields
 }
 
-const INSTANCE: &str =
-    "dataset timestamp until identifier granules ingested deleted recorded recorded_by note";
+const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded recorded_by note \
+     annotations";
 const APPLIED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note changed dry_run skipped created";
+     recorded_by note annotations changed added removed dry_run skipped created";
 const MIRROR_SOURCE: &str = "dataset source changes timestamp identifier read identical pulled default failed failure verdict";
 const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected";
 const VERDICT: &str = "citation identifier doi date known agrees ok problem note intervals";
 const PAYMENT: &str = "id time worker counter layout epoch";
-const RESOLVED: &str = "kind dataset from until identifier granules instance subset";
+const RESOLVED: &str = "kind dataset from until identifier granules instance subset annotations";
 const DATASET: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest";
+     archive granule_url keywords free_access temporal withdrawn former_names latest confirmed";
 const ADDED: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest created";
+     archive granule_url keywords free_access temporal withdrawn former_names latest confirmed created";
 const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note changed dry_run skipped created status";
+     recorded_by note annotations changed added removed dry_run skipped created status";
 const COMPARED: &str = "identical left right matched only_left only_right";
 
 #[test]
@@ -90,8 +90,8 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", RESOLVED, 0),
         ("compare US THEM", COMPARED, 1),
         ("compare THEM THEM", COMPARED, 0),
-        ("cite US --at 2001-01-05 --format tuple", "format citation", 0),
-        ("cite US --at 2001-01-05 --select *", "format citation", 0),
+        ("cite US --at 2001-01-05 --format tuple", "format citation annotations", 0),
+        ("cite US --at 2001-01-05 --select *", "format citation annotations", 0),
         ("check DI:8f714d3efb0e51ed23fb7eeecca3009b", VERDICT, 0),
         ("backup copy.db", "bytes datasets identifiers path removed", 0),
         ("copy accession.db other.db", "datasets identifiers", 0),

@@ -4,12 +4,12 @@
 use crate::contract::fields;
 use crate::harness::console::Sandbox;
 
-const INSTANCE: &str =
-    "dataset timestamp until identifier granules ingested deleted recorded recorded_by note";
+const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded recorded_by note \
+     annotations";
 const COMPARISON: &str = "identical left right matched only_left only_right";
 
 fn applied() -> String {
-    format!("{INSTANCE} changed dry_run skipped created")
+    format!("{INSTANCE} changed added removed dry_run skipped created")
 }
 
 /// A registry with a dataset that holds twenty granules, and another.

@@ -33,6 +33,7 @@ macro_rules! transcripts {
 
 transcripts!(
     addresses,
+    annotate,
     backup,
     change,
     check,

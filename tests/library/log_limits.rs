@@ -1,7 +1,7 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
 use accession::mirror::{HttpOptions, Primary, compare};
-use accession::{Change, Identifier, Members, Pattern, Registry, Stamp};
+use accession::{Change, Identifier, Import, Members, Pattern, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
@@ -117,12 +117,22 @@ fn what_no_mirror_could_read_is_not_recorded() {
     let registry = Registry::in_memory().unwrap();
     let mut noted = Change::new();
     noted.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
-    noted.options.note = Some("n".repeat(64 * 1_024 + 1));
+    noted.options.note = Some("ü".repeat(4_097));
     noted.options.create_dataset = true;
     let error = registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
-    noted.options.note = Some("n".repeat(64 * 1_024));
+    assert!(error.to_string().contains("4097 characters"), "{error}");
+    noted.options.note = Some("ü".repeat(4_096));
     registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
+    // Those of a log can be longer.
+    let mut import = Import::new();
+    let error = import.note(second(1), Some(&"n".repeat(64 * 1_024 + 1))).unwrap_err();
+    assert_eq!(error.kind().as_str(), "too-long", "{error}");
+    import.note(second(1), Some(&"n".repeat(64 * 1_024))).unwrap();
+    let why = "w".repeat(4_097);
+    let stamp = Stamp::now(now());
+    let error = registry.withdraw_dataset(&name("us"), &why, &stamp).unwrap_err();
+    assert_eq!(error.kind().as_str(), "too-long", "{error}");
     let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
     let wanted = Members::Patterns(patterns);
     let error = registry.cite_subset(&name("us"), None, &wanted, now()).unwrap_err();

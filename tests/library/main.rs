@@ -26,6 +26,7 @@ mod harness {
 mod properties;
 
 mod all_small_histories;
+mod annotations;
 mod as_of;
 mod backup;
 mod check;
@@ -36,6 +37,7 @@ mod clock_ahead;
 mod daily_import;
 mod export_until;
 mod fixity;
+mod fixity_lists;
 mod flipped_rows;
 mod former_names;
 mod fuzz_corpus;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use accession::server::Limits;
+use accession::{Event, EventKind, Import};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::site::{FIRST, SECOND, Served, stamp};
-use crate::values::{change, name, second};
+use crate::values::{name, second};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -222,13 +223,18 @@ fn a_list_that_is_damaged_has_no_end() {
 #[test]
 fn a_page_ends_by_bytes_too() {
     let served = Served::new();
-    let noted = |at: usize, granule: &str| {
-        let mut noted = change([granule], []);
-        noted.options.note = Some(format!("{at}: {}", "a very long note ".repeat(3_800)));
-        let stamp = stamp(second(at as i64));
-        served.registry.change(&name("D"), &noted, &stamp).unwrap();
-    };
-    (0..40).for_each(|at| noted(at, &format!("G{at:02}")));
+    let mut import = Import::new();
+    import.options.create_dataset = true;
+    for at in 0..40 {
+        let granule_id = format!("G{at:02}").parse().unwrap();
+        let kind = EventKind::Ingested;
+        let (producer_granule, location) = (None, None);
+        let at = second(at);
+        import.add(Event { at, kind, granule_id, producer_granule, location }).unwrap();
+        // Only the note of a log is so long.
+        import.note(at, Some(&format!("{at}: {}", "a very long note ".repeat(3_800)))).unwrap();
+    }
+    served.registry.import(&name("D"), &import, &stamp(second(40))).unwrap();
     let (mut path, mut rows) = (Some("/datasets/D/history?format=jsonl".to_owned()), Vec::new());
     let mut pages = 0;
     while let Some(page) = path {

@@ -1,9 +1,13 @@
 //! The granules that a command reads, and the format of the files that list them.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
+use std::path::Path;
 use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
+use accession::model::quoted;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
@@ -21,6 +25,10 @@ pub struct GranuleArgs {
     #[arg(long, value_name = "FILE")]
     from: Vec<InputFile>,
 
+    /// Take a single ID for an id, even if it is the name of a text file
+    #[arg(long)]
+    literal: bool,
+
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -30,7 +38,7 @@ impl GranuleArgs {
     ///
     /// # Errors
     ///
-    /// No granule or file is named.
+    /// No granule or file is named, or the only id is the name of a file.
     pub fn entries<'a>(
         &'a self,
         session: &'a Session,
@@ -40,8 +48,39 @@ impl GranuleArgs {
             return Err(Error::usage("no granules are named")
                 .with_hint("name granules as arguments, or a file with --from"));
         }
+        if let ([id], [], false) = (&self.ids[..], &self.from[..], self.literal)
+            && is_text_file(Path::new(id))
+        {
+            let name = quoted(id);
+            return Err(Error::usage(format!("{name} is the name of a text file")).with_hint(
+                format!(
+                    "nothing was changed; did you mean --from {name}? --literal takes it for an id"
+                ),
+            ));
+        }
         Ok(Entries::new(session, &self.ids, &self.from, self.format.options(), missing))
     }
+}
+
+/// The bytes at the beginning of a file that show whether it is text.
+const SHOWN_BYTES: u64 = 8 * 1_024;
+
+/// Whether there is a file of lines: its beginning has no NUL, and it ends in a line end. A file that
+/// cannot be read is not one.
+fn is_text_file(path: &Path) -> bool {
+    // Opening a pipe would wait for its writer.
+    if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    let ends = || -> io::Result<(Vec<u8>, u8)> {
+        let mut file = File::open(path)?;
+        let (mut first, mut last) = (Vec::new(), [0]);
+        file.by_ref().take(SHOWN_BYTES).read_to_end(&mut first)?;
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        Ok((first, last[0]))
+    };
+    ends().is_ok_and(|(first, last)| !first.contains(&0) && matches!(last, b'\n' | b'\r'))
 }
 
 /// The names of all formats, which completions offer.

@@ -8,7 +8,7 @@ use accession::model::quoted;
 use accession::registry::Resolved;
 
 use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::output::{count, in_force, json, one_line, selected_by};
+use crate::cli::output::{annotated, count, in_force, json, one_line, selected_by};
 use crate::cli::reading::CitationText;
 use crate::cli::session::Session;
 
@@ -153,9 +153,10 @@ fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
     let granules = count(resolved.set.granules(), "granule");
     write!(out, "   {}  {}  {granules}", instance.dataset, in_force(instance))?;
     match resolved.set.subset() {
-        None => writeln!(out),
-        Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria)),
+        None => writeln!(out)?,
+        Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria))?,
     }
+    instance.annotations.iter().try_for_each(|it| writeln!(out, "      {}", annotated(it)))
 }
 
 #[cfg(test)]

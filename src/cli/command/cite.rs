@@ -2,7 +2,8 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::{
-    Access, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern, Selection, Timestamp,
+    Access, Annotation, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern,
+    Selection, Timestamp,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
@@ -57,6 +58,7 @@ pub struct Args {
 struct Printed<'a> {
     format: &'a str,
     citation: &'a str,
+    annotations: &'a [Annotation],
 }
 
 impl Args {
@@ -96,10 +98,13 @@ impl Args {
         let dataset = cited.dataset.dataset.name.clone();
         warn_of_listed(session, &dataset, &cited.dataset)?;
         warn_of_others(session, at, &cited);
+        warn_of_questionable(session, &cited);
+        let annotations = cited.set.instance().annotations.clone();
         let citation = Citation::new(cited, at, now.day());
         warn_of_lacking(session, &dataset, &citation, self.format);
         let text = citation.write(self.format);
-        let printed = Printed { format: self.format.name(), citation: &text };
+        let printed =
+            Printed { format: self.format.name(), citation: &text, annotations: &annotations };
         session.print(&printed, |out| write!(out, "{text}"))
     }
 }
@@ -165,6 +170,20 @@ fn warn_of_others(session: &Session, at: Option<Moment>, cited: &Cited) {
                 "on {at}, {} was also in force: {}; --at can name a time of the day",
                 other.identifier,
                 in_force(other)
+            ),
+        );
+    }
+}
+
+/// Warns of each annotation by which the set, or that from which it is selected, is questionable.
+fn warn_of_questionable(session: &Session, cited: &Cited) {
+    let instance = cited.set.instance();
+    for annotation in instance.annotations.iter().filter(|it| it.questionable) {
+        session.warn(
+            WarningKind::Questionable,
+            &format!(
+                "{} of {} is questionable: {}",
+                instance.identifier, instance.dataset, annotation.note
             ),
         );
     }

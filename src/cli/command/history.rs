@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Exit, Result};
-use crate::cli::output::{Column, Row, in_force, one_line, or_held, selected_by};
+use crate::cli::output::{Column, Row, annotated, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
 use crate::cli::suggestion::suggestion;
 use crate::cli::warning::WarningKind;
@@ -81,7 +81,7 @@ fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
     if let Some(note) = &instance.note {
         writeln!(out, "note        {}", one_line(note))?;
     }
-    Ok(())
+    instance.annotations.iter().try_for_each(|it| writeln!(out, "annotation  {}", annotated(it)))
 }
 
 /// List every identifier of a dataset, with the time from which it was in force
@@ -166,6 +166,10 @@ impl Row for Instance {
             format!("+{} -{}", self.ingested, self.deleted),
             shown(self.note.as_deref()),
         ]
+    }
+
+    fn below(&self) -> Vec<String> {
+        self.annotations.iter().map(annotated).collect()
     }
 }
 
@@ -370,6 +374,10 @@ impl Row for Resolved {
             self.set.granules().to_string(),
             subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
         ]
+    }
+
+    fn below(&self) -> Vec<String> {
+        self.set.instance().annotations.iter().map(annotated).collect()
     }
 }
 

@@ -206,7 +206,7 @@ impl Args {
             warn_of_future_change(session, in_force, now);
         }
         if let (Some(first), Some(_)) = (imported.instances.first(), imported.last) {
-            warn_of_back_dated(session, first.timestamp, now);
+            warn_of_back_dated(session, first);
         }
         Ok(())
     }

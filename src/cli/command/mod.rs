@@ -1,5 +1,6 @@
 //! The commands, a file a subject. The doc comment of a command's arguments is its help.
 
+pub mod annotate;
 pub mod change;
 pub mod check;
 pub mod cite;

@@ -45,6 +45,11 @@ pub trait Row: Serialize {
 
     /// A cell for each column, on one line, and already escaped.
     fn cells(&self) -> Vec<String>;
+
+    /// What is shown of it below, in the last column, on one line each, and already escaped.
+    fn below(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl<R: Row> Row for &R {
@@ -52,6 +57,10 @@ impl<R: Row> Row for &R {
 
     fn cells(&self) -> Vec<String> {
         (**self).cells()
+    }
+
+    fn below(&self) -> Vec<String> {
+        (**self).below()
     }
 }
 

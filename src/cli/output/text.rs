@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use accession::{Criteria, Instance, Pattern, Timestamp};
+use accession::{Annotation, Criteria, Instance, Pattern, Timestamp};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
@@ -40,6 +40,14 @@ pub fn in_force(instance: &Instance) -> String {
         Some(until) => format!("{} until {until}", instance.timestamp),
         None => format!("{} until now", instance.timestamp),
     }
+}
+
+/// An annotation on one line: `! TIME questionable: NOTE`, and who wrote it.
+pub fn annotated(annotation: &Annotation) -> String {
+    let what = if annotation.questionable { " questionable" } else { "" };
+    let by = annotation.recorded_by.as_deref();
+    let by = by.map(|by| format!(" ({})", one_line(by))).unwrap_or_default();
+    format!("! {}{what}: {}{by}", annotation.recorded, one_line(&annotation.note))
 }
 
 /// When a granule was deleted, or `held`.

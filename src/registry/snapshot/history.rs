@@ -4,7 +4,7 @@ use std::vec;
 
 use serde::Serialize;
 
-use super::view::{Snapshot, latest_known};
+use super::view::{Known, Snapshot, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp, Withdrawal};
 use crate::registry::handle::Registry;
@@ -27,6 +27,7 @@ impl Snapshot {
             Ok(History {
                 registry: self.registry.clone(),
                 dataset: key,
+                known: self.known,
                 latest,
                 since: None,
                 until: latest,
@@ -121,6 +122,7 @@ enum Order {
 pub struct History {
     registry: Registry,
     dataset: DatasetKey,
+    known: Known,
     /// The last change that was known when the history was requested.
     latest: Option<Timestamp>,
     since: Option<Timestamp>,
@@ -159,7 +161,10 @@ impl History {
 
     fn load(&mut self) -> Result<()> {
         let load = || {
-            let read = self.registry.read()?;
+            let read = match self.known {
+                Known::Now => self.registry.read()?,
+                Known::At(recorded) => self.registry.read()?.annotated_by(recorded),
+            };
             let page = match (self.order, self.until) {
                 (_, None) => Vec::new(),
                 (Order::OldestFirst, Some(until)) => {

@@ -32,6 +32,7 @@ pub(super) use granules::{GranulePages, GranulesWithin, identify, identify_selec
 pub use granules::{Granules, IdPages};
 pub use history::{FoundPeriod, History, NotedPeriod};
 pub use mirror_sources::MirrorSource;
+pub(super) use resolve::instances;
 pub use resolve::{Agreement, Resolution, Resolved};
 pub(super) use select::select;
 pub use select::{Selected, Selection};

@@ -6,7 +6,9 @@ use super::granules::{identify_named, identify_selected};
 use super::select::select_at;
 use super::view::{Seen, Snapshot, dataset_of, latest_known};
 use crate::error::{ErrorKind, Result};
-use crate::model::{Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
+use crate::model::{
+    Annotation, Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp,
+};
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The number of instances in a page.
@@ -32,6 +34,7 @@ struct Row<'a> {
     granules: u64,
     instance: Option<&'a Instance>,
     subset: Option<&'a Subset>,
+    annotations: &'a [Annotation],
 }
 
 impl Serialize for Resolved {
@@ -50,6 +53,7 @@ impl Serialize for Resolved {
             granules: self.set.granules(),
             instance: of,
             subset: self.set.subset(),
+            annotations: &instance.annotations,
         };
         row.serialize(serializer)
     }
@@ -173,7 +177,8 @@ impl Snapshot {
     }
 }
 
-fn instances(
+/// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
+pub(in crate::registry) fn instances(
     read: &store::Snapshot,
     identifier: Identifier,
     dataset: Option<DatasetKey>,

@@ -123,11 +123,10 @@ impl Registry {
 impl Snapshot {
     /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
     /// [`Snapshot::resolve`] and every list of instances ignore changes that were recorded after
-    /// `recorded`, and subsets that were cited after it, whenever these took effect.
+    /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
     #[must_use]
-    pub fn known_at(mut self, recorded: Timestamp) -> Self {
-        self.known = Known::At(recorded);
-        self
+    pub fn known_at(self, recorded: Timestamp) -> Self {
+        Snapshot { known: Known::At(recorded), read: self.read.annotated_by(recorded), ..self }
     }
 
     /// What this snapshot shows.

@@ -119,7 +119,7 @@ impl Registry {
         if let Members::Patterns(patterns) = members {
             let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
             if bytes > most {
-                return Err(Error::too_long("the list of patterns", bytes, most));
+                return Err(Error::too_long("the list of patterns", "bytes", bytes, most));
             }
         }
         let read = self.read()?;

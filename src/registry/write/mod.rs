@@ -3,6 +3,7 @@
 //! All changes of a history are made by [`engine`]; the operations differ in where their events are
 //! read.
 
+mod annotate;
 mod applied;
 mod change;
 mod cite;
@@ -19,6 +20,7 @@ mod resume;
 mod stamp;
 mod target;
 
+pub use annotate::{Annotated, NewAnnotation};
 pub use applied::Applied;
 pub use change::Change;
 pub use cite::Members;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -240,13 +241,15 @@ impl Registry {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn): it is already withdrawn.
+    /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn): it is already withdrawn;
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
     pub fn withdraw_dataset(
         &self,
         name: &DatasetName,
         note: &str,
         stamp: &Stamp,
     ) -> Result<Withdrawal> {
+        check_entered_note(Some(note))?;
         self.write(|transaction| {
             let (key, dataset) = dataset_of(transaction, name)?;
             refuse_withdrawn(transaction.withdrawal(key)?, &dataset.name)?;

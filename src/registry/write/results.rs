@@ -60,11 +60,25 @@ impl Results {
     }
 }
 
+/// The greatest length of a note that is entered here, in characters. A log from elsewhere can have
+/// longer ones.
+const MAX_ENTERED_CHARACTERS: usize = 4_096;
+
+/// Refuses a note that is entered here and is longer than a page of text: everybody who reads the
+/// history reads it.
+pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
+    let characters = note.map_or(0, |note| note.chars().count());
+    match characters > MAX_ENTERED_CHARACTERS {
+        true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a note that is longer than a log may have it: mirrors could not read the log.
-pub(super) fn check_note(note: Option<&str>) -> Result<()> {
+fn check_note(note: Option<&str>) -> Result<()> {
     let (bytes, most) = (note.map_or(0, str::len), LogChange::MAX_NOTE_BYTES);
     match bytes > most {
-        true => Err(Error::too_long("the note", bytes, most)),
+        true => Err(Error::too_long("the note", "bytes", bytes, most)),
         false => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! The dataset that is changed, and the options of the change.
 
 use super::record::{insert, refuse_withdrawn};
-use super::results::{Results, check_expected, check_note};
+use super::results::{Results, check_entered_note, check_expected};
 use super::stamp::Stamp;
 use crate::error::{Error, Result};
 use crate::model::{
@@ -95,7 +95,7 @@ impl<'a> Target<'a> {
         options: &'a ChangeOptions,
         stamp: &'a Stamp,
     ) -> Result<Self> {
-        check_note(options.note.as_deref())?;
+        check_entered_note(options.note.as_deref())?;
         let (dataset, name, latest, is_created) = match transaction.dataset_to_change(name)? {
             Some(ToChange { key, name, withdrawal, latest }) => {
                 refuse_withdrawn(withdrawal, &name)?;

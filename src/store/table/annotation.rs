@@ -108,6 +108,7 @@ impl Snapshot {
                 recorded_by: self.shown(recorded_by),
             });
         }
+        annotations.retain(|annotation| self.shows_annotation_of(annotation.recorded));
         Ok(annotations)
     }
 }

@@ -37,6 +37,9 @@ const SCENARIO: &[&str] = &[
     "accession dataset reinstate PLAIN",
     "accession sync PLAIN --at 2001-01-02 X.1 X.2",
     "accession sync PLAIN X.1 X.2",
+    "python3 -c 'import sqlite3; registry = sqlite3.connect(\"accession.db\"); \
+     registry.execute(\"INSERT OR REPLACE INTO confirmation SELECT id, 1, NULL, 2 FROM dataset\"); \
+     registry.commit()'; accession dataset show PLAIN",
     "accession revert US --to 2001-02-03 --at 2001-02-05",
     "accession find A.1",
     "accession history US --granule A.2",
@@ -45,6 +48,7 @@ const SCENARIO: &[&str] = &[
     "accession compare US --from new.txt",
     "accession compare US --from new.txt --summary",
     "accession compare US --from new.txt --urls",
+    "accession annotate US@2001-01-02 --questionable --note 'incomplete'",
     "accession history US",
     "accession lookup US --at 2001-01-02",
     "accession granules US --at 2001-01-02",

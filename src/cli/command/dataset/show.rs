@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use accession::model::{Doi, GranuleUrl, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
-use accession::{Access, Dataset, DatasetName};
+use accession::{Access, Confirmation, Dataset, DatasetName};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::dataset_warnings::{in_force_now, incomplete, warn_of_former_name, warn_of_future};
 use crate::cli::error::Result;
-use crate::cli::output::{Column, Row, count, one_line};
+use crate::cli::output::{Column, Row, annotated, count, one_line};
 use crate::cli::session::Session;
 
 /// Show the record of a dataset, and its latest identifier
@@ -125,11 +125,12 @@ pub struct List {
     all: bool,
 }
 
-const LIST_COLUMNS: [Column; 5] = [
+const LIST_COLUMNS: [Column; 6] = [
     Column::text("dataset"),
     Column::text("identifier"),
     Column::number("granules"),
     Column::text("since"),
+    Column::text("confirmed"),
     Column::text("withdrawn"),
 ];
 
@@ -139,7 +140,7 @@ const PAGE_ROWS: u32 = 1_000;
 impl List {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let withdrawn = if self.all { Withdrawn::Listed } else { Withdrawn::LeftOut };
-        let columns = if self.all { &LIST_COLUMNS[..] } else { &LIST_COLUMNS[..4] };
+        let columns = if self.all { &LIST_COLUMNS[..] } else { &LIST_COLUMNS[..5] };
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
         let mut table = session.table(columns);
@@ -173,13 +174,16 @@ impl List {
     }
 }
 
-fn cells(listed: &Listed) -> [String; 5] {
+fn cells(listed: &Listed) -> [String; 6] {
     let name = listed.dataset.name.to_string();
     let withdrawn = listed.withdrawn.as_ref();
     let withdrawn = withdrawn.map(|withdrawal| withdrawal.timestamp.to_string());
     let withdrawn = withdrawn.unwrap_or_default();
+    let confirmed = listed.confirmed.as_ref();
+    let confirmed = confirmed.map(|it| it.recorded.to_string()).unwrap_or_default();
     let nothing_known = |why: &str, granules: &str| {
-        [name.clone(), why.to_owned(), granules.to_owned(), String::new(), withdrawn.clone()]
+        let (why, granules) = (why.to_owned(), granules.to_owned());
+        [name.clone(), why, granules, String::new(), confirmed.clone(), withdrawn.clone()]
     };
     match &listed.latest {
         None if listed.problem.is_some() => nothing_known("cannot be reached", ""),
@@ -189,6 +193,7 @@ fn cells(listed: &Listed) -> [String; 5] {
             latest.identifier.to_string(),
             latest.granules.to_string(),
             latest.timestamp.to_string(),
+            confirmed,
             withdrawn,
         ],
     }
@@ -197,6 +202,9 @@ fn cells(listed: &Listed) -> [String; 5] {
 /// Writes a dataset as text.
 pub fn write_listed(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
     write_latest(out, listed)?;
+    if let Some(Confirmation { recorded, granules, .. }) = &listed.confirmed {
+        writeln!(out, "confirmed   {recorded}, {}", count(*granules, "granule"))?;
+    }
     write_record(out, listed)
 }
 
@@ -205,7 +213,8 @@ fn write_latest(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
     match &listed.latest {
         Some(latest) => {
             let (identifier, granules) = (latest.identifier, count(latest.granules, "granule"));
-            writeln!(out, "{name}  {identifier}  {granules} since {}", latest.timestamp)
+            writeln!(out, "{name}  {identifier}  {granules} since {}", latest.timestamp)?;
+            latest.annotations.iter().try_for_each(|it| writeln!(out, "  {}", annotated(it)))
         }
         None => writeln!(out, "{name}  no history yet"),
     }

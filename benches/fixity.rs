@@ -1,0 +1,128 @@
+//! Checking files, beside `xargs -P sha256sum` over the same files in the same run.
+//!
+//! `cargo bench --bench fixity` checks 1,000,000 small files and 20 GB in 1,000 files;
+//! `cargo bench --bench fixity -- 100000 1000` checks 100,000 small files and 1,000 MB. The files are
+//! made in a temporary directory (`TMPDIR`). Each is read once before, so what is in memory is so for both.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use accession::fixity::{Check, Compute, Depth, Mounted, ReadOptions, RecordedFile, Root};
+use accession::model::{Algorithm, FilePath, FileRecord};
+
+const ROUNDS: usize = 3;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter_map(|it| it.parse::<usize>().ok());
+    let small = arguments.next().unwrap_or(1_000_000);
+    let megabytes = arguments.next().unwrap_or(20_000);
+    println!("| What | `fixity check` | `xargs -P sha256sum` | ratio | peak memory |");
+    println!("|---|---|---|---|---|");
+    measure(&format!("{small} files of 100 to 3,000 bytes"), small, |n| 100 + n * 7_919 % 2_900);
+    let files = 1_000.min(megabytes);
+    measure(&format!("{megabytes} MB in {files} files"), files, |_| megabytes * 1_000_000 / files);
+}
+
+fn measure(what: &str, files: usize, size: impl Fn(usize) -> usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let paths: Vec<String> = (0..files).map(|n| format!("{:04}/{n:08}.nc", n / 1_000)).collect();
+    let mut state = 88_172_645_463_325_252_u64;
+    for (n, path) in paths.iter().enumerate() {
+        let file = directory.path().join(path);
+        if n.is_multiple_of(1_000) {
+            fs::create_dir(file.parent().unwrap()).unwrap();
+        }
+        let mut bytes = Vec::with_capacity(size(n) + 8);
+        while bytes.len() < size(n) {
+            // xorshift: content that no file system can compress.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            bytes.extend(state.to_le_bytes());
+        }
+        fs::write(file, &bytes[..size(n)]).unwrap();
+    }
+    let recorded = compute(directory.path(), &paths);
+    let bytes: u64 = recorded.iter().filter_map(|file| file.size).sum();
+    let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
+    for _ in 0..ROUNDS {
+        ours = ours.min(seconds(|| check(directory.path(), &recorded)));
+        theirs = theirs.min(seconds(|| xargs(directory.path(), &paths)));
+    }
+    let rate = |seconds: f64| {
+        format!(
+            "{seconds:.2} s, {:.0} files/s, {:.0} MB/s",
+            files as f64 / seconds,
+            bytes as f64 / 1e6 / seconds
+        )
+    };
+    println!(
+        "| {what} | {} | {} | {:.2} | {} |",
+        rate(ours),
+        rate(theirs),
+        theirs / ours,
+        peak_memory()
+    );
+}
+
+fn seconds(act: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    act();
+    start.elapsed().as_secs_f64()
+}
+
+fn options() -> ReadOptions {
+    ReadOptions::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+}
+
+fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
+    let root = Arc::new(Root::open(directory, Mounted::Unknown).unwrap());
+    let files = paths.iter().map(|path| Ok(RecordedFile::unrecorded(path.parse().unwrap())));
+    let computed = Compute::start(&root, files, Algorithm::Sha256, options()).unwrap();
+    let recorded = computed.map(|computed| {
+        let computed = computed.unwrap();
+        let path = FilePath::new(computed.file.path()).unwrap();
+        FileRecord::new(computed.file.granule_id, path, computed.content.unwrap()).into()
+    });
+    recorded.collect()
+}
+
+fn check(directory: &Path, recorded: &[RecordedFile]) {
+    let root = Arc::new(Root::open(directory, Mounted::Unknown).unwrap());
+    let files = recorded.iter().cloned().map(Ok);
+    let check = Check::start(&root, files, Depth::Content, options()).unwrap();
+    assert_eq!(check.filter(|checked| checked.as_ref().unwrap().problem.is_some()).count(), 0);
+}
+
+fn xargs(directory: &Path, paths: &[String]) {
+    let jobs = options().jobs;
+    // Enough processes to keep all cores busy, and few enough that starting them costs nothing.
+    let at_once = (paths.len() / jobs.get() / 8).clamp(1, 1_000).to_string();
+    let mut child = Command::new("xargs")
+        .args(["-0", "-P", &jobs.to_string(), "-n", &at_once, "sha256sum"])
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for path in paths {
+        stdin.write_all(path.as_bytes()).and_then(|()| stdin.write_all(b"\0")).unwrap();
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+/// The peak memory of this process. The records that this benchmark keeps in memory are a part of it.
+fn peak_memory() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.map_or("unknown".to_owned(), |peak| peak.trim().to_owned())
+}

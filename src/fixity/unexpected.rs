@@ -1,0 +1,157 @@
+//! Files of a directory that no granule has.
+
+use std::fs::{self, FileType, ReadDir};
+use std::io;
+use std::iter::Peekable;
+use std::path::Path;
+
+use super::problem::Problem;
+use super::root::{Refusal, Root};
+use super::sorted::{Sorted, Sorter};
+use crate::error::Result;
+
+/// The files of a directory, and the paths that granules have.
+///
+/// Both are sorted by path in a temporary file: a directory may have any number of files, and the paths
+/// of granules are not in the order of their ids.
+#[derive(Debug)]
+pub struct DirectoryFiles {
+    /// The files. The value is why a directory cannot be read, else empty.
+    present: Sorter,
+    expected: Sorter,
+}
+
+impl DirectoryFiles {
+    /// Lists all files below a root. Links to directories are not followed: what they lead to is elsewhere
+    /// below the root, or is not below it.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::Io`](crate::ErrorKind::Io): the root cannot be read
+    /// - [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written
+    pub fn list(root: &Root) -> Result<Self> {
+        let mut present = Sorter::default();
+        // The directories that are being read: one for each level.
+        let mut levels = vec![(String::new().into_bytes(), read_directory(root.path())?)];
+        while let Some((path, entries)) = levels.last_mut() {
+            let Some(entry) = entries.next() else {
+                levels.pop();
+                continue;
+            };
+            let of_entry = |name: &[u8]| [path.as_slice(), name].concat();
+            let read = entry.and_then(|entry| {
+                let name = of_entry(entry.file_name().as_encoded_bytes());
+                let (path, kind) = (entry.path(), entry.file_type()?);
+                Ok((name, path, kind))
+            });
+            let (name, path, kind) = match read {
+                Ok(entry) => entry,
+                Err(error) => {
+                    // The rest of this directory is unknown.
+                    present.add(&of_entry(b"."), why(&error).as_bytes())?;
+                    levels.pop();
+                    continue;
+                }
+            };
+            if !kind.is_dir() {
+                if !leads_to_directory(&path, kind) {
+                    present.add(&name, b"")?;
+                }
+                continue;
+            }
+            match fs::read_dir(&path) {
+                Ok(entries) => levels.push(([&name, &b"/"[..]].concat(), entries)),
+                Err(error) => present.add(&name, why(&error).as_bytes())?,
+            }
+        }
+        Ok(DirectoryFiles { present, expected: Sorter::default() })
+    }
+
+    /// A granule has the file at this path, whether it exists or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    pub fn expect(&mut self, path: &str) -> Result<()> {
+        self.expected.add(plain(path).as_bytes(), b"")
+    }
+
+    /// The files that no granule has, in the order of their paths: [`Problem::Unexpected`], and
+    /// [`Problem::Unreadable`] for directories that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn unexpected(self) -> Result<UnexpectedFiles> {
+        let expected = self.expected.finish()?.peekable();
+        Ok(UnexpectedFiles { present: self.present.finish()?, expected })
+    }
+}
+
+fn read_directory(path: &Path) -> Result<ReadDir> {
+    fs::read_dir(path).map_err(|source| crate::Error::cannot("read the directory", path, source))
+}
+
+fn why(error: &io::Error) -> String {
+    match Refusal::of(error) {
+        Refusal::Missing => "removed while it was read".to_owned(),
+        Refusal::Unreadable(reason) => reason,
+    }
+}
+
+fn leads_to_directory(path: &Path, kind: FileType) -> bool {
+    kind.is_symlink() && fs::metadata(path).is_ok_and(|target| target.is_dir())
+}
+
+/// The path as a directory lists it: without `.` and without repeated slashes.
+pub(super) fn plain(path: &str) -> String {
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Files that no granule has, each with its path and what is wrong.
+pub struct UnexpectedFiles {
+    present: Sorted,
+    expected: Peekable<Sorted>,
+}
+
+impl UnexpectedFiles {
+    fn is_expected(&mut self, path: &[u8]) -> Result<bool> {
+        while let Some(expected) = self.expected.peek() {
+            match expected {
+                Ok((expected, _)) if &**expected < path => {}
+                Ok((expected, _)) => return Ok(&**expected == path),
+                Err(_) => {}
+            }
+            self.expected.next().transpose()?;
+        }
+        Ok(false)
+    }
+}
+
+impl Iterator for UnexpectedFiles {
+    type Item = Result<(String, Problem)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (path, reason) = match self.present.next()? {
+                Ok(present) => present,
+                Err(error) => return Some(Err(error)),
+            };
+            let problem = match reason.is_empty() {
+                true => Problem::Unexpected,
+                false => {
+                    Problem::Unreadable { reason: String::from_utf8_lossy(&reason).into_owned() }
+                }
+            };
+            match self.is_expected(&path) {
+                Ok(true) if problem == Problem::Unexpected => {}
+                Ok(_) => {
+                    // No granule can have a path that is not UTF-8.
+                    return Some(Ok((String::from_utf8_lossy(&path).into_owned(), problem)));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

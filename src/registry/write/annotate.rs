@@ -1,0 +1,147 @@
+//! Notes about instances that exist, which leave the history as it is.
+
+use serde::Serialize;
+
+use super::stamp::Stamp;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Annotation, DatasetName, Identifier, Instance, Set, Timestamp};
+use crate::registry::handle::{End, Registry};
+use crate::registry::snapshot::{Selection, dataset_of, instances, select};
+use crate::store::{StoredAnnotation, Transaction};
+
+/// A note that is to be added to an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAnnotation {
+    note: String,
+    /// Whether the set should not be relied on.
+    pub questionable: bool,
+}
+
+impl NewAnnotation {
+    /// The greatest length of a note, in characters.
+    pub const MAX_CHARACTERS: usize = 4_096;
+
+    /// A note about a set that can be relied on.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the note is empty, or has a NUL character, which no
+    /// registry can store; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): it has more than
+    /// [`NewAnnotation::MAX_CHARACTERS`].
+    pub fn new(note: impl Into<String>) -> Result<Self> {
+        let note = note.into();
+        if note.trim().is_empty() || note.contains('\0') {
+            let what = if note.contains('\0') { "has a NUL character" } else { "is empty" };
+            return Err(Error::new(ErrorKind::Input, format!("the note {what}")));
+        }
+        let (characters, most) = (note.chars().count(), NewAnnotation::MAX_CHARACTERS);
+        if characters > most {
+            let message =
+                format!("the note has {characters} characters, but at most {most} are allowed");
+            return Err(Error::new(ErrorKind::TooLong, message));
+        }
+        Ok(NewAnnotation { note, questionable: false })
+    }
+}
+
+/// An instance that was annotated, and how.
+///
+/// Its fields, in this order, are those of the rows of `annotate` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Annotated {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// When the instance took effect.
+    pub timestamp: Timestamp,
+    /// Its identifier.
+    pub identifier: Identifier,
+    /// The annotation.
+    #[serde(flatten)]
+    pub annotation: Annotation,
+}
+
+impl Registry {
+    /// Adds a note to the instance to which a selection refers; for an identifier, to each instance that
+    /// has it, by dataset and time. The history does not change, and a withdrawn dataset can be
+    /// annotated. If an instance has the same note already, that one is returned, and no other is added.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`](crate::Snapshot::select);
+    /// [`ErrorKind::NotAnInstance`](crate::ErrorKind::NotAnInstance): the identifier is that of a subset;
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the notes of an instance would exceed
+    /// [`Annotation::MAX_BYTES`]; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
+    pub fn annotate(
+        &self,
+        selection: &Selection,
+        annotation: &NewAnnotation,
+        stamp: &Stamp,
+    ) -> Result<Vec<Annotated>> {
+        self.write(|transaction| {
+            let mut annotated = Vec::new();
+            let mut end = End::RollBack;
+            for instance in selected(transaction, selection)? {
+                let (row, is_new) = annotate(transaction, &instance, annotation, stamp)?;
+                annotated.push(row);
+                if is_new {
+                    end = End::Commit;
+                }
+            }
+            Ok((annotated, end))
+        })
+    }
+}
+
+/// The instances to which a selection refers.
+fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Instance>> {
+    let selected = select(transaction, selection)?;
+    let Selection::Identifier { identifier, dataset } = selection else {
+        return Ok(vec![selected.instance().clone()]);
+    };
+    if let Set::Subset { subset, .. } = &selected.set {
+        let message = format!(
+            "{identifier} is the identifier of a subset of {}, which cannot be annotated",
+            subset.dataset
+        );
+        return Err(Error::new(ErrorKind::NotAnInstance, message));
+    }
+    let key = dataset.as_ref().map(|name| dataset_of(transaction, name)).transpose()?;
+    instances(transaction, *identifier, key.map(|(key, _)| key))
+}
+
+/// Annotates an instance, unless it has the same note. The second value is whether it was annotated.
+fn annotate(
+    transaction: &Transaction,
+    instance: &Instance,
+    new: &NewAnnotation,
+    stamp: &Stamp,
+) -> Result<(Annotated, bool)> {
+    // On a server, this locks the dataset; what was read before may be older.
+    let (key, _) = dataset_of(transaction, &instance.dataset)?;
+    let timestamp = instance.timestamp;
+    let locked = transaction.instance_at(key, timestamp)?;
+    let known = locked.map(|locked| locked.annotations).unwrap_or_default();
+    let NewAnnotation { note, questionable } = new;
+    let same = known.iter().find(|it| it.note == *note && it.questionable == *questionable);
+    let (annotation, is_new) = match same {
+        Some(same) => (same.clone(), false),
+        None => {
+            let (recorded, recorded_by) =
+                stamp.record(transaction, Some(instance.recorded), instance.recorded)?;
+            let (note, questionable) = (note.clone(), *questionable);
+            let annotation = Annotation { note, questionable, recorded, recorded_by };
+            let (bytes, most) =
+                (Annotation::bytes_of(known.iter().chain([&annotation])), Annotation::MAX_BYTES);
+            if bytes > most {
+                let what = format!("what is noted about {} at {timestamp}", instance.dataset);
+                return Err(Error::too_long(&what, "bytes", bytes, most));
+            }
+            let number = known.len() as u64 + 1;
+            let stored = StoredAnnotation { timestamp, number, annotation: annotation.clone() };
+            transaction.insert_annotations(key, &[stored])?;
+            (annotation, true)
+        }
+    };
+    let (dataset, identifier) = (instance.dataset.clone(), instance.identifier);
+    Ok((Annotated { dataset, timestamp, identifier, annotation }, is_new))
+}

@@ -1,0 +1,199 @@
+//! Annotations leave the history as it is, and are read wherever the instance is.
+
+use accession::registry::NewAnnotation;
+use accession::{
+    Annotation, ErrorKind, Instance, Members, Moment, Registry, Selection, Stamp, Timestamp,
+};
+
+use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::store::{new_registry, new_registry_in};
+
+/// A, then A and B, then A again, in each of two datasets.
+fn registry() -> Registry {
+    let registry = new_registry();
+    fill(&registry);
+    registry
+}
+
+fn fill(registry: &Registry) {
+    for dataset in ["ONE", "TWO"] {
+        let changes = [change(["A"], []), change(["B"], []), change([], ["B"])];
+        for (at, change) in (1..).zip(changes) {
+            registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
+        }
+    }
+}
+
+fn stamp(by: &str, seconds: i64) -> Stamp {
+    let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
+    Stamp { recorded_by: Some(by.to_owned()), ..Stamp::now(recorded) }
+}
+
+fn at(dataset: &str, seconds: i64) -> Selection {
+    Selection::Dataset { name: name(dataset), at: Some(Moment::Instant(second(seconds))) }
+}
+
+fn new(note: &str, questionable: bool) -> NewAnnotation {
+    let mut annotation = NewAnnotation::new(note).unwrap();
+    annotation.questionable = questionable;
+    annotation
+}
+
+fn notes(instance: &Instance) -> Vec<&str> {
+    instance.annotations.iter().map(|annotation| annotation.note.as_str()).collect()
+}
+
+#[test]
+fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
+    let registry = registry();
+    let before = instances(&registry, &name("ONE"));
+    // Lengths are counted in characters, and a note may look like what separates it.
+    for (note, questionable) in [("größer 値 🛰", true), ("1 2 3 -1 ", false), ("a\nb\t\"c\"", true)]
+    {
+        registry.annotate(&at("ONE", 2), &new(note, questionable), &stamp("Zoë", 0)).unwrap();
+    }
+    let mut after = instances(&registry, &name("ONE"));
+    assert_eq!(notes(&after[1]), ["größer 値 🛰", "1 2 3 -1 ", "a\nb\t\"c\""]);
+    assert_eq!(
+        after[1].annotations[0],
+        Annotation {
+            note: "größer 値 🛰".to_owned(),
+            questionable: true,
+            recorded: now(),
+            recorded_by: Some("Zoë".to_owned()),
+        }
+    );
+    assert!(!after[1].annotations[1].questionable);
+    after[1].annotations.clear();
+    assert_eq!(after, before);
+    let snapshot = registry.snapshot().unwrap();
+    let selected = snapshot.select(&at("ONE", 2)).unwrap();
+    assert_eq!(selected.instance().annotations.len(), 3);
+    assert_eq!(snapshot.cite(&at("ONE", 2)).unwrap().set.instance().annotations.len(), 3);
+    let resolution = snapshot.resolve(selected.set.identifier(), None, None).unwrap();
+    let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
+    assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
+    drop(snapshot);
+    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+}
+
+#[test]
+fn an_identifier_annotates_each_instance_that_has_it() {
+    let registry = registry();
+    let identifier = instances(&registry, &name("ONE"))[0].identifier;
+    let of = |dataset: Option<&str>| {
+        let dataset = dataset.map(name);
+        Selection::Identifier { identifier, dataset }
+    };
+    let annotated = registry.annotate(&of(None), &new("all", false), &stamp("A", 0)).unwrap();
+    let where_: Vec<(String, Timestamp)> =
+        annotated.iter().map(|row| (row.dataset.to_string(), row.timestamp)).collect();
+    let expected = [("ONE", 1), ("ONE", 3), ("TWO", 1), ("TWO", 3)];
+    assert_eq!(where_, expected.map(|(name, at)| (name.to_owned(), second(at))));
+    let annotated = registry.annotate(&of(Some("TWO")), &new("one", true), &stamp("A", 0)).unwrap();
+    assert_eq!(annotated.len(), 2);
+    assert_eq!(notes(&instances(&registry, &name("TWO"))[0]), ["all", "one"]);
+    assert_eq!(notes(&instances(&registry, &name("TWO"))[1]), [""; 0]);
+    assert_eq!(notes(&instances(&registry, &name("ONE"))[2]), ["all"]);
+    // The latest instances of several datasets, and of one.
+    let page = registry.snapshot().unwrap();
+    let page = page.datasets(None, accession::registry::Withdrawn::Listed, 10).unwrap();
+    let latest = page.datasets.iter().map(|listed| notes(listed.latest.as_ref().unwrap()).len());
+    assert_eq!(latest.collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn the_same_note_is_added_once_and_the_first_is_returned() {
+    let registry = registry();
+    let first = registry.annotate(&at("ONE", 1), &new("note", true), &stamp("A", 0)).unwrap();
+    let again = registry.annotate(&at("ONE", 1), &new("note", true), &stamp("B", 9)).unwrap();
+    assert_eq!(again, first);
+    registry.annotate(&at("ONE", 1), &new("note", false), &stamp("B", 9)).unwrap();
+    assert_eq!(notes(&instances(&registry, &name("ONE"))[0]), ["note", "note"]);
+}
+
+#[test]
+fn a_withdrawn_dataset_can_be_annotated_by_its_former_name() {
+    let registry = registry();
+    registry.rename_dataset(&name("ONE"), &name("NEW"), &stamp("A", 0)).unwrap();
+    registry.withdraw_dataset(&name("NEW"), "why", &stamp("A", 0)).unwrap();
+    let annotated = registry.annotate(&at("ONE", 1), &new("note", false), &stamp("A", 0)).unwrap();
+    assert_eq!(annotated[0].dataset, name("NEW"));
+}
+
+#[test]
+fn what_cannot_be_annotated_is_refused() {
+    let registry = registry();
+    let patterns = Members::Patterns(vec!["B".parse().unwrap()]);
+    let at_2 = Some(Moment::Instant(second(2)));
+    let cited = registry.cite_subset(&name("ONE"), at_2, &patterns, now()).unwrap();
+    let identifier = cited.set.identifier();
+    let refused = |selection: &Selection| {
+        let refused = registry.annotate(selection, &new("note", false), &stamp("A", 0));
+        refused.unwrap_err().kind()
+    };
+    let of_subset = Selection::Identifier { identifier, dataset: None };
+    assert_eq!(refused(&of_subset), ErrorKind::NotAnInstance);
+    assert_eq!(refused(&at("ONE", 0)), ErrorKind::BeforeHistory);
+    assert_eq!(refused(&at("NONE", 1)), ErrorKind::DatasetUnknown);
+    let kind = |note: &str| NewAnnotation::new(note).unwrap_err().kind();
+    assert_eq!(kind(" \n"), ErrorKind::Input);
+    assert_eq!(kind("a\0b"), ErrorKind::Input);
+    assert_eq!(kind(&"é".repeat(4_097)), ErrorKind::TooLong);
+    // All notes of an instance are read with it, so they are limited together.
+    let long = |number: u8| format!("{number}{}", "n".repeat(4_095));
+    for number in 0..15 {
+        let note = NewAnnotation::new(long(number).chars().take(4_096).collect::<String>());
+        registry.annotate(&at("ONE", 1), &note.unwrap(), &stamp("A", 0)).unwrap();
+    }
+    let last = NewAnnotation::new("é".repeat(4_096)).unwrap();
+    let error = registry.annotate(&at("ONE", 1), &last, &stamp("A", 0)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
+    assert_eq!(instances(&registry, &name("ONE"))[0].annotations.len(), 15);
+}
+
+#[test]
+fn an_earlier_state_of_the_registry_lacks_later_annotations() {
+    let registry = registry();
+    registry.annotate(&at("ONE", 1), &new("early", false), &stamp("A", 10)).unwrap();
+    registry.annotate(&at("ONE", 1), &new("late", false), &stamp("A", 20)).unwrap();
+    let known = |seconds: i64| {
+        let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
+        let snapshot = registry.snapshot().unwrap().known_at(recorded);
+        let selected = snapshot.select(&at("ONE", 1)).unwrap().instance().clone();
+        let mut history = snapshot.history(&name("ONE")).unwrap();
+        drop(snapshot);
+        assert_eq!(history.next().unwrap().unwrap().annotations, selected.annotations);
+        selected.annotations.len()
+    };
+    assert_eq!([5, 10, 15, 20].map(known), [0, 1, 1, 2]);
+}
+
+#[test]
+fn the_public_does_not_see_who_annotated() {
+    let registry = registry();
+    registry.annotate(&at("ONE", 1), &new("note", true), &stamp("Somebody", 0)).unwrap();
+    let public = registry.published(&[]);
+    assert_eq!(instances(&public, &name("ONE"))[0].annotations[0].recorded_by, None);
+}
+
+#[test]
+fn a_copy_has_every_annotation() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, registry) = new_registry_in(directory.path());
+    fill(&registry);
+    for (dataset, second) in [("ONE", 1), ("ONE", 3), ("TWO", 2)] {
+        for (note, questionable) in [("first", true), ("second", false)] {
+            let new = new(note, questionable);
+            registry.annotate(&at(dataset, second), &new, &stamp("A", second)).unwrap();
+        }
+    }
+    let copy = directory.path().join("copy.db");
+    registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
+    let copy = Registry::open(&copy, accession::Access::Read).unwrap();
+    for dataset in ["ONE", "TWO"] {
+        let copied = instances(&copy, &name(dataset));
+        assert_eq!(copied, instances(&registry, &name(dataset)));
+        assert!(copied.iter().any(|instance| instance.annotations.len() == 2));
+    }
+}

@@ -1,0 +1,142 @@
+//! Files of a directory that no granule has, and checksums that another program computed.
+
+use std::fs;
+use std::path::Path;
+
+use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, Problem, RecordedFile, Root};
+use accession::model::{Algorithm, Checksum, FileContent, FilePath};
+
+fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
+    let root = Root::open(root, Mounted::Unknown).unwrap();
+    let mut files = DirectoryFiles::list(&root).unwrap();
+    for path in expected {
+        files.expect(path).unwrap();
+    }
+    let unexpected = files.unexpected().unwrap().map(Result::unwrap);
+    unexpected.map(|(path, problem)| format!("{path} {problem}")).collect()
+}
+
+#[test]
+fn files_that_no_granule_has_are_listed_in_order_of_path() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in ["b/2", "b/1", "b/c/d/e", "b.nc", "a", "z/only"] {
+        let file = directory.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "").unwrap();
+    }
+    fs::create_dir(directory.path().join("empty")).unwrap();
+    let all = ["a", "b.nc", "b/1", "b/2", "b/c/d/e", "z/only"];
+    let shown: Vec<String> = all.iter().map(|path| format!("{path} unexpected")).collect();
+    assert_eq!(unexpected(directory.path(), &[]), shown);
+    assert_eq!(unexpected(directory.path(), &all), [""; 0]);
+    // Paths of granules are in any order, repeated, missing, and written in several ways.
+    let expected = ["z//only", "./b/2", "none", "b/c/./d/e", "a", "b", "a"];
+    assert_eq!(unexpected(directory.path(), &expected), ["b.nc unexpected", "b/1 unexpected"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_a_file_unless_it_leads_to_a_directory() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir(path("data")).unwrap();
+    fs::write(path("data/a"), "").unwrap();
+    symlink("data", path("directory")).unwrap();
+    symlink(".", path("data/loop")).unwrap();
+    symlink("data/a", path("file")).unwrap();
+    symlink("nowhere", path("dangling")).unwrap();
+    fs::write(directory.path().join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+    assert_eq!(
+        unexpected(directory.path(), &["data/a"]),
+        ["dangling unexpected", "file unexpected", "\u{fffd} unexpected"]
+    );
+}
+
+fn sha256(digit: &str) -> Checksum {
+    Checksum::parse(Algorithm::Sha256, &digit.repeat(64)).unwrap()
+}
+
+fn md5(digit: &str) -> Checksum {
+    Checksum::parse(Algorithm::Md5, &digit.repeat(32)).unwrap()
+}
+
+fn recorded(path: &str, size: Option<u64>, checksums: &[Checksum]) -> RecordedFile {
+    let mut file = RecordedFile::unrecorded(format!("granule of {path}").parse().unwrap());
+    file.path = Some(FilePath::new(path).unwrap());
+    (file.size, file.checksums) = (size, checksums.to_vec());
+    file
+}
+
+#[test]
+fn a_list_of_another_program_is_compared_as_the_files_are() {
+    let mut files = FoundFiles::new();
+    let checksum = |checksum, size| FileContent::Checksum { checksum, size };
+    // In any order, one algorithm a line, and files of which nothing is recorded.
+    for (path, content) in [
+        ("z", checksum(sha256("a"), None)),
+        ("good", checksum(sha256("a"), Some(3))),
+        ("unknown", checksum(sha256("a"), None)),
+        ("both", checksum(md5("b"), None)),
+        ("./both", checksum(sha256("a"), None)),
+        ("second", checksum(md5("b"), None)),
+        ("second", checksum(sha256("f"), None)),
+        ("size", checksum(sha256("a"), Some(4))),
+        ("only-size", FileContent::Size(3)),
+        ("other-algorithm", checksum(md5("b"), Some(3))),
+        ("no-size", checksum(md5("b"), None)),
+    ] {
+        files.add(path, &content).unwrap();
+    }
+    for file in [
+        recorded("z", None, &[sha256("a")]),
+        recorded("size", Some(3), &[sha256("a")]),
+        recorded("second", None, &[md5("b"), sha256("a")]),
+        recorded("both", None, &[md5("b"), sha256("a")]),
+        recorded("missing", Some(3), &[]),
+        recorded("only-size", Some(3), &[]),
+        recorded("other-algorithm", Some(3), &[sha256("a")]),
+        recorded("no-size", Some(3), &[]),
+        recorded("good", Some(3), &[sha256("a")]),
+    ] {
+        files.expect(&file).unwrap();
+    }
+    let compared = files.compare().unwrap().map(Result::unwrap);
+    let lines: Vec<String> = compared
+        .map(|(file, problem)| {
+            assert_eq!(file.granule_id.as_str(), format!("granule of {}", file.path()));
+            let status = problem.as_ref().map_or("good", Problem::status);
+            format!("{} {status}", file.path())
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "both good",
+            "good good",
+            "missing missing",
+            "no-size no-record",
+            "only-size good",
+            "other-algorithm cannot-compute",
+            "second checksum",
+            "size size",
+            "z good",
+        ]
+    );
+}
+
+#[test]
+fn two_granules_may_have_the_same_file() {
+    let mut files = FoundFiles::new();
+    files.add("A", &FileContent::Checksum { checksum: md5("b"), size: None }).unwrap();
+    for id in ["one", "two"] {
+        let mut file = recorded("A", None, &[md5("b")]);
+        file.granule_id = id.parse().unwrap();
+        files.expect(&file).unwrap();
+    }
+    let compared: Vec<_> = files.compare().unwrap().map(|file| file.unwrap()).collect();
+    assert_eq!(compared.len(), 2);
+    assert!(compared.iter().all(|(_, problem)| problem.is_none()));
+}
