@@ -50,7 +50,7 @@ pub use write::{
 pub(crate) use write::{CitedSubset, Remembered};
 
 pub use crate::error::{Error, Result};
-pub use crate::store::{Access, BUSY_WAIT, Withdrawn};
+pub use crate::store::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

@@ -30,7 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(test)]
 pub(crate) use faulty::Fault;
 pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name};
-pub use rows::{Access, BUSY_WAIT, Withdrawn};
+pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
     Begin, DatasetKey, ListedRow, NewPeriod, Period, ProducedPeriod, SourceKey, StoredAnnotation,
     StoredSource, StoredVersion, SubsetKey, ToChange, Watch, WorkerRow,

@@ -67,6 +67,22 @@ pub(crate) struct StoredSource {
     pub failed: Option<FailedAttempt>,
 }
 
+/// When a dataset that mirrors a primary was last identical to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorState {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// Where the primary is: a URL or an absolute path.
+    pub source: String,
+    /// When the dataset was last identical to it. `None` means that it never was.
+    pub identical: Option<Timestamp>,
+    /// When the dataset was last pulled from it. `None` means never. The latest is that from which it is
+    /// pulled again.
+    pub pulled: Option<Timestamp>,
+    /// The last attempt, if it failed. `None` means that it succeeded.
+    pub failed: Option<FailedAttempt>,
+}
+
 /// Whether datasets that were withdrawn are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawn {

@@ -63,5 +63,6 @@ transcripts!(
     resolve,
     revert,
     sets,
+    status,
     verify
 );

@@ -6,7 +6,7 @@ mod set;
 mod value;
 
 pub use granules::{FormatArgs, GranuleArgs};
-pub use primary::{HttpArgs, PrimaryArgs, Source, age, source_name};
+pub use primary::{HttpArgs, PrimaryArgs, Source, age, oldest, source_name};
 pub use set::{
     GivenIdentifier, KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
 use accession::model::{SourceOptions, quoted};
 use accession::registry::MirrorSource;
-use accession::{Access, DatasetName, Moment, Registry};
+use accession::{Access, DatasetName, Moment, Registry, Timestamp};
 
 use super::set::refuse_future;
 use crate::cli::error::{Context, Error, Result};
@@ -238,4 +238,11 @@ pub fn age(text: &str) -> Result<Duration, Error> {
     };
     let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// The time before which something is older than `age` now.
+pub fn oldest(now: Timestamp, age: Duration) -> Timestamp {
+    let age_micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    let micros = now.as_micros().saturating_sub(age_micros);
+    Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN)
 }

@@ -15,5 +15,6 @@ pub mod mirror;
 pub mod payment_id;
 pub mod publish;
 pub mod shell;
+pub mod status;
 pub mod store;
 pub mod verify;

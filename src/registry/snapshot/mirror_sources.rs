@@ -3,7 +3,7 @@
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
-use crate::store::{self, DatasetKey, SourceKey};
+use crate::store::{self, DatasetKey, MirrorState, SourceKey};
 
 /// A primary that was read for a dataset, which mirrors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,16 @@ impl Snapshot {
             });
             sources.collect()
         })
+    }
+
+    /// When some datasets were last identical to their primaries, by dataset and source: one query,
+    /// whatever their number.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
+        self.ask(|read| read.mirror_states(datasets))
     }
 
     /// Calls `show` for each change that was read of a log after one (0 means from the first), until

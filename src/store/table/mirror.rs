@@ -1,11 +1,11 @@
 //! The tables `mirror_source` and `log_change`: what a mirror has read of its primaries, and with
 //! what success.
 
-use crate::model::{FailedAttempt, LastPull, LogChange};
+use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::page::ascending;
-use crate::store::rows::{DatasetKey, SourceKey, StoredSource};
+use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, damaged};
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
 impl Snapshot {
@@ -34,6 +34,38 @@ impl Snapshot {
                 failed: failed.transpose()?,
             };
             Ok((SourceKey(row.int(0)?), stored))
+        })
+    }
+
+    /// The state of the primaries that were read for some datasets, by dataset and source. Asks every
+    /// machine, once.
+    pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
+        static STATES: Sql = Sql::by_store(
+            "SELECT dataset.name, mirror_source.source, mirror_source.identical,
+                mirror_source.pulled, mirror_source.failed, mirror_source.failure
+            FROM mirror_source
+            JOIN dataset ON dataset.id = mirror_source.dataset_id
+            WHERE dataset.name IN (SELECT value FROM rarray(?1))
+            ORDER BY dataset.name, mirror_source.source",
+            "SELECT dataset.name, mirror_source.source, mirror_source.identical,
+                mirror_source.pulled, mirror_source.failed, mirror_source.failure
+            FROM {mirror_source}
+            JOIN {dataset} ON dataset.id = mirror_source.dataset_id
+            WHERE dataset.name = ANY (?1)
+            ORDER BY dataset.name, mirror_source.source",
+        );
+        let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
+        self.rows(Scope::AllDatasets, &STATES, &[Value::Texts(&names)], |row| {
+            let failed = row.instant_or_null(4)?.map(|recorded| {
+                Ok::<_, Error>(FailedAttempt { recorded, message: row.string(5)? })
+            });
+            Ok(MirrorState {
+                dataset: row.dataset_name(0)?,
+                source: row.string(1)?,
+                identical: row.instant_or_null(2)?,
+                pulled: row.instant_or_null(3)?,
+                failed: failed.transpose()?,
+            })
         })
     }
 

@@ -71,6 +71,7 @@ const SCENARIO: &[&str] = &[
     "accession export US > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession mirror pull EMPTY us.jsonl --create --dry-run",
     "accession mirror status",
+    "accession status",
     "mv us.jsonl moved.jsonl; accession mirror pull COPY",
     "accession mirror status",
     "accession mirror forget COPY us.jsonl",

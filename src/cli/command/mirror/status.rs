@@ -5,7 +5,7 @@ use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::age;
+use crate::cli::args::{age, oldest};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row};
 use crate::cli::session::Session;
@@ -79,7 +79,8 @@ impl Args {
             }
         };
         drop(snapshot);
-        let oldest = self.max_age.map(|age| oldest(session, age)).transpose()?;
+        let now = session.now()?;
+        let oldest = self.max_age.map(|age| oldest(now, age));
         let rows = found.iter().map(|source| MirrorRow::of(source, oldest));
         let rows: Vec<MirrorRow<'_>> = rows.collect();
         let pulled: BTreeSet<_> =
@@ -91,13 +92,6 @@ impl Args {
         session.rows(rows.iter().map(Ok))?;
         Ok(if is_wrong { Exit::Differs } else { Exit::Done })
     }
-}
-
-/// The time before which something is older than `age`.
-fn oldest(session: &Session, age: Duration) -> Result<Timestamp> {
-    let age_micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
-    let micros = session.now()?.as_micros().saturating_sub(age_micros);
-    Ok(Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN))
 }
 
 /// Calls `take` for the sources of all datasets.
