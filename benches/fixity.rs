@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accession::fixity::{Check, Compute, Depth, Mounted, ReadOptions, RecordedFile, Root};
-use accession::model::{Algorithm, FilePath, FileRecord};
+use accession::model::Algorithm;
 
 const ROUNDS: usize = 3;
 
@@ -88,8 +88,9 @@ fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
     let computed = Compute::start(&root, files, Algorithm::Sha256, options()).unwrap();
     let recorded = computed.map(|computed| {
         let computed = computed.unwrap();
-        let path = FilePath::new(computed.file.path()).unwrap();
-        FileRecord::new(computed.file.granule_id, path, computed.content.unwrap()).into()
+        let content = computed.content.unwrap();
+        let checksums = content.checksum().cloned().into_iter().collect();
+        RecordedFile { size: content.size(), checksums, ..computed.file }
     });
     recorded.collect()
 }

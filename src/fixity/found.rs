@@ -6,7 +6,7 @@ use super::sorted::{Entry, Sorted, Sorter};
 use super::unexpected::plain;
 use crate::disk::scratch;
 use crate::error::Result;
-use crate::model::{Algorithm, Checksum, FileContent, FilePath, GranuleId};
+use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
@@ -42,9 +42,9 @@ impl FoundFiles {
     pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
         let mut value = Vec::new();
         put(&mut value, file.granule_id.as_str().as_bytes());
-        put(&mut value, file.path.as_ref().map_or("", FilePath::as_str).as_bytes());
+        put(&mut value, file.path.as_bytes());
         encode_content(&mut value, file.size, &file.checksums);
-        self.recorded.add(plain(file.path()).as_bytes(), &value)
+        self.recorded.add(plain(&file.path).as_bytes(), &value)
     }
 
     /// Compares them.
@@ -187,8 +187,7 @@ fn decode_content(bytes: &mut &[u8]) -> Option<(Option<u64>, Vec<Checksum>)> {
 
 fn decode_file(mut bytes: &[u8]) -> Option<RecordedFile> {
     let granule_id = GranuleId::new(text(&mut bytes)?).ok()?;
-    let path = Some(text(&mut bytes)?).filter(|path| !path.is_empty());
-    let path = path.map(FilePath::new).transpose().ok()?;
+    let path = text(&mut bytes)?.to_owned();
     let (size, checksums) = decode_content(&mut bytes)?;
     Some(RecordedFile { granule_id, path, size, checksums })
 }

@@ -10,17 +10,16 @@
 //! use std::sync::Arc;
 //!
 //! use accession::fixity::{Check, Depth, Mounted, ReadOptions, RecordedFile, Root};
-//! use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+//! use accession::model::{Algorithm, Checksum};
 //!
 //! # let directory = tempfile::tempdir()?;
 //! std::fs::write(directory.path().join("A.nc"), "abd")?;
 //! let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; // of "abc"
-//! let content =
-//!     FileContent::Checksum { checksum: Checksum::parse(Algorithm::Sha256, sha256)?, size: None };
-//! let record = FileRecord::new("A.nc".parse()?, FilePath::new("A.nc")?, content);
+//! let mut file = RecordedFile::unrecorded("A.nc".parse()?);
+//! file.checksums.push(Checksum::parse(Algorithm::Sha256, sha256)?);
 //!
 //! let root = Arc::new(Root::open(directory.path(), Mounted::Unknown)?);
-//! let files = [Ok(RecordedFile::from(record))].into_iter();
+//! let files = [Ok(file)].into_iter();
 //! for checked in Check::start(&root, files, Depth::Content, ReadOptions::new(NonZeroUsize::MIN))? {
 //!     let problem = checked?.problem.expect("the file was changed");
 //!     assert_eq!(problem.status(), "checksum");
@@ -39,6 +38,7 @@ mod readings;
 mod recorded;
 mod root;
 mod sorted;
+mod survey;
 mod unexpected;
 
 pub use check::{Check, Checked};
@@ -48,4 +48,5 @@ pub use problem::Problem;
 pub use readings::ReadOptions;
 pub use recorded::{Depth, RecordedFile};
 pub use root::{Mounted, Root};
+pub use survey::Survey;
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

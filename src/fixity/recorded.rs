@@ -3,55 +3,26 @@
 use super::reader::Wanted;
 use super::readings::Request;
 use crate::error::Result;
-use crate::model::{Algorithm, Checksum, FilePath, FileRecord, GranuleId};
+use crate::model::{Algorithm, Checksum, GranuleId};
 
-/// A file of a granule, with everything that is recorded of it.
+/// A file of a granule, with everything that is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFile {
     /// The granule that the file belongs to.
     pub granule_id: GranuleId,
-    /// The path. `None` means that it equals the id.
-    pub path: Option<FilePath>,
-    /// The size in bytes. `None` means that none is recorded.
+    /// The path, relative to the root.
+    pub path: String,
+    /// The size in bytes. `None` means that it is not known.
     pub size: Option<u64>,
     /// The checksums, at most one of each algorithm.
     pub checksums: Vec<Checksum>,
 }
 
 impl RecordedFile {
-    /// A granule of which nothing is recorded.
+    /// The file of a granule of which nothing is known: its path equals the id.
     pub fn unrecorded(granule_id: GranuleId) -> Self {
-        RecordedFile { granule_id, path: None, size: None, checksums: Vec::new() }
-    }
-
-    /// Returns the path as a string, also where it equals the id.
-    pub fn path(&self) -> &str {
-        self.path.as_ref().map_or(self.granule_id.as_str(), FilePath::as_str)
-    }
-
-    /// Adds a further record of the same file. Returns it if it is one of another file.
-    ///
-    /// # Errors
-    ///
-    /// The record, if its granule or its path is another one.
-    pub fn add(&mut self, record: FileRecord) -> Result<(), FileRecord> {
-        if record.granule_id != self.granule_id || record.path != self.path {
-            return Err(record);
-        }
-        self.size = record.content.size().or(self.size);
-        if let Some(checksum) = record.content.checksum() {
-            self.checksums.retain(|known| known.algorithm() != checksum.algorithm());
-            self.checksums.push(checksum.clone());
-        }
-        Ok(())
-    }
-}
-
-impl From<FileRecord> for RecordedFile {
-    fn from(record: FileRecord) -> Self {
-        let size = record.content.size();
-        let checksums = record.content.checksum().cloned().into_iter().collect();
-        RecordedFile { granule_id: record.granule_id, path: record.path, size, checksums }
+        let path = granule_id.as_str().to_owned();
+        RecordedFile { granule_id, path, size: None, checksums: Vec::new() }
     }
 }
 
@@ -107,7 +78,7 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Requests<I> {
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.files.next()?.map(|file| {
             let wanted = self.task.wanted(&file);
-            Request { path: file.path().to_owned(), wanted, tag: file }
+            Request { path: file.path.clone(), wanted, tag: file }
         }))
     }
 }

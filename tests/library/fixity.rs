@@ -12,7 +12,7 @@ use std::time::Instant;
 use accession::fixity::{
     Check, Checked, Compute, Depth, Mounted, Problem, ReadOptions, RecordedFile, Root,
 };
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
 use tempfile::TempDir;
 
@@ -40,9 +40,10 @@ impl Tree {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, bytes).unwrap();
         let content = computed(self.directory.path(), path, Algorithm::Sha256).unwrap();
-        self.recorded.push(
-            FileRecord::new(path.parse().unwrap(), FilePath::new(path).unwrap(), content).into(),
-        );
+        let mut file = RecordedFile::unrecorded(path.parse().unwrap());
+        file.size = content.size();
+        file.checksums.extend(content.checksum().cloned());
+        self.recorded.push(file);
         self
     }
 
@@ -58,10 +59,7 @@ impl Tree {
 
     fn check(&self, depth: Depth) -> Vec<(String, Option<Problem>)> {
         let checked = check(&self.root(), self.recorded.clone(), depth, options(3));
-        checked
-            .into_iter()
-            .map(|checked| (checked.file.path().to_owned(), checked.problem))
-            .collect()
+        checked.into_iter().map(|checked| (checked.file.path, checked.problem)).collect()
     }
 
     /// The status of every file, and for an unreadable one why.
@@ -79,9 +77,10 @@ fn line(path: &str, problem: Option<Problem>) -> String {
 }
 
 fn abc(path: &str) -> RecordedFile {
-    let checksum = Checksum::parse(Algorithm::Sha256, ABC).unwrap();
-    let content = FileContent::Checksum { checksum, size: Some(3) };
-    FileRecord::new(path.parse().unwrap(), FilePath::new(path).unwrap(), content).into()
+    let mut file = RecordedFile::unrecorded(path.parse().unwrap());
+    file.size = Some(3);
+    file.checksums.push(Checksum::parse(Algorithm::Sha256, ABC).unwrap());
+    file
 }
 
 fn options(jobs: usize) -> ReadOptions {
@@ -101,7 +100,7 @@ fn check(
 fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent, Problem> {
     let root = Arc::new(Root::open(root, Mounted::Unknown).unwrap());
     let mut file = RecordedFile::unrecorded("A".parse().unwrap());
-    file.path = Some(FilePath::new(path).unwrap());
+    file.path = path.to_owned();
     let files = [Ok(file)].into_iter();
     let mut computed = Compute::start(&root, files, algorithm, options(1)).unwrap();
     computed.next().unwrap().unwrap().content
@@ -207,22 +206,6 @@ fn what_is_not_recorded_cannot_be_checked() {
     };
     assert_eq!(statuses(Depth::Content), ["A no-record", "A good", "A checksum", "A checksum"]);
     assert_eq!(statuses(Depth::Size), ["A no-record", "A good", "A no-record", "A good"]);
-}
-
-#[test]
-fn records_of_one_file_are_one_file() {
-    let record = |path: &str, checksum: Option<(&Algorithm, &str)>, size| {
-        let checksum =
-            checksum.map(|(algorithm, text)| Checksum::parse(algorithm.clone(), text).unwrap());
-        let content = FileContent::new(size, checksum).unwrap();
-        FileRecord::new("A".parse().unwrap(), FilePath::new(path).unwrap(), content)
-    };
-    let mut file = RecordedFile::from(record("A", None, Some(3)));
-    file.add(record("A", Some((&Algorithm::Crc32, "352441c2")), None)).unwrap();
-    file.add(record("A", Some((&Algorithm::Sha256, ABC)), None)).unwrap();
-    assert_eq!((file.size, file.checksums.len()), (Some(3), 2));
-    let other = record("A.xml", None, Some(3));
-    assert_eq!(file.add(other.clone()), Err(other));
 }
 
 /// Does something to a file when it is being read.
