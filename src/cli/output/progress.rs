@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How many rows are counted before they are shown.
 const ROWS: u64 = 4_096;
 
+/// What is counted where the rate is shown, too.
+const BYTES: &str = "bytes";
+
 /// How often a phase that reports nothing is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -114,8 +117,13 @@ impl Phase {
         if self.started.elapsed() <= PATIENCE {
             return;
         }
+        let is_bytes = self.things == BYTES;
         let style = style(match (self.done, self.total) {
             (0, _) => "{msg}, {elapsed}",
+            (_, None) if is_bytes => "{msg} {bytes}, {bytes_per_sec}, {elapsed}",
+            (_, Some(_)) if is_bytes => {
+                "{msg} {bytes} of {total_bytes}, {bytes_per_sec} {wide_bar} {percent} %, {eta} left"
+            }
             (_, None) => "{msg} {human_pos} {prefix}, {elapsed}",
             (_, Some(_)) => {
                 "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {eta} left"
