@@ -38,7 +38,7 @@ pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -
 ///
 /// # Errors
 ///
-/// Those of [`write`]; [`ErrorKind::NoHistory`]; [`ErrorKind::BeforeHistory`]: the dataset had no
+/// Those of [`write()`]; [`ErrorKind::NoHistory`]; [`ErrorKind::BeforeHistory`]: the dataset had no
 /// history then.
 pub fn write_until(
     registry: &Registry,

@@ -520,7 +520,7 @@ mod on_unix {
         }
         let mut tree = Tree::new();
         tree.file("A", b"abc");
-        fs::set_permissions(tree.path("A"), PermissionsExt::from_mode(0)).unwrap();
+        fs::set_permissions(tree.path("A"), PermissionsExt::from_mode(0o000)).unwrap();
         assert_eq!(tree.statuses(), ["A unreadable: permission denied"]);
         assert_eq!(tree.check(Depth::Size)[0].1, None);
     }
