@@ -410,6 +410,8 @@ error_kinds! {
     EmptyListing = "empty-listing",
     /// The change would delete more granules than is allowed.
     TooManyDeletions = "too-many-deletions",
+    /// What is to be recorded of a file contradicts what is known of it.
+    ContentContradicts = "content-contradicts",
     /// The change would take effect at or before the dataset's last one.
     NotAfterLast = "not-after-last",
     /// The change would take effect in the future.
@@ -432,6 +434,10 @@ error_kinds! {
     NoList = "input",
     /// An object has no field of that name, or no string in it.
     NoField = "input",
+    /// What a file states of another file is not a path, a size or a checksum.
+    StatedFile = "input",
+    /// A checksum does not say by which algorithm it was computed.
+    NoAlgorithm = "input",
     /// A document is in none of the formats.
     UnknownFormat = "input",
     /// A file is an HTML or XML document.

@@ -13,8 +13,8 @@ use crate::chain::{Hashing, Reached, Sweep};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
 use crate::store::{
-    self, Access, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, Store, SubsetKey, Transaction,
-    Withdrawn, WorkerRow,
+    self, Access, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, RecordBatch, Store, SubsetKey,
+    Transaction, Withdrawn, WorkerRow,
 };
 
 /// The result of a backup: what was copied and verified.
@@ -185,6 +185,7 @@ impl Registry {
                 moments.push(Moment {
                     names: read.names_given_up(listed.key)?,
                     version: read.last_record_version(listed.key)?,
+                    records: read.last_record_batch(listed.key, Timestamp::MAX)?,
                     annotations: read.count_annotations(listed.key, Timestamp::MAX)?,
                     subsets,
                     listed,
@@ -223,6 +224,8 @@ struct Moment {
     names: Vec<(DatasetName, Timestamp)>,
     /// The last version of its record.
     version: u64,
+    /// The last batch of its file records.
+    records: Option<RecordBatch>,
     /// How many annotations its instances have.
     annotations: u64,
     /// The subsets that were cited, in order.
@@ -241,6 +244,7 @@ fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
     let is_same = record == *dataset
         && copy.latest_instance(copied)? == *latest
         && copy.last_record_version(copied)? == moment.version
+        && copy.last_record_batch(copied, Timestamp::MAX)? == moment.records
         && copy.count_annotations(copied, Timestamp::MAX)? == moment.annotations
         && copy.subsets_of(copied)?.len() == moment.subsets.len();
     match is_same {
@@ -285,6 +289,8 @@ impl Source<'_> {
             self.copy_annotations(target, latest.timestamp)?;
         }
         self.copy_subsets(target)?;
+        self.copy_files(target)?;
+        self.copy_checks(target)?;
         self.copy_mirror_memory(target)?;
         if let Some(confirmation) = self.read(|read| read.confirmation(self.key()))? {
             self.transaction.save_confirmation(target, &confirmation)?;
@@ -374,6 +380,51 @@ impl Source<'_> {
             self.transaction.insert_annotations(target, &page)?;
             match page.last() {
                 Some(last) => after = Some((last.timestamp, last.number)),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The file records that there were, with their numbers.
+    fn copy_files(&self, target: DatasetKey) -> Result<()> {
+        let Some(last) = &self.moment.records else { return Ok(()) };
+        let mut after = 0;
+        while after < last.batch {
+            let page = self.read(|read| read.record_batches_after(self.key(), after, PAGE_ROWS))?;
+            let Some(read) = page.last() else { break };
+            after = read.batch;
+            for batch in page.iter().filter(|it| it.batch <= last.batch) {
+                self.transaction.insert_record_batch(target, batch)?;
+            }
+        }
+        let mut after = None;
+        loop {
+            let mut page =
+                self.read(|read| read.file_records_after(self.key(), after.as_ref(), PAGE_ROWS))?;
+            let Some(read) = page.last() else { return Ok(()) };
+            after = Some(read.clone());
+            page.retain(|it| it.number <= last.last_number);
+            self.transaction.insert_file_records(target, &page)?;
+        }
+    }
+
+    /// The checks of files, and what they found. They are what they are now, and read at once.
+    fn copy_checks(&self, target: DatasetKey) -> Result<()> {
+        let read = self.registry.read()?;
+        let named = |error: Error| self.registry.named(error);
+        let (mut after, mut last) = (0, None);
+        loop {
+            let page = read.fixity_runs_after(self.key(), after, PAGE_ROWS).map_err(named)?;
+            let Some(read) = page.last() else { break };
+            after = read.run;
+            self.transaction.insert_fixity_runs(target, &page)?;
+        }
+        loop {
+            let page = read.fixity_findings_after(self.key(), last.as_ref(), PAGE_ROWS);
+            let page = page.map_err(named)?;
+            self.transaction.insert_fixity_findings(target, &page)?;
+            match page.into_iter().next_back() {
+                Some(finding) => last = Some(finding),
                 None => return Ok(()),
             }
         }

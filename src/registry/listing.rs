@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
+use super::files::FileListing;
 use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
 use crate::error::Result;
@@ -30,6 +31,8 @@ use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Times
 /// ```
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// What is known of the files of the granules, for [`Registry::sync`](crate::Registry::sync).
+    pub files: FileListing,
     /// It is shared only with what reads a list to which nothing can be added any more.
     staging: Arc<Staging>,
 }

@@ -14,6 +14,7 @@
 mod backups;
 mod copy;
 mod error;
+mod files;
 mod handle;
 mod listing;
 mod log_changes;
@@ -27,6 +28,7 @@ mod verify;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
+pub use files::FileListing;
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log_changes::LogChanges;
@@ -35,17 +37,18 @@ pub(crate) use proof::Claim;
 pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FoundPeriod,
-    Granules, History, IdPages, Listed, MirrorSource, NotedPeriod, RecordVersion, Resolution,
-    Resolved, Selected, Selection, Snapshot,
+    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
+    FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed, ListedFile, MirrorSource,
+    NotedPeriod, RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 #[cfg(feature = "http")]
 pub(crate) use write::CitedSubsets;
 pub use write::{
-    Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, Import,
-    Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation, Skipped, Stamp,
+    Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, FileCounts,
+    FileOptions, Import, Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation, Skipped,
+    Stamp,
 };
 pub(crate) use write::{CitedSubset, Remembered};
 

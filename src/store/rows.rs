@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, GranuleUrl,
-    Instance, LastPull, Timestamp, Withdrawal,
+    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId,
+    GranuleUrl, Identifier, Instance, LastPull, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -189,6 +189,70 @@ impl<'id> From<&'id Granule> for NewPeriod<'id> {
         let producer_granule = producer_granule.as_ref();
         NewPeriod { granule_id, ingested: *ingested, deleted: *deleted, producer_granule }
     }
+}
+
+/// A file record with its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredFileRecord {
+    /// 1, 2, … within the dataset.
+    pub number: u64,
+    pub record: FileRecord,
+}
+
+/// File records that were entered together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordBatch {
+    /// 1, 2, … within the dataset.
+    pub batch: u64,
+    /// The number of its last record. Its first one follows the last one of the batch before.
+    pub last_number: u64,
+    /// When it was entered.
+    pub recorded: Timestamp,
+    /// Who entered it. `None` means that it is not known.
+    pub recorded_by: Option<String>,
+    pub note: Option<String>,
+    /// Whether its records may contradict earlier ones.
+    pub replaces: bool,
+}
+
+/// A check of files, as it is stored (migrations/sqlite/V9__fixity.sql describes its fields).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredRun {
+    pub run: u64,
+    pub timestamp: Timestamp,
+    pub identifier: Identifier,
+    pub mode: String,
+    pub root: String,
+    /// A JSON array.
+    pub algorithms: String,
+    pub last_record: u64,
+    pub from_id: String,
+    pub to_id: Option<String>,
+    pub lease_to_id: Option<String>,
+    pub lease_ends: Option<Timestamp>,
+    pub started: Timestamp,
+    pub ended: Timestamp,
+    pub recorded_by: Option<String>,
+    pub files: u64,
+    pub bytes: u64,
+    pub findings: u64,
+    pub forgotten: Option<Timestamp>,
+}
+
+/// What a check found wrong with a file, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredFinding {
+    pub run: u64,
+    /// Empty if no granule has the file.
+    pub granule_id: String,
+    /// Empty if it equals the id.
+    pub path: String,
+    pub status: String,
+    pub expected: Option<String>,
+    pub found: Option<String>,
+    pub checked: Timestamp,
+    /// When it ceased to hold, and why. `None` means that it is open.
+    pub closed: Option<(Timestamp, String)>,
 }
 
 /// Where a pass over the granules begins.

@@ -118,6 +118,7 @@ pub(super) enum Value<'a> {
     Count(Option<u64>),
     Text(Option<&'a str>),
     Identifier(Identifier),
+    Bytes(&'a [u8]),
     Flag(bool),
     Texts(&'a [&'a str]),
     Ints(&'a [i64]),
@@ -181,6 +182,12 @@ impl From<Option<Timestamp>> for Value<'_> {
 impl From<Identifier> for Value<'_> {
     fn from(identifier: Identifier) -> Self {
         Value::Identifier(identifier)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Value::Bytes(bytes)
     }
 }
 

@@ -36,6 +36,7 @@ mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
 mod export_until;
+mod files;
 mod fixity;
 mod fixity_lists;
 mod flipped_rows;

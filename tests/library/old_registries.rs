@@ -74,6 +74,15 @@ fn assert_reports_the_same(registry: &Registry, schema: u32) {
         let [source] = sources.as_slice() else { panic!("{sources:?}") };
         assert_eq!(source.last.as_ref().unwrap().number, 5);
     }
+    if schema >= 9 {
+        let snapshot = registry.snapshot().unwrap();
+        let latest = Selection::Dataset { name: us.clone(), at: None };
+        let set = snapshot.select(&latest).unwrap().set;
+        let files = snapshot.files(&set).unwrap().next().unwrap().unwrap().files;
+        let known: Vec<_> =
+            files.iter().map(|it| (it.size, it.checksums[0].as_bytes()[0])).collect();
+        assert_eq!(known, [(Some(8), 2), (None, b'x')]);
+    }
     if schema >= 6 {
         assert_has_the_data_of_schema_6(registry);
     }

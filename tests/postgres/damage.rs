@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::Year;
-use accession::registry::Edit;
+use accession::model::{Checksum, FileContent, FilePath, FileRecord, Year};
+use accession::registry::{Edit, FileListing, FileOptions};
 use accession::{Access, Change, DatasetEdit, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
 use postgres::types::{ToSql, Type};
@@ -62,6 +62,13 @@ fn filled(directory: &Path) -> PathBuf {
     for wanted in [patterns, Members::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
     }
+    let mut files = FileListing::new();
+    let sm3 = Checksum::parse("sm3".parse().unwrap(), "Größe").unwrap();
+    let content = FileContent::new(Some(7), Some(sm3)).unwrap();
+    files.add(&FileRecord::new(id(1), FilePath::new("data/1").unwrap(), content), None).unwrap();
+    let note = Some("delivered".to_owned());
+    let options = FileOptions { note, accept_content: true, ..FileOptions::default() };
+    registry.add_files(&name("ONE"), &files, &options, &by()).unwrap();
     let scheme = Scheme::default();
     let worker = scheme.worker(5).unwrap();
     let now = || second(26 * 365 * 86_400);
@@ -86,7 +93,15 @@ fn filled(directory: &Path) -> PathBuf {
     let said =
         "INSERT INTO annotation SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody'
         FROM instance;
-        INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset";
+        INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset;
+        INSERT INTO fixity_run
+        SELECT dataset_id, 1, timestamp, identifier, 'checksums', 'host:/data', '[\"sha-256\"]', 1, 'A',
+            'B', 'C', recorded, recorded, recorded, 'Somebody', 1, 7, 1, recorded
+        FROM instance
+        WHERE ingested = 3000 AND dataset_id = 1;
+        INSERT INTO fixity_finding
+        SELECT dataset_id, run, 'granule.00001', 'data/1', 'checksum', '01', '02', ended, ended, 'good'
+        FROM fixity_run";
     connection.execute_batch(said).unwrap();
     path
 }

@@ -5,11 +5,12 @@ use accession::{Access, Registry};
 use crate::harness::server::{Server, client};
 use crate::scene::{command, confirmed_stamp, ingest, name, second};
 
-pub const MIGRATIONS: [&str; 4] = [
+pub const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/postgres/V1__registry.sql"),
     include_str!("../../migrations/postgres/V2__mirror_memory.sql"),
     include_str!("../../migrations/postgres/V3__mirror_checksums.sql"),
     include_str!("../../migrations/postgres/V4__annotations.sql"),
+    include_str!("../../migrations/postgres/V5__fixity.sql"),
 ];
 
 /// Creates the tables of an earlier schema.

@@ -18,7 +18,7 @@ const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),
-    (&["crc32fast"], &["chain", "fixity"]),
+    (&["crc32fast"], &["chain", "fixity", "store"]),
     (&["base64"], &["minting", "server"]),
     (&["loom"], &["minting"]),
     (&["chrono", "glob"], &["model"]),

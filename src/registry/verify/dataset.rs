@@ -1,6 +1,7 @@
 //! Verifying one dataset, or its last changes, in one pass over its granule rows.
 
 use super::checkpoints::{Agreement, Checkpoints};
+use super::files;
 use super::finding::{Findings, Verification, VerifyWork, readable, refuse_mismatch};
 use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
@@ -117,6 +118,7 @@ impl Pass<'_> {
         let (found, steps) = subsets.compare(self.read, self.key, &history, selected.as_ref())?;
         findings.append(found);
         work.steps += steps;
+        findings.append(files::verify(self.read, self.key)?);
         Ok(self.verification(identifiers, findings, work))
     }
 

@@ -120,6 +120,8 @@ pub enum Code {
     Overlap,
     /// A subset no longer selects the granules that were cited.
     Subset,
+    /// The records of files are not complete, or one contradicts another.
+    Files,
     /// A checkpoint is wrong, missing, or misplaced; or the granule rows before it are not those
     /// from which it was computed.
     Checkpoint,

@@ -12,6 +12,7 @@
 mod all;
 mod checkpoints;
 mod dataset;
+mod files;
 mod finding;
 mod history;
 mod jobs;

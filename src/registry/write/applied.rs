@@ -1,10 +1,12 @@
 //! A single change of a dataset, which is what a change, a sync, a revert and a pull make.
 
 use super::engine::{self, Skipped};
+use super::files::{self, FileCounts};
 use super::resume::Effort;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::Result;
 use crate::model::{Event, GranuleId, Instance, Timestamp};
+use crate::registry::files::FileListing;
 use crate::registry::handle::End;
 use crate::registry::staging::Staging;
 
@@ -28,6 +30,8 @@ pub struct Applied {
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
     /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
+    /// What was recorded about files. Records alone make no new instance.
+    pub files: FileCounts,
     /// The work that it took.
     pub effort: Effort,
 }
@@ -35,18 +39,25 @@ pub struct Applied {
 impl Applied {
     /// Commits the change, unless it changed nothing or was only tried.
     pub(super) fn ended(self, options: &ChangeOptions) -> (Self, End) {
-        let is_kept = self.instance.is_some() && !options.dry_run;
+        let is_changed = self.instance.is_some() || self.files.has_any();
+        let is_kept = is_changed && !options.dry_run;
         (self, End::commit_if(is_kept))
     }
 }
 
 impl Target<'_> {
     /// Adds the events to the history at one instant, whatever the times with which they were
-    /// staged.
-    pub fn apply(self, events: &Staging, conduct: Conduct) -> Result<Applied> {
+    /// staged, and records what is known of files.
+    pub fn apply(
+        self,
+        events: &Staging,
+        conduct: Conduct,
+        files: Option<&FileListing>,
+    ) -> Result<Applied> {
         let (at, last) = (self.now, self.last());
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
         let added = engine::add(&self, conduct, at_once, events.count())?;
+        let files = files.map(|files| files::record(&self, files)).transpose()?.unwrap_or_default();
         let instance = added.instances.into_iter().next();
         Ok(Applied {
             created_dataset: self.is_created && instance.is_some(),
@@ -58,6 +69,7 @@ impl Target<'_> {
             first_ingested: added.first_ingested,
             first_deleted: added.first_deleted,
             skipped: added.skipped,
+            files,
             effort: added.effort,
         })
     }

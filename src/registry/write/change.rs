@@ -6,6 +6,7 @@ use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Entry, Event, EventKind, Timestamp};
+use crate::registry::files::FileListing;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -16,6 +17,8 @@ use crate::registry::staging::Staging;
 pub struct Change {
     /// The options.
     pub options: ChangeOptions,
+    /// What is known of the files of the granules to ingest, whether these are held already or not.
+    pub files: FileListing,
     staging: Staging,
 }
 
@@ -89,7 +92,8 @@ impl Registry {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             let key = target.dataset;
-            let (applied, end) = target.apply(&change.staging, Conduct::Change)?.ended(options);
+            let (applied, end) =
+                target.apply(&change.staging, Conduct::Change, Some(&change.files))?.ended(options);
             if let (Some(remembered), End::Commit) = (remembered, end) {
                 remembered.save(transaction, key, stamp)?;
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cited_subset::{CitedSubset, CitedSubsets};
 use super::daily::Daily;
 use super::engine::{self, Skipped};
+use super::files::{self, FileCounts};
 use super::remember::Remembered;
 use super::results::Results;
 use super::resume::Effort;
@@ -14,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::model::{
     DatasetName, Event, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
 };
+use crate::registry::files::FileListing;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -55,6 +57,8 @@ pub struct Import {
     /// The time after which events are refused as soon as they are added, instead of when the
     /// import is applied, which may be minutes later. `None` means that they are refused only then.
     pub not_after: Option<Timestamp>,
+    /// What is known of the files of the granules.
+    pub files: FileListing,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
@@ -88,6 +92,8 @@ pub struct Imported {
     pub subsets: u64,
     /// Whether the dataset was added.
     pub created_dataset: bool,
+    /// What was recorded about files.
+    pub files: FileCounts,
     /// The work that it took.
     pub effort: Effort,
 }
@@ -205,7 +211,8 @@ impl Registry {
     ) -> Result<Imported> {
         self.write(|transaction| {
             let (key, imported) = import.apply(self, transaction, dataset, stamp)?;
-            let has_changed = !imported.instances.is_empty() || imported.subsets > 0;
+            let has_changed =
+                !imported.instances.is_empty() || imported.subsets > 0 || imported.files.has_any();
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| imported.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
@@ -258,12 +265,14 @@ impl Import {
             false => engine::add(&target, Conduct::History, events, count)?,
             true => engine::add(&target, Conduct::History, daily.events(events), count)?,
         };
+        let files = files::record(&target, &self.files)?;
         let mut subsets = 0;
         for subset in self.subsets.iter() {
             subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
         }
         let imported = Imported {
             subsets,
+            files,
             in_force: match added.instances.last() {
                 Some(last) => {
                     Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })

@@ -10,6 +10,7 @@ mod cite;
 mod cited_subset;
 mod daily;
 mod engine;
+mod files;
 mod import;
 mod payment;
 mod record;
@@ -28,6 +29,7 @@ pub(crate) use cited_subset::CitedSubset;
 #[cfg(feature = "http")]
 pub(crate) use cited_subset::CitedSubsets;
 pub use engine::{MAX_EXAMPLES, Skipped};
+pub use files::{FileCounts, FileOptions};
 pub use import::{Import, Imported};
 pub use payment::Lease;
 pub use record::{DatasetEdit, Edit};

@@ -122,7 +122,7 @@ impl Registry {
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
             let (events, deleted) = target.difference(listed, None)?;
             max_delete.check(&target.name, deleted, target.held())?;
-            let mut applied = target.apply(&events, Conduct::Change)?;
+            let mut applied = target.apply(&events, Conduct::Change, Some(&listing.files))?;
             applied.skipped.repeated = listing.count() - distinct;
             Ok(applied.ended(options))
         })
@@ -161,7 +161,7 @@ impl Registry {
             let (events, _) = target.difference(wanted, Some(Claim::of(self, &set)))?;
             let expected = options.expected.or(Some(set.identifier()));
             let options = &ChangeOptions { expected, ..options.clone() };
-            let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
+            let applied = Target { options, ..target }.apply(&events, Conduct::Revert, None)?;
             Ok(applied.ended(options))
         })
     }

@@ -37,6 +37,8 @@ pub struct ChangeOptions {
     pub skip_existing: bool,
     /// Whether granules to delete that are not held or listed twice are skipped and counted.
     pub skip_missing: bool,
+    /// Whether the sizes and checksums of files that contradict what is known replace it.
+    pub accept_content: bool,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
 }

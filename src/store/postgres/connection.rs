@@ -331,7 +331,7 @@ impl Value<'_> {
         match self {
             Value::Int(_) | Value::Count(_) => Type::INT8,
             Value::Text(_) => Type::TEXT,
-            Value::Identifier(_) => Type::BYTEA,
+            Value::Identifier(_) | Value::Bytes(_) => Type::BYTEA,
             Value::Flag(_) => Type::BOOL,
             Value::Texts(_) => Type::TEXT_ARRAY,
             Value::Ints(_) => Type::INT8_ARRAY,
@@ -350,6 +350,7 @@ impl ToSql for Value<'_> {
                 .to_sql(its_type, out),
             Value::Text(text) => text.to_sql(its_type, out),
             Value::Identifier(identifier) => identifier.as_bytes().as_slice().to_sql(its_type, out),
+            Value::Bytes(bytes) => bytes.to_sql(its_type, out),
             Value::Flag(flag) => flag.to_sql(its_type, out),
             Value::Texts(texts) => texts.to_sql(its_type, out),
             Value::Ints(ints) => ints.to_sql(its_type, out),

@@ -19,7 +19,7 @@ struct Check {
 
 /// The rows that differ from their checksums. The expressions are those of the columns in the
 /// migrations.
-const DIFFERING: [Check; 11] = [
+const DIFFERING: [Check; 14] = [
     Check {
         table: "dataset",
         dataset: Some("id"),
@@ -133,6 +133,48 @@ const DIFFERING: [Check; 11] = [
             || quote_nullable(recorded_by) || quote_nullable(granules::text))",
     },
     Check {
+        table: "record_batch",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('batch ' || batch || ' of dataset ' || dataset_id)
+        FROM accession.record_batch
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(batch::text)
+            || quote_nullable(last_number::text) || quote_nullable(recorded::text)
+            || quote_nullable(recorded_by) || quote_nullable(note)
+            || quote_nullable(replaces::text))",
+    },
+    Check {
+        table: "fixity_run",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('run ' || run || ' of dataset ' || dataset_id)
+        FROM accession.fixity_run
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(run::text)
+            || quote_nullable(timestamp::text) || quote_nullable(encode(identifier, 'hex'))
+            || quote_nullable(mode) || quote_nullable(root) || quote_nullable(algorithms)
+            || quote_nullable(last_record::text) || quote_nullable(from_id)
+            || quote_nullable(to_id) || quote_nullable(lease_to_id)
+            || quote_nullable(lease_ends::text) || quote_nullable(started::text)
+            || quote_nullable(ended::text) || quote_nullable(recorded_by)
+            || quote_nullable(files::text) || quote_nullable(bytes::text)
+            || quote_nullable(findings::text) || quote_nullable(forgotten::text))",
+    },
+    Check {
+        table: "fixity_finding",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), min('run ' || run || ' of dataset ' || dataset_id)
+        FROM accession.fixity_finding
+        WHERE checksum IS DISTINCT FROM md5(
+            quote_nullable(dataset_id::text) || quote_nullable(run::text)
+            || quote_nullable(granule_id) || quote_nullable(path) || quote_nullable(status)
+            || quote_nullable(expected) || quote_nullable(found)
+            || quote_nullable(checked::text) || quote_nullable(closed::text)
+            || quote_nullable(closed_by))",
+    },
+    Check {
         table: "log_change",
         dataset: Some("dataset_id"),
         sql: "
@@ -150,7 +192,7 @@ const DIFFERING: [Check; 11] = [
 
 /// Rows of a dataset, or of another row, that does not exist. A foreign key would compare each row of
 /// an import (see the migration).
-const ORPHANS: [Check; 10] = [
+const ORPHANS: [Check; 14] = [
     Check {
         table: "instance",
         dataset: Some("dataset_id"),
@@ -230,6 +272,42 @@ const ORPHANS: [Check; 10] = [
         SELECT count(*), NULL
         FROM accession.confirmation
         WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "record_batch",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.record_batch
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "file_record",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.file_record
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "fixity_run",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.fixity_run
+        WHERE NOT EXISTS (SELECT 1 FROM accession.dataset WHERE dataset.id = dataset_id)",
+    },
+    Check {
+        table: "fixity_finding",
+        dataset: Some("dataset_id"),
+        sql: "
+        SELECT count(*), NULL
+        FROM accession.fixity_finding
+        WHERE NOT EXISTS (
+            SELECT 1
+            FROM accession.fixity_run
+            WHERE fixity_run.dataset_id = fixity_finding.dataset_id
+              AND fixity_run.run = fixity_finding.run)",
     },
     Check {
         table: "log_change",

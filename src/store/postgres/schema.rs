@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/V2__mirror_memory.sql"),
     include_str!("../../../migrations/postgres/V3__mirror_checksums.sql"),
     include_str!("../../../migrations/postgres/V4__annotations.sql"),
+    include_str!("../../../migrations/postgres/V5__fixity.sql"),
 ];
 
 /// The schema of this version.
@@ -167,7 +168,10 @@ fn grant(connection: &Connection) -> Result<()> {
         WITH change (relname, privilege) AS (
             VALUES ('mirror_source', 'UPDATE (read, identical, etag, pulled, options, failed, failure)'),
                 ('mirror_source', 'DELETE'), ('log_change', 'DELETE'),
-                ('confirmation', 'UPDATE (recorded, recorded_by, granules)')),
+                ('confirmation', 'UPDATE (recorded, recorded_by, granules)'),
+                ('fixity_run',
+                 'UPDATE (to_id, lease_to_id, lease_ends, ended, files, bytes, findings, forgotten)'),
+                ('fixity_finding', 'UPDATE (closed, closed_by)')),
         more (relname, beside, privilege) AS (
             VALUES ('dataset', 'archive',
                     'UPDATE (granule_url, keywords, free_access, temporal, max_delete, max_add)'),

@@ -11,6 +11,32 @@ use crate::store::{Error, Result};
 /// The number of findings after which SQLite's check of the file stops.
 const MAX_FINDINGS: u32 = 100;
 
+const GRANULES_WITHOUT_DATASET: &str = "
+    WITH RECURSIVE owner (id) AS (
+        SELECT min(dataset_id) FROM granule
+        UNION ALL
+        SELECT (SELECT min(dataset_id) FROM granule WHERE dataset_id > owner.id)
+        FROM owner
+        WHERE owner.id IS NOT NULL
+    )
+    SELECT count(*)
+    FROM granule
+    WHERE dataset_id IN (
+        SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
+
+const FILES_WITHOUT_DATASET: &str = "
+    WITH RECURSIVE owner (id) AS (
+        SELECT min(dataset_id) FROM file_record
+        UNION ALL
+        SELECT (SELECT min(dataset_id) FROM file_record WHERE dataset_id > owner.id)
+        FROM owner
+        WHERE owner.id IS NOT NULL
+    )
+    SELECT count(*)
+    FROM file_record
+    WHERE dataset_id IN (
+        SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
+
 impl FileSession {
     /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
     /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
@@ -30,7 +56,8 @@ impl FileSession {
         }
         for table in &tables {
             let rows = match *table {
-                "granule" => self.granules_without_dataset(),
+                "granule" => self.rows_without_dataset(GRANULES_WITHOUT_DATASET, table),
+                "file_record" => self.rows_without_dataset(FILES_WITHOUT_DATASET, table),
                 _ => self.rows_without_parent(table),
             };
             found(rows, table, &mut findings)?;
@@ -52,21 +79,9 @@ impl FileSession {
 
     /// As [`FileSession::rows_without_parent`], but with one look-up for each dataset instead of one for
     /// each row: the rows are in order of dataset.
-    fn granules_without_dataset(&self) -> Result<Vec<String>> {
-        const ROWS: &str = "
-            WITH RECURSIVE owner (id) AS (
-                SELECT min(dataset_id) FROM granule
-                UNION ALL
-                SELECT (SELECT min(dataset_id) FROM granule WHERE dataset_id > owner.id)
-                FROM owner
-                WHERE owner.id IS NOT NULL
-            )
-            SELECT count(*)
-            FROM granule
-            WHERE dataset_id IN (
-                SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
-        let rows: i64 = self.connection().query_row(ROWS, [], |row| row.get(0))?;
-        let finding = || format!("{rows} rows of granule belong to a dataset that is missing");
+    fn rows_without_dataset(&self, sql: &str, table: &str) -> Result<Vec<String>> {
+        let rows: i64 = self.connection().query_row(sql, [], |row| row.get(0))?;
+        let finding = || format!("{rows} rows of {table} belong to a dataset that is missing");
         Ok((rows > 0).then(finding).into_iter().collect())
     }
 

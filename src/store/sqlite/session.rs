@@ -345,6 +345,7 @@ impl ToSql for Value<'_> {
             Value::Count(Some(count)) => i64::try_from(*count).map_err(too_large)?.into(),
             Value::Text(text) => text.map_or(Null.into(), ToSqlOutput::from),
             Value::Identifier(identifier) => identifier.as_bytes().as_slice().into(),
+            Value::Bytes(bytes) => (*bytes).into(),
             Value::Flag(flag) => (*flag).into(),
             Value::Texts(texts) => list(texts.iter().map(|&text| text.to_owned().into())),
             Value::Ints(ints) => list(ints.iter().map(|&int| int.into())),

@@ -8,6 +8,8 @@ mod annotation;
 mod catalog;
 mod checkpoint;
 mod confirmation;
+mod file_record;
+mod fixity;
 mod granule;
 mod history;
 mod identifier;

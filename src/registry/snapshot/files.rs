@@ -1,0 +1,129 @@
+//! What is known of the files of a set.
+
+use std::collections::VecDeque;
+
+use super::granules::IdPages;
+use super::view::{Known, Snapshot};
+use crate::error::{Error, Result};
+use crate::model::{Checksum, GranuleId, Set, Timestamp};
+use crate::registry::files::{KnownFile, known_files};
+use crate::registry::handle::Registry;
+use crate::store::DatasetKey;
+
+impl Snapshot {
+    /// What is known of the files of a set, in canonical order of the granules: as known now or, in a
+    /// snapshot of an earlier state, as it was known then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::granules`].
+    pub fn files(&self, set: &Set) -> Result<FileList> {
+        let known_at = match self.known {
+            Known::Now => Timestamp::MAX,
+            Known::At(recorded) => recorded,
+        };
+        let (dataset, last) = self.ask(|read| {
+            let (dataset, _) = self.dataset_of(read, set.dataset())?;
+            Ok((dataset, read.last_record_batch(dataset, known_at)?))
+        })?;
+        Ok(FileList {
+            registry: self.registry.clone(),
+            pages: self.granules(set)?.into_id_pages(),
+            dataset,
+            last_number: last.as_ref().map_or(0, |last| last.last_number),
+            recorded: last.map(|last| last.recorded),
+            read: VecDeque::new(),
+        })
+    }
+}
+
+/// What is known of the files of a granule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GranuleFiles {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// Its files, by path. Empty if none is known.
+    pub files: Vec<ListedFile>,
+}
+
+/// What is known of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// The path, relative to the root directory of the dataset's files.
+    pub path: String,
+    /// The size in bytes. `None` means that it is not known.
+    pub size: Option<u64>,
+    /// The checksums, at most one of each algorithm.
+    pub checksums: Vec<Checksum>,
+}
+
+/// The granules of a set with what is known of their files, in canonical order.
+///
+/// Each page is read in a short transaction of its own. What is recorded later is not listed. The
+/// granules of the set are proved as by [`Granules`](super::Granules).
+pub struct FileList {
+    registry: Registry,
+    pages: IdPages,
+    dataset: DatasetKey,
+    last_number: u64,
+    recorded: Option<Timestamp>,
+    read: VecDeque<GranuleFiles>,
+}
+
+impl FileList {
+    /// The number of the last record that is listed. 0 if there is none.
+    pub fn last_record(&self) -> u64 {
+        self.last_number
+    }
+
+    /// When the last record of the dataset was entered. `None` means that it has none.
+    pub fn recorded(&self) -> Option<Timestamp> {
+        self.recorded
+    }
+
+    /// Reads the next page. `false` means that there is none.
+    fn load(&mut self) -> Result<bool> {
+        let Some(page) = self.pages.next().transpose()? else { return Ok(false) };
+        let ids: Vec<&str> = page.iter().collect();
+        let mut known = Vec::new();
+        if self.last_number > 0 {
+            let registry = &self.registry;
+            let read = || {
+                let read = registry.read()?;
+                let records = read.file_records_among(self.dataset, &ids)?;
+                read.check_same_file()?;
+                Ok(records)
+            };
+            let records = read().map_err(|error| registry.named(error))?;
+            let last_number = self.last_number;
+            known = known_files(records.into_iter().filter(|it| it.number <= last_number));
+        }
+        let mut known = known.into_iter().peekable();
+        for id in ids {
+            let mut files = Vec::new();
+            while let Some(file) = known.next_if(|file| file.granule_id.as_str() == id) {
+                let KnownFile { path, state, .. } = file;
+                let (size, checksums) = (state.size(), state.checksums().to_vec());
+                files.push(ListedFile { path, size, checksums });
+            }
+            let granule_id = GranuleId::new(id).map_err(|error| Error::damaged(error))?;
+            self.read.push_back(GranuleFiles { granule_id, files });
+        }
+        Ok(true)
+    }
+}
+
+impl Iterator for FileList {
+    type Item = Result<GranuleFiles>;
+
+    fn next(&mut self) -> Option<Result<GranuleFiles>> {
+        while self.read.is_empty() {
+            match self.load() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.read.pop_front().map(Ok)
+    }
+}
