@@ -9,6 +9,7 @@
 //! - `error`: errors with their hints, exit statuses, what was committed
 //! - `session`: one run of the program, with its registry, clock, user and output
 //! - `suggestion`: what may have been meant by what is unknown
+//! - `paths`: ids that are listed as paths
 //! - [`reading`]: the files that a command names
 //! - `dataset_warnings`: warnings for a reader of a dataset
 //! - `applied`: one change: its arguments, and its report
@@ -23,6 +24,7 @@ mod command;
 mod dataset_warnings;
 mod error;
 mod output;
+mod paths;
 mod reading;
 mod session;
 mod suggestion;

@@ -15,6 +15,7 @@ use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
+use super::paths::{PathArgs, Samples};
 use super::session::Session;
 use super::warning::WarningKind;
 
@@ -86,6 +87,8 @@ pub struct Entries<'a> {
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
     files: std::slice::Iter<'a, InputFile>,
     options: Options,
+    paths: &'a PathArgs,
+    samples: Samples,
     missing: MissingPages,
     file: Option<FileOfEntries>,
     spaces: EdgeSpaces,
@@ -108,18 +111,37 @@ impl<'a> Entries<'a> {
         ids: &'a [String],
         files: &'a [InputFile],
         options: Options,
+        paths: &'a PathArgs,
         missing: MissingPages,
     ) -> Self {
         let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
         let (file, has_ended) = (None, false);
-        Entries { session, ids, files, options, missing, file, spaces, pages, has_ended }
+        let samples = Samples::default();
+        Entries {
+            session,
+            ids,
+            files,
+            options,
+            paths,
+            samples,
+            missing,
+            file,
+            spaces,
+            pages,
+            has_ended,
+        }
     }
 
     /// The granules of one file, whose format is detected.
-    pub fn of_file(session: &'a Session, file: &'a InputFile) -> Self {
+    pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
-        Entries::new(session, &[], files, Options::default(), MissingPages::Warn)
+        Entries::new(session, &[], files, Options::default(), paths, MissingPages::Warn)
+    }
+
+    /// The first ids that were read.
+    pub fn into_samples(self) -> Samples {
+        self.samples
     }
 
     fn entry(&mut self) -> Result<Option<Entry>> {
@@ -128,7 +150,7 @@ impl<'a> Entries<'a> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            return Ok(Some(self.entry_of(granule_id, location)));
+            return self.entry_of(granule_id, location).map(Some);
         }
         loop {
             while let Some(file) = &mut self.file {
@@ -139,7 +161,7 @@ impl<'a> Entries<'a> {
                 let Record { granule_id, location, is_deleted, .. } = record?;
                 file.progress.advance_row();
                 if !is_deleted {
-                    return Ok(Some(self.entry_of(granule_id, location)));
+                    return self.entry_of(granule_id, location).map(Some);
                 }
                 file.deleted += 1;
             }
@@ -156,9 +178,17 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn entry_of(&mut self, granule_id: GranuleId, location: SourceLocation) -> Entry {
+    fn entry_of(&mut self, listed: GranuleId, location: SourceLocation) -> Result<Entry> {
+        let granule_id = match self.paths.id_of(listed.as_str()) {
+            id if id == listed.as_str() => listed.clone(),
+            id => GranuleId::new(id).map_err(|cause| {
+                let listed = quoted(listed.as_str());
+                Error::usage(format!("{location}: {listed} does not contain an id: {cause}"))
+            })?,
+        };
+        self.samples.add(listed.as_str(), &granule_id);
         self.spaces.add(&granule_id, Some(&location));
-        Entry { granule_id, producer_granule: None, location: Some(location) }
+        Ok(Entry { granule_id, producer_granule: None, location: Some(location) })
     }
 
     fn end_file(&mut self) {

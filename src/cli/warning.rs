@@ -51,6 +51,8 @@ warning_kinds! {
     FormerName = "former-name",
     /// The first line looks like the header of a table.
     HeaderLine = "header-line",
+    /// No listed id is held, but with an option that makes ids of paths some would be.
+    IdsFromPaths = "ids-from-paths",
     /// The last change of the dataset is in the future.
     LastChangeInFuture = "last-change-in-future",
     /// An import has so many distinct times that a change for each is slow.

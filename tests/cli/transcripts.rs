@@ -55,6 +55,7 @@ transcripts!(
     named,
     nightly,
     options,
+    paths,
     payment_id,
     problems,
     published,

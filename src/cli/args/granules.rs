@@ -11,6 +11,7 @@ use accession::model::quoted;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
+use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 
@@ -31,6 +32,9 @@ pub struct GranuleArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
 }
 
 impl GranuleArgs {
@@ -58,7 +62,8 @@ impl GranuleArgs {
                 ),
             ));
         }
-        Ok(Entries::new(session, &self.ids, &self.from, self.format.options(), missing))
+        let options = self.format.options();
+        Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
     }
 }
 

@@ -4,14 +4,18 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, MaxDelete, Moment};
+use accession::{
+    Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Listing, MaxDelete, Moment,
+};
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
 use crate::cli::error::{Error, Exit, Result};
+use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
 /// Add granules to a dataset, in one change
 ///
@@ -72,17 +76,40 @@ impl Ingest {
             ..self.change.options()
         };
         let now = session.now()?;
-        let entries = self.granules.entries(session, MissingPages::when(self.partial))?;
-        for (index, entry) in (0..).zip(entries) {
+        let mut entries = self.granules.entries(session, MissingPages::when(self.partial))?;
+        for (index, entry) in (0..).zip(entries.by_ref()) {
             change.ingest(match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
                 None => entry?,
             })?;
         }
+        let samples = entries.into_samples();
+        // Other new ids are nothing unusual.
+        if samples.are_paths()
+            && let Some(matching) = samples.matching_latest(session, &self.dataset)
+            && matching.is_of_all()
+        {
+            session.warn(WarningKind::IdsFromPaths, &matching.to_string());
+        }
         let application = self.change.application(&self.dataset, self.create);
         apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
+    }
+}
+
+/// The error with a hint, if it is that of a list of which no id is held because the ids are paths.
+fn hint_of_paths(
+    error: Error,
+    session: &Session,
+    dataset: &DatasetName,
+    samples: &Samples,
+) -> Error {
+    match error.of_library() {
+        Some(ErrorKind::NotHeld | ErrorKind::TooManyDeletions) => {
+            samples.hint(error, session, dataset)
+        }
+        _ => error,
     }
 }
 
@@ -114,13 +141,16 @@ impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut change = accession::Change::new();
         change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
-        for entry in self.granules.entries(session, MissingPages::Warn)? {
+        let mut entries = self.granules.entries(session, MissingPages::Warn)?;
+        for entry in entries.by_ref() {
             change.delete(entry?)?;
         }
+        let samples = entries.into_samples();
         let application = self.change.application(&self.dataset, false);
         apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
+        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
     }
 }
 
@@ -148,6 +178,9 @@ pub struct Change {
     format: FormatArgs,
 
     #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
     change: ChangeArgs,
 
     /// Skip granules to add that are already held or that are repeated in the input
@@ -172,17 +205,22 @@ impl Change {
             skip_missing: self.skip_missing,
             ..self.change.options()
         };
-        for entry in Entries::new(session, &[], &self.ingest, options.clone(), MissingPages::Refuse)
-        {
+        let entries = |files, missing| {
+            Entries::new(session, &[], files, options.clone(), &self.paths, missing)
+        };
+        for entry in entries(&self.ingest, MissingPages::Refuse) {
             change.ingest(entry?)?;
         }
-        for entry in Entries::new(session, &[], &self.delete, options, MissingPages::Warn) {
+        let mut deleted = entries(&self.delete, MissingPages::Warn);
+        for entry in deleted.by_ref() {
             change.delete(entry?)?;
         }
+        let samples = deleted.into_samples();
         let application = self.change.application(&self.dataset, false);
         apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
+        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
     }
 }
 
@@ -222,14 +260,17 @@ impl Sync {
         let options = ChangeOptions { create_dataset: self.create, ..self.change.options() };
         let max_delete = self.max_delete.unwrap_or_default();
         let mut listing = Listing::new();
-        for entry in self.granules.entries(session, MissingPages::Refuse)? {
+        let mut entries = self.granules.entries(session, MissingPages::Refuse)?;
+        for entry in entries.by_ref() {
             listing.add(entry?)?;
         }
+        let samples = entries.into_samples();
         let application = self.change.application(&self.dataset, self.create);
         let unchanged = Some("the dataset holds exactly the listed granules");
         apply(session, &application, unchanged, |registry, stamp| {
             registry.sync(&self.dataset, &listing, max_delete, &options, stamp)
         })
+        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::cli::args::SetArgs;
 use crate::cli::dataset_warnings::warn_of_listed;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::in_force;
+use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::warning::WarningKind;
@@ -52,6 +53,9 @@ pub struct Args {
     /// Cite only the granules that a file names; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
     select_from: Option<InputFile>,
+
+    #[command(flatten)]
+    paths: PathArgs,
 }
 
 #[derive(Serialize)]
@@ -77,7 +81,7 @@ impl Args {
         let members = match &self.select_from {
             Some(file) => {
                 let mut listing = Listing::new();
-                for entry in Entries::of_file(session, file) {
+                for entry in Entries::of_file(session, file, &self.paths) {
                     listing.add(entry?)?;
                 }
                 Some(Members::Listed(listing))

@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
+use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -45,6 +46,9 @@ pub struct Compare {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
 
     /// Print only the counts
     #[arg(long, conflicts_with = "limit")]
@@ -170,7 +174,7 @@ impl Compare {
             None => {
                 // The list may be typed at a terminal.
                 drop(snapshot);
-                let listing = listing(session, &self.from, &self.format)?;
+                let listing = listing(session, &self.from, &self.format, &self.paths)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 compare_with_list(session, &left, listing, names.join(", "), &mut report)?
             }
@@ -181,12 +185,19 @@ impl Compare {
 }
 
 /// The list in the files, which must be all pages of a search result.
-fn listing(session: &Session, files: &[InputFile], format: &FormatArgs) -> Result<Listing> {
+fn listing(
+    session: &Session,
+    files: &[InputFile],
+    format: &FormatArgs,
+    paths: &PathArgs,
+) -> Result<(Listing, Samples)> {
     let mut listing = Listing::new();
-    for entry in Entries::new(session, &[], files, format.options(), MissingPages::Refuse) {
+    let options = format.options();
+    let mut entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
+    for entry in entries.by_ref() {
         listing.add(entry?)?;
     }
-    Ok(listing)
+    Ok((listing, entries.into_samples()))
 }
 
 fn compare_sets(
@@ -207,7 +218,7 @@ fn compare_sets(
 fn compare_with_list(
     session: &Session,
     left: &Selection,
-    listing: Listing,
+    (listing, samples): (Listing, Samples),
     source: String,
     report: &mut Report,
 ) -> Result<[Side<Compared>; 2]> {
@@ -219,6 +230,11 @@ fn compare_with_list(
         report.add(difference?)?;
     }
     report.counts = differences.counts();
+    if report.counts.matched == 0
+        && let Some(matching) = samples.matching(&session.open(Access::Read)?.snapshot()?, left)?
+    {
+        session.warn(WarningKind::IdsFromPaths, &matching.to_string());
+    }
     let Identified { identifier, granules, repeated } = differences.identified();
     if repeated > 0 {
         let skipped = count(repeated, "granule");
@@ -366,6 +382,9 @@ pub struct Identify {
     #[command(flatten)]
     format: FormatArgs,
 
+    #[command(flatten)]
+    paths: PathArgs,
+
     /// The identifier that is expected
     #[arg(long, value_name = "DI")]
     expect: Option<TypedIdentifier>,
@@ -379,7 +398,7 @@ struct IdentifiedList {
 
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let listing = listing(session, &self.files, &self.format)?;
+        let (listing, _) = listing(session, &self.files, &self.format, &self.paths)?;
         let progress = Progress::new();
         progress.begin("hashing", "granules", Some(listing.count()));
         let Identified { identifier, granules, repeated } = listing.identify()?;

@@ -54,6 +54,25 @@ impl Snapshot {
         })
     }
 
+    /// Those of a few granules, which are in canonical order, that the instance of a set held. Costs a
+    /// look-up for each.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the set is not from this
+    /// registry.
+    pub fn held_among(&self, set: &Set, granule_ids: &[GranuleId]) -> Result<Vec<GranuleId>> {
+        let instance = set.instance();
+        let texts: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, &instance.dataset)?;
+            let mut periods = read.periods_among(key, &texts)?;
+            let at = instance.timestamp;
+            periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
+            Ok(periods.into_iter().map(|period| period.granule_id).collect())
+        })
+    }
+
     /// Every period in which granules with this producer id were held, past or present, by id and
     /// then by time.
     ///
