@@ -351,8 +351,10 @@ error_kinds! {
     Incomplete = "incomplete",
     /// There is no dataset with this name.
     DatasetUnknown = "dataset-unknown",
-    /// There is already a dataset with this name.
+    /// There is already a dataset with this name, or it is a former name of one that is not withdrawn.
     DatasetExists = "dataset-exists",
+    /// Another dataset has the DOI.
+    DoiTaken = "doi-taken",
     /// The dataset was withdrawn and accepts no further changes.
     Withdrawn = "withdrawn",
     /// The dataset has had no change yet.

@@ -13,7 +13,9 @@ use accession::{
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::dataset_warnings::{warn_of_back_dated, warn_of_former_name, warn_of_future_change};
+use super::dataset_warnings::{
+    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_shared_doi,
+};
 use super::error::{Commit, Exit, Result};
 use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
@@ -206,6 +208,9 @@ impl Application<'_> {
             Ok(Written { result: made, committed: changed.then_some(Commit::History) })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
+        if dataset && changed && !self.dry_run {
+            warn_of_shared_doi(session, self.dataset)?;
+        }
         if dataset && !is_new_registry {
             warn_of_near_name(session, self.dataset);
         }

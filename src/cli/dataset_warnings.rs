@@ -3,7 +3,9 @@
 
 use accession::model::{Withdrawal, quoted};
 use accession::registry::Listed;
-use accession::{DatasetName, Error, ErrorKind, Instance, Moment, Selection, Snapshot, Timestamp};
+use accession::{
+    Access, DatasetName, Error, ErrorKind, Instance, Moment, Selection, Snapshot, Timestamp,
+};
 
 use super::error::Result;
 use super::session::Session;
@@ -42,6 +44,17 @@ pub fn warn_of_former_name(session: &Session, asked: &DatasetName, current: &Dat
     if asked != current {
         session.warn(WarningKind::FormerName, &format!("{asked} was renamed: it is now {current}"));
     }
+}
+
+/// Warns that other datasets have the DOI of one that was created with the record of its primary.
+pub fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
+    let snapshot = session.open(Access::Read)?.snapshot()?;
+    let Some(doi) = snapshot.dataset(name)?.dataset.doi else { return Ok(()) };
+    let others = snapshot.datasets_with_doi(&doi)?;
+    for other in others.iter().filter(|other| *other != name) {
+        session.warn(WarningKind::SharedDoi, &format!("{name} has the DOI {doi}, as {other} has"));
+    }
+    Ok(())
 }
 
 fn warn_of_withdrawal(session: &Session, name: &DatasetName, withdrawal: &Withdrawal) {

@@ -350,6 +350,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::PrimaryDatasetUnknown => "name one of them with --primary-dataset",
         ErrorKind::DatasetUnknown => "`accession dataset list` lists the datasets of the registry",
         ErrorKind::DatasetExists => "`accession dataset edit` changes its record",
+        ErrorKind::DoiTaken => "--shared-doi gives it to both",
         ErrorKind::NoHistory => "`accession ingest` makes its first change",
         ErrorKind::NothingKnown => "name a later time with --known-at, or omit it",
         ErrorKind::Ambiguous => "name one of them",

@@ -81,6 +81,8 @@ warning_kinds! {
     SelectsAll = "selects-all",
     /// Most lines contain a separator: the file may be a table.
     Separators = "separators",
+    /// Another dataset has the DOI of one that was created.
+    SharedDoi = "shared-doi",
     /// Some granules of the change were skipped.
     Skipped = "skipped",
     /// An address shows an older state of a log than was imported before.

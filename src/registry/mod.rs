@@ -47,8 +47,8 @@ pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWor
 pub(crate) use write::CitedSubsets;
 pub use write::{
     Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, FileCounts,
-    FileOptions, Import, Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation, Skipped,
-    Stamp,
+    FileOptions, Import, Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation,
+    SharedDoi, Skipped, Stamp,
 };
 pub(crate) use write::{CitedSubset, Remembered};
 

@@ -59,6 +59,7 @@ transcripts!(
     payment_id,
     problems,
     published,
+    rebuilt,
     refusals,
     registry_files,
     resolve,

@@ -62,6 +62,7 @@ mod mirror_properties;
 mod mirror_pull;
 mod monitor;
 mod named;
+mod names_given_up;
 mod new_ids;
 mod old_registries;
 mod on_postgres;

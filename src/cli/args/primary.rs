@@ -8,7 +8,7 @@ use std::time::Duration;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
 use accession::model::{SourceOptions, quoted};
 use accession::registry::MirrorSource;
-use accession::{Access, DatasetName, Moment, Registry, Timestamp};
+use accession::{Access, DatasetName, ErrorKind, Moment, Registry, Timestamp};
 
 use super::set::refuse_future;
 use crate::cli::error::{Context, Error, Result};
@@ -103,6 +103,7 @@ impl Source {
             Ok(registry.remember_failed_attempt(mirror, &source, &error.to_string(), &stamp)?)
         });
         match remembered {
+            Err(other) if other.of_library() == Some(ErrorKind::RegistryMissing) => {}
             Err(other) if other.of_library() != error.of_library() => session.warn(
                 WarningKind::MirrorNotRemembered,
                 &format!("the failure could not be remembered: {other}"),

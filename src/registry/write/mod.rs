@@ -32,7 +32,7 @@ pub use engine::{MAX_EXAMPLES, Skipped};
 pub use files::{FileCounts, FileOptions};
 pub use import::{Import, Imported};
 pub use payment::Lease;
-pub use record::{DatasetEdit, Edit};
+pub use record::{DatasetEdit, Edit, SharedDoi};
 pub(crate) use remember::Remembered;
 pub use replace::{EarlierSet, MaxDelete};
 pub use resume::Effort;

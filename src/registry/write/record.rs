@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
-use crate::store::{DatasetKey, StoredVersion, Transaction};
+use crate::store::{DatasetKey, StoredVersion, ToChange, Transaction};
 
 /// An edit of one field of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,6 +131,15 @@ impl DatasetEdit {
     }
 }
 
+/// Whether a dataset may get the DOI of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedDoi {
+    /// It may not.
+    Refused,
+    /// It may: the DOI is that of both.
+    Accepted,
+}
+
 /// The action that resulted in a version of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
@@ -170,11 +179,29 @@ impl Registry {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or
-    /// once had it.
+    /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
+    /// dataset has the DOI.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
+        self.add_dataset_with(dataset, SharedDoi::Refused, stamp)
+    }
+
+    /// Adds a dataset, whose DOI another dataset may have if `shared_doi` says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::add_dataset`].
+    pub fn add_dataset_with(
+        &self,
+        dataset: &Dataset,
+        shared_doi: SharedDoi,
+        stamp: &Stamp,
+    ) -> Result<()> {
         self.write(|transaction| {
-            refuse_name_in_use(transaction, &dataset.name)?;
+            if let Some(other) = transaction.dataset_to_change(&dataset.name)? {
+                refuse_name_in_use(&other, &dataset.name)?;
+            }
             insert(transaction, dataset, stamp)?;
+            refuse_shared_doi(transaction, dataset, shared_doi)?;
             Ok(((), End::Commit))
         })
     }
@@ -183,11 +210,27 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another dataset has the new DOI.
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
         edit: &DatasetEdit,
+        stamp: &Stamp,
+    ) -> Result<Dataset> {
+        self.edit_dataset_with(name, edit, SharedDoi::Refused, stamp)
+    }
+
+    /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::edit_dataset`].
+    pub fn edit_dataset_with(
+        &self,
+        name: &DatasetName,
+        edit: &DatasetEdit,
+        shared_doi: SharedDoi,
         stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
@@ -197,6 +240,9 @@ impl Registry {
             if dataset == before {
                 return Ok((dataset, End::RollBack));
             }
+            if dataset.doi != before.doi {
+                refuse_shared_doi(transaction, &dataset, shared_doi)?;
+            }
             keep_existing(transaction, key, &before, stamp)?;
             transaction.update_dataset(&dataset)?;
             keep_version(transaction, key, &dataset, Action::Edited, stamp)?;
@@ -204,13 +250,14 @@ impl Registry {
         })
     }
 
-    /// Renames a dataset. It is still found by its former name, which no other dataset can get.
+    /// Renames a dataset. It is still found by its former name, which no other dataset can get before
+    /// this one is withdrawn. From then on, the name leads to the other dataset only.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): another dataset has the new
-    /// name, or once had it.
+    /// name, or once had it and is not withdrawn.
     pub fn rename_dataset(
         &self,
         name: &DatasetName,
@@ -219,10 +266,8 @@ impl Registry {
     ) -> Result<Dataset> {
         self.write(|transaction| {
             let (key, before) = dataset_of(transaction, name)?;
-            match transaction.dataset(new)? {
-                Some((other, _)) if other != key => {
-                    return Err(Error::dataset_exists(new));
-                }
+            match transaction.dataset_to_change(new)? {
+                Some(other) if other.key != key => refuse_name_in_use(&other, new)?,
                 // The dataset was found by a former name, which becomes its name again.
                 _ if before.name == *new => return Ok((before, End::RollBack)),
                 _ => {}
@@ -303,10 +348,41 @@ pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetNam
     }
 }
 
-fn refuse_name_in_use(transaction: &Transaction, name: &DatasetName) -> Result<()> {
-    match transaction.dataset(name)? {
+/// Whether a name, by which this dataset was found, can go to another one: this one gave it up, and is
+/// withdrawn.
+pub(super) fn gives_up(found: &ToChange, name: &DatasetName) -> bool {
+    found.name != *name && found.withdrawal.is_some()
+}
+
+/// Refuses a name by which this dataset was found for another one.
+fn refuse_name_in_use(found: &ToChange, name: &DatasetName) -> Result<()> {
+    if gives_up(found, name) {
+        return Ok(());
+    }
+    if found.name == *name {
+        return Err(Error::dataset_exists(name));
+    }
+    let other = &found.name;
+    let message = format!(
+        "{name} is a former name of {other}: another dataset can have it when {other} is withdrawn"
+    );
+    Err(Error::new(ErrorKind::DatasetExists, message))
+}
+
+/// Refuses the DOI of a dataset if another one has it.
+fn refuse_shared_doi(
+    transaction: &Transaction,
+    dataset: &Dataset,
+    shared_doi: SharedDoi,
+) -> Result<()> {
+    let (Some(doi), SharedDoi::Refused) = (&dataset.doi, shared_doi) else { return Ok(()) };
+    let others = transaction.datasets_with_doi(doi)?;
+    match others.into_iter().find(|other| *other != dataset.name) {
         None => Ok(()),
-        Some(_) => Err(Error::dataset_exists(name)),
+        Some(other) => {
+            let message = format!("{other} has the DOI {doi} already");
+            Err(Error::new(ErrorKind::DoiTaken, message))
+        }
     }
 }
 

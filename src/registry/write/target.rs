@@ -1,6 +1,6 @@
 //! The dataset that is changed, and the options of the change.
 
-use super::record::{insert, refuse_withdrawn};
+use super::record::{gives_up, insert, refuse_withdrawn};
 use super::results::{Results, check_entered_note, check_expected};
 use super::stamp::Stamp;
 use crate::error::{Error, Result};
@@ -99,11 +99,12 @@ impl<'a> Target<'a> {
     ) -> Result<Self> {
         check_entered_note(options.note.as_deref())?;
         let (dataset, name, latest, is_created) = match transaction.dataset_to_change(name)? {
-            Some(ToChange { key, name, withdrawal, latest }) => {
+            Some(found) if !(options.create_dataset && gives_up(&found, name)) => {
+                let ToChange { key, name, withdrawal, latest } = found;
                 refuse_withdrawn(withdrawal, &name)?;
                 (key, name, latest, false)
             }
-            None if options.create_dataset => {
+            Some(_) | None if options.create_dataset => {
                 let name = name.clone();
                 let record = match &options.record {
                     Some(record) => Dataset { name, ..record.clone() },
@@ -111,7 +112,7 @@ impl<'a> Target<'a> {
                 };
                 (insert(transaction, &record, stamp)?, record.name, None, true)
             }
-            None => return Err(Error::dataset_unknown(name)),
+            _ => return Err(Error::dataset_unknown(name)),
         };
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let (at, clock_behind_micros, refusal) = match stamp.after(last) {

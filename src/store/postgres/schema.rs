@@ -175,6 +175,7 @@ fn grant(connection: &Connection) -> Result<()> {
         more (relname, beside, privilege) AS (
             VALUES ('dataset', 'archive',
                     'UPDATE (granule_url, keywords, free_access, temporal, max_delete, max_add)'),
+                ('dataset_name', 'renamed', 'UPDATE (dataset_id)'),
                 ('mirror_source', 'etag', 'UPDATE (pulled, options, failed, failure), DELETE')),
         added AS (
             SELECT relname

@@ -35,7 +35,10 @@ macro_rules! select_listed {
                 withdrawn_note, (
                     SELECT string_agg(former.name, ' ' ORDER BY former.renamed DESC, former.name)
                     FROM {dataset_name} AS former
-                    WHERE former.dataset_id = dataset.id AND former.name <> dataset.name)
+                    WHERE former.dataset_id = dataset.id AND NOT EXISTS (
+                        SELECT 1
+                        FROM {dataset} AS present
+                        WHERE present.name = former.name))
             FROM {dataset}
             ",
             $($rest),*
@@ -382,14 +385,17 @@ fn creators_from(text: &str) -> Result<Vec<Creator>> {
 }
 
 impl Snapshot {
-    /// The former names of a dataset, latest first.
+    /// The former names of a dataset, latest first. Those that are names of datasets again are left
+    /// out.
     pub fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
         static FORMER: Sql = Sql::new(
-            "SELECT dataset_name.name
-            FROM {dataset_name}
-            JOIN {dataset} ON dataset.id = dataset_name.dataset_id
-            WHERE dataset_name.dataset_id = ?1 AND dataset_name.name <> dataset.name
-            ORDER BY dataset_name.renamed DESC, dataset_name.name",
+            "SELECT former.name
+            FROM {dataset_name} AS former
+            WHERE former.dataset_id = ?1 AND NOT EXISTS (
+                SELECT 1
+                FROM {dataset} AS present
+                WHERE present.name = former.name)
+            ORDER BY former.renamed DESC, former.name",
         );
         self.rows(Scope::Registry, &FORMER, &[dataset.into()], |row| row.dataset_name(0))
     }
@@ -534,7 +540,7 @@ impl Transaction {
         self.run(dataset, &INSERT, &values)
     }
 
-    /// Keeps a name that a dataset gave up.
+    /// Keeps a name that a dataset gave up, also where another dataset gave it up before.
     pub fn keep_name(
         &self,
         dataset: DatasetKey,
@@ -547,7 +553,24 @@ impl Transaction {
             ON CONFLICT (name) DO UPDATE
             SET renamed = excluded.renamed",
         );
-        self.run(dataset, &KEEP, &[former.into(), dataset.into(), renamed.into()])
+        static KEPT: Sql = Sql::new(
+            "SELECT dataset_id
+            FROM {dataset_name}
+            WHERE name = ?1",
+        );
+        static LEAD: Sql = Sql::new(
+            "UPDATE {dataset_name}
+            SET dataset_id = ?2
+            WHERE name = ?1",
+        );
+        self.run(dataset, &KEEP, &[former.into(), dataset.into(), renamed.into()])?;
+        let kept = self.row(Scope::Registry, &KEPT, &[former.into()], key)?;
+        match kept {
+            Some(other) if other != dataset => {
+                self.run(dataset, &LEAD, &[former.into(), dataset.into()])
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gives a dataset a new name, and keeps the former one.

@@ -7,7 +7,7 @@ use accession::citation::record;
 use accession::model::{
     Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, WebAddress, Year, quoted,
 };
-use accession::registry::{Edit as Change, Listed};
+use accession::registry::{Edit as Change, Listed, SharedDoi};
 use accession::{Access, Dataset, DatasetEdit, DatasetName, Registry, Stamp};
 use serde::Serialize;
 
@@ -35,6 +35,10 @@ pub struct Add {
     #[command(flatten)]
     record: Record,
 
+    /// Accept a DOI that another dataset has
+    #[arg(long)]
+    shared_doi: bool,
+
     #[command(flatten)]
     clock: ClockArgs,
 }
@@ -53,6 +57,10 @@ pub struct Edit {
 
     #[command(flatten)]
     record: Record,
+
+    /// Accept a DOI that another dataset has
+    #[arg(long)]
+    shared_doi: bool,
 
     #[command(flatten)]
     clock: ClockArgs,
@@ -73,7 +81,8 @@ impl Add {
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
-            registry.add_dataset(&dataset, &session.stamp(self.clock.time())?)?;
+            let stamp = session.stamp(self.clock.time())?;
+            registry.add_dataset_with(&dataset, shared_doi(self.shared_doi), &stamp)?;
             Ok(Written { result: (), committed: Some(Commit::Record) })
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
@@ -99,7 +108,9 @@ impl Edit {
                 .with_hint("name the fields to change, such as --title"));
         }
         let listed = session.write(Create::Never, |registry, session| {
-            registry.edit_dataset(&self.name, &edit, &session.stamp(self.clock.time())?)?;
+            let stamp = session.stamp(self.clock.time())?;
+            let shared_doi = shared_doi(self.shared_doi);
+            registry.edit_dataset_with(&self.name, &edit, shared_doi, &stamp)?;
             let listed = registry.snapshot()?.dataset(&self.name)?;
             Ok(Written { result: listed, committed: Some(Commit::Record) })
         })?;
@@ -109,9 +120,15 @@ impl Edit {
     }
 }
 
+/// What `--shared-doi` means.
+fn shared_doi(is_accepted: bool) -> SharedDoi {
+    if is_accepted { SharedDoi::Accepted } else { SharedDoi::Refused }
+}
+
 /// Give a dataset another name
 ///
-/// The dataset is still found by its former name, which no other dataset can get.
+/// The dataset is still found by its former name, which another dataset can get only when this one
+/// is withdrawn.
 ///
 /// Example:
 ///   accession dataset rename US.FOOL2.02 US.FOOL2.002

@@ -1,0 +1,124 @@
+//! A name that a dataset gave up goes to another one only when the first is withdrawn; a DOI goes to
+//! another one only where that is accepted.
+
+use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
+use accession::{Access, Dataset, DatasetEdit, ErrorKind, Registry, Stamp};
+
+use crate::harness::history::{change, name, now, second};
+use crate::harness::store::new_registry;
+
+fn stamp() -> Stamp {
+    Stamp::now(now())
+}
+
+fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result<Dataset> {
+    registry.rename_dataset(&name(old), &name(new), &stamp())
+}
+
+/// The present name of the dataset that a name leads to, and its former names.
+fn found(registry: &Registry, asked: &str) -> (String, Vec<String>) {
+    let listed = registry.snapshot().unwrap().dataset(&name(asked)).unwrap();
+    let page = registry.snapshot().unwrap().datasets(None, Withdrawn::Listed, 100).unwrap();
+    let same = page.datasets.into_iter().find(|it| it.dataset.name == listed.dataset.name);
+    assert_eq!(same.unwrap().former_names, listed.former_names, "{asked}");
+    let former = listed.former_names.iter().map(ToString::to_string).collect();
+    (listed.dataset.name.to_string(), former)
+}
+
+fn led(present: &str, former: &[&str]) -> (String, Vec<String>) {
+    (present.to_owned(), former.iter().map(|name| (*name).to_owned()).collect())
+}
+
+/// A registry in which `name` was given up by `wrong`, and another dataset.
+fn registry() -> Registry {
+    let registry = new_registry();
+    for (dataset, id) in [("name", "A"), ("new", "B")] {
+        let at = Stamp::at(second(1), now());
+        registry.change(&name(dataset), &change([id], []), &at).unwrap();
+    }
+    rename(&registry, "name", "wrong").unwrap();
+    registry
+}
+
+#[test]
+fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
+    let registry = registry();
+    let added = registry.add_dataset(&Dataset::named(name("name")), &stamp());
+    for refused in [rename(&registry, "new", "name").map(drop), added] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DatasetExists);
+        assert!(error.to_string().contains("wrong is withdrawn"), "{error}");
+    }
+    // A present name is refused even then.
+    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    let error = rename(&registry, "new", "wrong").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DatasetExists);
+    // Without --create, the name still leads to the one that is withdrawn.
+    let mut refused = change(["C"], []);
+    refused.options.create_dataset = false;
+    let at = Stamp::at(second(2), now());
+    let error = registry.change(&name("name"), &refused, &at).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Withdrawn);
+    assert_eq!(found(&registry, "name"), led("wrong", &["name"]));
+}
+
+#[test]
+fn a_name_leads_to_the_dataset_that_got_it_last() {
+    let registry = registry();
+    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    rename(&registry, "new", "name").unwrap();
+    assert_eq!(found(&registry, "name"), led("name", &["new"]));
+    assert_eq!(found(&registry, "new"), led("name", &["new"]));
+    assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
+    // The first one cannot have it back, also not when it is reinstated.
+    registry.reinstate_dataset(&name("wrong"), &stamp()).unwrap();
+    assert_eq!(rename(&registry, "wrong", "name").unwrap_err().kind(), ErrorKind::DatasetExists);
+    // Given up again, it leads to the dataset that gave it up last.
+    rename(&registry, "name", "later").unwrap();
+    assert_eq!(found(&registry, "name").0, "later");
+    assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
+    // A copy says the same, and the registry verifies.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("copy.db");
+    registry.copy_to(&path, PaymentIds::Copied).unwrap();
+    let copy = Registry::open(&path, Access::Read).unwrap();
+    for asked in ["name", "new", "wrong", "later"] {
+        assert_eq!(found(&copy, asked), found(&registry, asked));
+    }
+    // A change creates a dataset of that name.
+    registry.withdraw_dataset(&name("later"), "wrong", &stamp()).unwrap();
+    let at = Stamp::at(second(2), now());
+    let applied = registry.change(&name("name"), &change(["C"], []), &at).unwrap();
+    assert!(applied.created_dataset);
+    assert_eq!(found(&registry, "name"), led("name", &[]));
+    assert_eq!(found(&registry, "later"), led("later", &["new"]));
+}
+
+#[test]
+fn a_doi_is_not_shared_unless_that_is_accepted() {
+    let registry = registry();
+    let with = |dataset: &str, doi: &str| Dataset {
+        doi: Some(doi.parse().unwrap()),
+        ..Dataset::named(name(dataset))
+    };
+    registry.add_dataset(&with("first", "10.9999/GEE"), &stamp()).unwrap();
+    let error = registry.add_dataset(&with("second", "doi:10.9999/gee"), &stamp()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DoiTaken);
+    assert!(!registry.snapshot().unwrap().has_dataset(&name("second")).unwrap());
+    let edit =
+        |doi: &str| DatasetEdit { doi: Edit::Set(doi.parse().unwrap()), ..DatasetEdit::default() };
+    let set = edit("https://doi.org/10.9999/Gee");
+    let error = registry.edit_dataset(&name("new"), &set, &stamp()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DoiTaken);
+    // Its own DOI, spelled otherwise, is not that of another dataset.
+    registry.edit_dataset(&name("first"), &set, &stamp()).unwrap();
+    registry.edit_dataset_with(&name("new"), &set, SharedDoi::Accepted, &stamp()).unwrap();
+    let both = with("third", "10.9999/GEE");
+    registry.add_dataset_with(&both, SharedDoi::Accepted, &stamp()).unwrap();
+    // Another field of a record with a shared DOI can be edited.
+    let title = DatasetEdit { title: Edit::Set("Title".to_owned()), ..DatasetEdit::default() };
+    registry.edit_dataset(&name("third"), &title, &stamp()).unwrap();
+    let doi = "10.9999/gee".parse().unwrap();
+    let names = registry.snapshot().unwrap().datasets_with_doi(&doi).unwrap();
+    assert_eq!(names, ["first", "new", "third"].map(name));
+}
