@@ -86,6 +86,8 @@ pub enum Command {
     Subsets(history::Subsets),
     Check(command::check::Args),
     Status(command::status::Args),
+    #[command(subcommand)]
+    Fixity(command::fixity::Command),
     Verify(command::verify::Args),
     Backup(store::Backup),
     Copy(store::Copy),
@@ -135,6 +137,7 @@ impl Command {
             Command::Subsets(args) => args.run(session),
             Command::Check(args) => args.run(session),
             Command::Status(args) => args.run(session),
+            Command::Fixity(command) => command.run(session),
             Command::Verify(args) => args.run(session),
             Command::Backup(args) => args.run(session),
             Command::Copy(args) => args.run(session),

@@ -249,7 +249,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "name another address with --listen, or stop the program that uses it"
         }
         ErrorKind::NotMounted => {
-            "is it mounted? name another directory with --root, or confirm this one with --mounted"
+            "is it mounted? if it is the right one, and its files are gone, --mounted says so"
         }
         ErrorKind::NotARegistry => "name another file with --registry",
         ErrorKind::RegistryExists => "name a file that does not exist, or an empty database",
@@ -453,6 +453,8 @@ pub enum Commit {
     Record,
     /// An annotation.
     Annotation,
+    /// Sizes and checksums of files.
+    Files,
     /// A subset that was cited for the first time.
     Subset,
     /// Payment ids that were issued, or taken over from an older scheme.
@@ -473,7 +475,7 @@ impl Commit {
         match self {
             Commit::History => "its report",
             Commit::Record => "the record of the dataset",
-            Commit::Annotation => "its report",
+            Commit::Annotation | Commit::Files => "its report",
             Commit::Subset => "the citation of the subset that it saved",
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
@@ -493,6 +495,7 @@ impl Commit {
                 "do not repeat the command: `accession dataset show NAME` shows the record"
             }
             Commit::Annotation => "repeat the command: the same note is added only once",
+            Commit::Files => "repeat the command: what is recorded is not recorded again",
             Commit::Subset => "repeat the command: it cites the same subset again",
             Commit::PaymentIds => {
                 "ids that were not written are never issued again: repeat the command for others"

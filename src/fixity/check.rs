@@ -63,23 +63,23 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Check<I> {
 }
 
 /// Compares what was read of a file with what is recorded.
-fn problem(file: &RecordedFile, depth: Depth, reading: Reading) -> Option<Problem> {
-    let content = match reading {
-        Reading::Nothing => return Some(Problem::NoRecord),
-        Reading::Refused(refusal) => return Some(refusal.into()),
-        Reading::Size(found) => {
-            return wrong_size(file, found).or_else(|| uncomputed(file, depth));
-        }
-        Reading::Content(content) => content,
-    };
-    if content.stability == Stability::Written {
-        return Some(Problem::Changing);
+pub(super) fn problem(file: &RecordedFile, depth: Depth, reading: Reading) -> Option<Problem> {
+    match reading {
+        Reading::Nothing => Some(Problem::NoRecord),
+        Reading::Refused(refusal) => Some(refusal.into()),
+        Reading::Size(found) => wrong_size(file, found).or_else(|| uncomputed(file, depth)),
+        Reading::Content(content) => problem_of_content(file, &content),
     }
-    let wrong = wrong_size(file, content.size).or_else(|| wrong_checksum(file, &content));
+}
+
+/// Compares the content of a file with what is recorded.
+pub(super) fn problem_of_content(file: &RecordedFile, content: &Content) -> Option<Problem> {
+    let wrong = wrong_size(file, content.size).or_else(|| wrong_checksum(file, content));
     match content.stability {
-        // It has the recorded bytes: a hard link or a permission was added.
+        Stability::Same => wrong,
+        // If it has the recorded bytes, a hard link or a permission was added.
         Stability::Touched => wrong.map(|_| Problem::Changing),
-        _ => wrong,
+        Stability::Written => Some(Problem::Changing),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::check::{problem, problem_of_content};
 use super::problem::Problem;
-use super::reader::{Reading, Stability};
+use super::reader::Reading;
 use super::readings::{ReadOptions, Readings};
-use super::recorded::{RecordedFile, Requests, Task};
+use super::recorded::{Depth, RecordedFile, Requests, Task};
 use super::root::Root;
 use crate::error::Result;
 use crate::model::{Algorithm, FileContent};
@@ -25,8 +26,8 @@ pub struct Compute<I: Iterator<Item = Result<RecordedFile>>> {
 }
 
 impl<I: Iterator<Item = Result<RecordedFile>>> Compute<I> {
-    /// Begins to compute the checksums of files below a root. A file that does not have its recorded size,
-    /// or is written meanwhile, gets none. What it costs is as with [`Check`](super::Check).
+    /// Begins to compute the checksums of files below a root. A file that is not as it is recorded, or is
+    /// written meanwhile, gets none. What it costs is as with [`Check`](super::Check).
     ///
     /// # Errors
     ///
@@ -55,17 +56,12 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Compute<I> {
 
 fn content(file: &RecordedFile, reading: Reading) -> Result<FileContent, Problem> {
     let content = match reading {
-        Reading::Content(content) if content.stability == Stability::Written => {
-            return Err(Problem::Changing);
-        }
         Reading::Content(content) => content,
-        Reading::Refused(refusal) => return Err(refusal.into()),
-        Reading::Size(found) => {
-            let expected = file.size.unwrap_or(found);
-            return Err(Problem::Size { expected, found });
-        }
-        Reading::Nothing => return Err(Problem::NoRecord),
+        other => return Err(problem(file, Depth::Content, other).unwrap_or(Problem::NoRecord)),
     };
+    if let Some(problem) = problem_of_content(file, &content) {
+        return Err(problem);
+    }
     match content.checksums.into_iter().next() {
         Some(checksum) => Ok(FileContent::Checksum { checksum, size: Some(content.size) }),
         // The algorithm is one that this program does not compute.

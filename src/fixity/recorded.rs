@@ -53,7 +53,11 @@ impl Task {
         let algorithms: Vec<Algorithm> = computed.cloned().collect();
         match self {
             Task::Compute(algorithm) => {
-                Wanted::Checksums { algorithms: vec![algorithm.clone()], size }
+                // What is recorded is checked on the way: a damaged file gets no checksum.
+                let mut algorithms = algorithms;
+                algorithms.retain(|recorded| recorded != algorithm);
+                algorithms.insert(0, algorithm.clone());
+                Wanted::Checksums { algorithms, size }
             }
             Task::Check(Depth::Content) if !algorithms.is_empty() => {
                 Wanted::Checksums { algorithms, size }

@@ -21,6 +21,8 @@ use crate::model::quoted;
 /// A directory that contains the files of a dataset.
 #[derive(Debug)]
 pub struct Root {
+    /// Its path as it was given, for messages.
+    given: PathBuf,
     /// Its real path.
     path: PathBuf,
     handle: at::Handle,
@@ -84,7 +86,7 @@ impl Root {
             return Err(refused("is empty"));
         }
         let handle = at::root(&path).map_err(cannot)?;
-        Ok(Root { path, handle })
+        Ok(Root { given: directory.to_owned(), path, handle })
     }
 
     /// Returns the real path of the directory.
@@ -114,9 +116,9 @@ impl Root {
         }
         let message = format!(
             "the root {} has none of {missing} files that were looked for",
-            quoted(&self.path.to_string_lossy())
+            quoted(&self.given.to_string_lossy())
         );
-        Err(Error::new(ErrorKind::NotMounted, message).in_path(&self.path))
+        Err(Error::new(ErrorKind::NotMounted, message).in_path(&self.given))
     }
 
     /// Looks at the regular file at a path, without opening it.

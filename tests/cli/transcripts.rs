@@ -41,6 +41,7 @@ transcripts!(
     compare,
     dataset,
     everyday,
+    fixity,
     formats,
     granule_id,
     granule_urls,

@@ -368,10 +368,11 @@ fn a_root_that_has_none_of_the_files_is_not_mounted() {
 }
 
 #[test]
-fn a_checksum_is_computed_only_of_a_file_that_holds_still_and_has_its_size() {
+fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     let mut tree = Tree::new();
-    tree.file("A", b"abc").file("B", b"abcd").record("C");
+    tree.file("A", b"abc").file("B", b"abcd").record("C").file("D", b"abd");
     tree.recorded[1].size = Some(3);
+    tree.recorded[3].checksums = abc("D").checksums;
     let files = tree.recorded.clone().into_iter().map(Ok);
     let compute = Compute::start(&tree.root(), files, Algorithm::Crc32, options(2)).unwrap();
     let contents: Vec<_> = compute.map(|computed| computed.unwrap().content).collect();
@@ -379,6 +380,8 @@ fn a_checksum_is_computed_only_of_a_file_that_holds_still_and_has_its_size() {
     assert_eq!(contents[0], Ok(FileContent::Checksum { checksum, size: Some(3) }));
     assert_eq!(contents[1], Err(Problem::Size { expected: 3, found: 4 }));
     assert_eq!(contents[2], Err(Problem::Missing));
+    // What is recorded is checked on the way.
+    assert_eq!(contents[3].as_ref().unwrap_err().status(), "checksum");
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod cite;
 pub mod compare;
 pub mod dataset;
 pub mod export;
+pub mod fixity;
 pub mod granule_id;
 pub mod granules;
 pub mod history;

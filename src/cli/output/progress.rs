@@ -56,6 +56,11 @@ impl Progress {
         Progress { current, rows: AtomicU64::new(0) }
     }
 
+    /// Whether anybody can see it.
+    pub fn is_shown(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// One more row is done. Cheap enough to be called for every row of a file.
     pub fn advance_row(&self) {
         if self.rows.fetch_add(1, Ordering::Relaxed).is_multiple_of(ROWS) {

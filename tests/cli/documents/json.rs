@@ -81,6 +81,8 @@ const SCENARIO: &[&str] = &[
     // Another history at the same path.
     "accession export LOG > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession ingest NEW --create --skip-existing --from /dev/null",
+    "mkdir data; printf a > data/A.1; printf a > data/A.2; accession fixity compute US --root data",
+    "printf b > data/A.1; accession fixity check US --root data --unexpected",
     "accession verify",
     "accession backup copy.db",
     "accession copy accession.db other.db",

@@ -1,0 +1,127 @@
+use std::time::{Duration, Instant};
+
+use accession::fixity::{Compute, RecordedFile};
+use accession::model::{Algorithm, FilePath, FileRecord};
+use accession::registry::{FileListing, FileOptions};
+use accession::{Access, DatasetName, Registry, Selection};
+
+use super::files::{Files, FilesOfSet, Found, Summary, TreeArgs};
+use crate::cli::error::{Commit, Error, Exit, Result};
+use crate::cli::session::Session;
+
+/// Compute and record the checksums of files that have none
+///
+/// Each granule that the dataset holds is a file of that name below the directory, unless its files
+/// are recorded. A file that cannot be read, is not as it is recorded, or is written while it is read
+/// gets no checksum; a row is printed for it, and the exit status is 1. What was computed is recorded
+/// once a minute, so a command that was stopped can be run again.
+///
+/// Example:
+///   accession fixity compute US.FOOL2.002 --root /data/fool2
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The dataset
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    tree: TreeArgs,
+
+    /// The algorithm: md5, sha-1, sha-256, sha-384, sha-512, crc32, cksum or adler32
+    #[arg(long, value_name = "ALGORITHM", default_value = "sha-256", value_parser = computed)]
+    algorithm: Algorithm,
+
+    /// A note that is stored with the records
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+/// How often what was computed is recorded.
+const SAVED_EVERY: Duration = Duration::from_secs(60);
+
+fn computed(text: &str) -> Result<Algorithm, String> {
+    match text.parse() {
+        Ok(Algorithm::Other(_)) | Err(_) => {
+            let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
+            Err(format!("not an algorithm that is computed here: {known}"))
+        }
+        Ok(algorithm) => Ok(algorithm),
+    }
+}
+
+/// The files that have no checksum of an algorithm.
+struct Unhashed<'a> {
+    files: &'a FilesOfSet,
+    algorithm: &'a Algorithm,
+}
+
+impl Files for Unhashed<'_> {
+    fn read(&self) -> Result<impl Iterator<Item = accession::error::Result<RecordedFile>>> {
+        let has_none = |file: &RecordedFile| {
+            file.checksums.iter().all(|checksum| checksum.algorithm() != self.algorithm)
+        };
+        Ok(self.files.read()?.filter(move |file| file.as_ref().map_or(true, has_none)))
+    }
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let root = self.tree.open()?;
+        let registry = session.open(Access::Write)?;
+        let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
+        let files = FilesOfSet::new(&registry, registry.snapshot()?.select(&selection)?.set);
+        let unhashed = Unhashed { files: &files, algorithm: &self.algorithm };
+        let options = self.tree.begin(&root, &unhashed)?;
+        let progress = options.monitor.clone();
+        let mut summary = Summary { complete: true, ..Summary::default() };
+        let mut list = session.list();
+        let (mut listing, mut saved) = (FileListing::new(), Instant::now());
+        for computed in Compute::start(&root, unhashed.read()?, self.algorithm.clone(), options)? {
+            let computed = computed?;
+            summary.files += 1;
+            match computed.content {
+                Ok(content) => {
+                    summary.bytes += content.size().unwrap_or(0);
+                    let RecordedFile { granule_id, path, .. } = computed.file;
+                    let path = FilePath::new(path).map_err(|cause| {
+                        Error::usage(format!("granule {granule_id} is not a path: {cause}"))
+                    })?;
+                    listing.add(&FileRecord::new(granule_id, path, content), None)?;
+                }
+                Err(problem) => {
+                    summary.findings += 1;
+                    list.add(session, &Found::of(computed.file, &problem))?;
+                }
+            }
+            if saved.elapsed() >= SAVED_EVERY {
+                self.record(session, &registry, std::mem::take(&mut listing))?;
+                saved = Instant::now();
+            }
+        }
+        self.record(session, &registry, listing)?;
+        if let Some(progress) = progress {
+            progress.end();
+        }
+        list.finish(session)?;
+        summary.print(session, "computed")?;
+        Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
+    }
+
+    /// Records what was computed.
+    fn record(
+        &self,
+        session: &mut Session,
+        registry: &Registry,
+        listing: FileListing,
+    ) -> Result<()> {
+        if listing.count() == 0 {
+            return Ok(());
+        }
+        // A granule that was deleted meanwhile needs no record.
+        let options =
+            FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
+        registry.add_files(&self.dataset, &listing, &options, &session.stamp(None)?)?;
+        session.note_commit(Commit::Files);
+        Ok(())
+    }
+}

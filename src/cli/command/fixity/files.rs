@@ -1,0 +1,198 @@
+//! The directory of files, what is known of them, and what is printed of a check.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use accession::error::Result as LibraryResult;
+use accession::fixity::{Mounted, Problem, ReadOptions, RecordedFile, Root, Survey};
+use accession::registry::{FileList, GranuleFiles, ListedFile};
+use accession::{Monitor, Registry, Set};
+use serde::Serialize;
+
+use crate::cli::args::named_path;
+use crate::cli::error::Result;
+use crate::cli::output::{Column, Progress, Row, count};
+use crate::cli::session::Session;
+
+/// The directory of the files, and how they are read.
+#[derive(clap::Args)]
+pub struct TreeArgs {
+    /// The directory that has the files; their paths are relative to it
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    root: PathBuf,
+
+    /// Read this many files at a time [default: the number of cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// The directory is the right one, even if it is empty or has none of the files that are looked
+    /// for first
+    #[arg(long)]
+    mounted: bool,
+}
+
+impl TreeArgs {
+    fn mounted(&self) -> Mounted {
+        if self.mounted { Mounted::Yes } else { Mounted::Unknown }
+    }
+
+    /// Opens the directory.
+    pub fn open(&self) -> Result<Arc<Root>> {
+        Ok(Arc::new(Root::open(&self.root, self.mounted())?))
+    }
+
+    /// Checks that the directory has some of the files, and begins to report the progress. Files are read
+    /// as the result says.
+    pub fn begin(&self, root: &Root, files: &impl Files) -> Result<ReadOptions> {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let progress = Progress::new();
+        // Reading all records costs little beside reading all files, but is not needed if the first file
+        // is there and nobody watches.
+        let first = files.read()?.next().map(|file| file.map(|file| file.path));
+        let is_mounted = self.mounted || root.require_any(first).is_ok();
+        let mut total = None;
+        if !is_mounted || progress.is_shown() {
+            let survey = Survey::of(files.read()?)?;
+            if !is_mounted {
+                root.require_any(survey.sample.into_iter().map(Ok))?;
+            }
+            total = Some(survey.bytes).filter(|bytes| *bytes > 0);
+        }
+        progress.begin("reading", "bytes", total);
+        Ok(ReadOptions {
+            monitor: Some(Arc::new(progress)),
+            ..ReadOptions::new(self.jobs.unwrap_or(cores))
+        })
+    }
+}
+
+/// Files, which can be read from the first one again.
+pub trait Files {
+    fn read(&self) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>>>;
+}
+
+/// The files of a set, in canonical order of the granules. A granule without records is one file, of
+/// which nothing is known.
+pub struct FilesOfSet {
+    registry: Registry,
+    set: Set,
+}
+
+impl FilesOfSet {
+    pub fn new(registry: &Registry, set: Set) -> Self {
+        FilesOfSet { registry: registry.clone(), set }
+    }
+}
+
+impl Files for FilesOfSet {
+    fn read(&self) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>>> {
+        let files: FileList = self.registry.snapshot()?.files(&self.set)?;
+        Ok(files.flat_map(|granule| {
+            let (files, error) = match granule {
+                Ok(granule) => (recorded(granule), None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            files.into_iter().map(Ok).chain(error)
+        }))
+    }
+}
+
+fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
+    let GranuleFiles { granule_id, files } = granule;
+    if files.is_empty() {
+        return vec![RecordedFile::unrecorded(granule_id)];
+    }
+    let recorded = files.into_iter().map(|ListedFile { path, size, checksums }| RecordedFile {
+        granule_id: granule_id.clone(),
+        path,
+        size,
+        checksums,
+    });
+    recorded.collect()
+}
+
+/// What is wrong with a file.
+#[derive(Serialize)]
+pub struct Found {
+    granule: Option<String>,
+    path: String,
+    status: &'static str,
+    expected: Option<String>,
+    found: Option<String>,
+}
+
+impl Found {
+    /// What is wrong with the file of a granule.
+    pub fn of(file: RecordedFile, problem: &Problem) -> Self {
+        Found { granule: Some(file.granule_id.to_string()), ..Found::at(file.path, problem) }
+    }
+
+    /// What is wrong with a file that no granule has.
+    pub fn at(path: String, problem: &Problem) -> Self {
+        let (expected, found) = (problem.expected(), problem.found());
+        Found { granule: None, path, status: problem.status(), expected, found }
+    }
+}
+
+impl Row for Found {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("granule"),
+        Column::text("path"),
+        Column::text("status"),
+        Column::text("expected"),
+        Column::prose("found"),
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        // The path of a file that is its granule is not printed twice.
+        let is_granule = self.granule.as_ref() == Some(&self.path);
+        let path = if is_granule { String::new() } else { self.path.clone() };
+        let cell = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            cell(&self.granule),
+            path,
+            self.status.to_owned(),
+            cell(&self.expected),
+            cell(&self.found),
+        ]
+    }
+}
+
+/// What was read, and how much was wrong.
+#[derive(Default, Serialize)]
+pub struct Summary {
+    pub files: u64,
+    pub bytes: u64,
+    pub findings: u64,
+    pub complete: bool,
+}
+
+impl Summary {
+    /// Prints it after the findings; `verb` names what was done with the files.
+    pub fn print(&self, session: &mut Session, verb: &str) -> Result<()> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            summary: &'a Summary,
+        }
+        if session.is_json() {
+            return Ok(session.json(&Line { summary: self })?);
+        }
+        if session.is_quiet() && self.findings == 0 {
+            return Ok(());
+        }
+        self.write(session.out(), verb).map_err(Into::into)
+    }
+
+    fn write(&self, out: &mut impl Write, verb: &str) -> io::Result<()> {
+        let (files, bytes) = (count(self.files, "file"), count(self.bytes, "byte"));
+        match self.findings {
+            0 => writeln!(out, "{verb} {files}, read {bytes}: all good"),
+            findings => {
+                let findings = count(findings, "finding");
+                writeln!(out, "{verb} {files}, read {bytes}: NOT good, {findings}")
+            }
+        }
+    }
+}
