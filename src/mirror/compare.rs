@@ -22,6 +22,8 @@ pub struct Comparison {
     options: SourceOptions,
     /// The entity tag of the state of the log.
     etag: Option<String>,
+    /// The name that the primary's dataset has now, if it was asked for by a former one.
+    renamed: Option<DatasetName>,
 }
 
 /// What followed a comparison.
@@ -74,7 +76,7 @@ pub(super) fn compare_with(
     };
     drop(here);
     let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
-    let (status, there, source, etag) = match &primary.kind {
+    let (status, there, source, etag, renamed) = match &primary.kind {
         Kind::Registry(registry, name) => {
             let there = registry.snapshot()?;
             let selection = Selection::Dataset { name: name.clone(), at };
@@ -85,7 +87,9 @@ pub(super) fn compare_with(
             drop(there);
             let source = registry.path().map(Registry::full_name);
             let source = source.map(|path| path.to_string_lossy().into_owned());
-            (status, There::Registry { registry: registry.clone(), set, record }, source, None)
+            let renamed = Some(record.name.clone()).filter(|present| present != name);
+            let there = There::Registry { registry: registry.clone(), set, record };
+            (status, there, source, None, renamed)
         }
         Kind::Manifest(manifest) => {
             let mut work = mirror.begin("reading", "granules", None);
@@ -93,7 +97,10 @@ pub(super) fn compare_with(
                 Reading::of_manifest(manifest, held, at, |granules| work.advance_by(granules))?;
             drop(work);
             let status = of_log(mirror, latest, &reading)?;
-            (status, There::Log(Box::new(reading)), manifest.source.clone(), None)
+            let present = reading.record.name.clone();
+            let renamed =
+                manifest.named.as_ref().and_then(|it| (*it != present).then_some(present));
+            (status, There::Log(Box::new(reading)), manifest.source.clone(), None, renamed)
         }
         #[cfg(feature = "http")]
         Kind::Remote(remote, named) => {
@@ -105,15 +112,16 @@ pub(super) fn compare_with(
                 at,
                 named: named.as_ref(),
             };
-            let Followed { reading, etag } = follow.read(asking)?;
+            let Followed { reading, etag, renamed } = follow.read(asking)?;
             let status = of_log(mirror, latest, &reading)?;
             let source = Some(remote.address().to_string());
             // The tag is that of the whole log.
-            (status, There::Log(Box::new(reading)), source, etag.filter(|_| at.is_none()))
+            let etag = etag.filter(|_| at.is_none());
+            (status, There::Log(Box::new(reading)), source, etag, renamed)
         }
     };
     let (mirror, options) = (mirror.clone(), primary.options.clone());
-    let mut compared = Comparison { status, mirror, there, source, options, etag };
+    let mut compared = Comparison { status, mirror, there, source, options, etag, renamed };
     compared.recall(dataset)?;
     Ok(compared)
 }
@@ -206,6 +214,11 @@ impl Comparison {
     /// How they compare, as far as their histories say.
     pub fn status(&self) -> &MirrorStatus {
         &self.status
+    }
+
+    /// The name that the primary's dataset has now, if it was asked for by a former one.
+    pub fn primary_renamed(&self) -> Option<&DatasetName> {
+        self.renamed.as_ref()
     }
 
     /// The record of the primary's dataset.

@@ -50,6 +50,8 @@ pub struct Pulled {
     pub before: MirrorStatus,
     /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
+    /// The name that the primary's dataset has now, if it was asked for by a former one.
+    pub primary_renamed: Option<DatasetName>,
     agrees: bool,
 }
 
@@ -93,6 +95,7 @@ pub fn pull(
     };
     let comparison = compare_with(mirror, dataset, primary, options.primary_at, asking)?;
     let before = comparison.status().clone();
+    let primary_renamed = comparison.primary_renamed().cloned();
     // Remembered where the mirror is not changed.
     let remember = |outcome| match options.dry_run {
         false => comparison.remember(mirror, dataset, stamp, outcome),
@@ -100,7 +103,7 @@ pub fn pull(
     };
     if !options.policy.allows(&before) {
         remember(Outcome::Compared)?;
-        return Ok(Pulled { before, applied: None, agrees: false });
+        return Ok(Pulled { before, applied: None, primary_renamed, agrees: false });
     }
     let mut change = Change::new();
     let (mut ingested, mut deleted) = (0, 0);
@@ -118,7 +121,7 @@ pub fn pull(
     }
     if ingested + deleted == 0 {
         remember(Outcome::Pulled)?;
-        return Ok(Pulled { before, applied: None, agrees: true });
+        return Ok(Pulled { before, applied: None, primary_renamed, agrees: true });
     }
     if let PullPolicy::Reset(max_delete) = options.policy {
         let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
@@ -133,7 +136,7 @@ pub fn pull(
     };
     let remembered = comparison.remembered(Outcome::Pulled);
     let applied = mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref())?;
-    Ok(Pulled { before, applied: Some(applied), agrees: true })
+    Ok(Pulled { before, applied: Some(applied), primary_renamed, agrees: true })
 }
 
 fn entry(granule: Granule) -> Entry {

@@ -94,7 +94,9 @@ fn serve(
         headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
     }
     let request = Request { path, headers };
-    let mut reply = file(&directory.join(&request.path), &request);
+    let index =
+        if request.path.ends_with('/') || request.path.is_empty() { "index.html" } else { "" };
+    let mut reply = file(&directory.join(format!("{}{index}", request.path)), &request);
     (fault.lock().unwrap())(&request, &mut reply);
     let length = reply.body.len();
     let sent = reply.cut.unwrap_or(length).min(length);

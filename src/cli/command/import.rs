@@ -136,8 +136,12 @@ impl Args {
                 ),
             );
         }
+        let why_none = match &replica {
+            Some(_) => "the primary has nothing new",
+            None => "the file contains no events",
+        };
         let exit = application.report(session, &imported, created, None, |out| {
-            write_imported(out, &imported)?;
+            write_imported(out, &imported, why_none)?;
             match self.dry_run {
                 true => write_dry_run(
                     out,
@@ -212,7 +216,8 @@ impl Args {
     }
 }
 
-fn write_imported(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
+/// Writes what was imported. `why_none`: why there may be no events.
+fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> io::Result<()> {
     let instances = &imported.instances;
     let skipped = imported.skipped.held;
     if imported.subsets > 0 {
@@ -220,7 +225,7 @@ fn write_imported(out: &mut impl Write, imported: &Imported) -> io::Result<()> {
     }
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
         return match skipped {
-            0 => writeln!(out, "no changes: the file contains no events"),
+            0 => writeln!(out, "no changes: {why_none}"),
             1 => writeln!(out, "no changes: the only event is already in the history"),
             _ => writeln!(out, "no changes: all {skipped} events are already in the history"),
         };

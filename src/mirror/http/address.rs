@@ -72,6 +72,15 @@ impl Address {
         Some(url)
     }
 
+    /// The address of the first page of the site that the dataset is on.
+    pub(super) fn site(&self) -> Url {
+        let path = self.0.path();
+        let root = path.split_once("/datasets/").map_or(path, |(root, _)| root);
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}/", root.trim_end_matches('/')));
+        url
+    }
+
     /// The address of the same dataset by another name.
     pub(super) fn renamed(&self, name: &DatasetName) -> Self {
         let mut url = self.0.clone();

@@ -16,6 +16,9 @@ use crate::registry::{MirrorSource, Registry};
 pub(in crate::mirror) struct Followed {
     pub reading: Reading,
     pub etag: Option<String>,
+    /// The present name of the dataset, if the address is one of a former name, or it was asked for by
+    /// a former name.
+    pub renamed: Option<DatasetName>,
 }
 
 /// A mirror that follows a primary at an address.
@@ -52,12 +55,13 @@ impl Follow<'_> {
         let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
         let of = match remote.head(etag.as_deref())? {
             Fetched::Head(of) => of,
-            Fetched::NotModified => {
+            Fetched::NotModified(address) => {
                 let plan = plan(None, held, at, &Memory { last, base: None });
                 let name = remote.provisional_name();
                 let reading =
                     Reading::begin(plan, Some(head_location(remote)), self.held(), at, name);
-                return Ok(Followed { reading, etag });
+                let renamed = address.last_name().filter(|_| address != remote.address);
+                return Ok(Followed { reading, etag, renamed });
             }
         };
         let up_to = at.map(Moment::last_instant);
@@ -78,7 +82,10 @@ impl Follow<'_> {
             Some(reading) => reading,
             None => self.read_from(&of, Plan::Whole)?,
         };
-        Ok(Followed { reading, etag: of.etag })
+        let present = &of.head.record.name;
+        let is_other = of.address != remote.address || self.named.is_some_and(|it| it != present);
+        let renamed = is_other.then(|| present.clone());
+        Ok(Followed { reading, etag: of.etag, renamed })
     }
 
     fn held(self) -> Identifier {

@@ -23,6 +23,12 @@ const MAX_RENAMINGS: u32 = 5;
 /// How often the head and the subsets are read again because they changed meanwhile.
 const MAX_CHANGES: u32 = 5;
 
+/// How much of the first page of a site is read for the names of its datasets.
+const MAX_PAGE_BYTES: u64 = 256 * 1_024;
+
+/// The greatest number of datasets that a message names.
+const MAX_NAMED: usize = 20;
+
 /// A dataset at an address.
 pub struct Remote {
     pub(super) client: Client,
@@ -32,8 +38,9 @@ pub struct Remote {
 
 /// What a server said about the head.
 pub(super) enum Fetched {
-    /// It is the one with the entity tag that was asked about.
-    NotModified,
+    /// It is the one with the entity tag that was asked about, at the address of the dataset under
+    /// its present name.
+    NotModified(Address),
     /// It is this one.
     Head(Box<FetchedHead>),
 }
@@ -106,7 +113,7 @@ impl Remote {
                 }
             };
             match found {
-                None => return Ok(Fetched::NotModified),
+                None => return Ok(Fetched::NotModified(address)),
                 Some((HeadFile::MovedTo(name), _)) => address = address.renamed(&name),
                 Some((HeadFile::Head(head), etag)) => {
                     return Ok(Fetched::Head(Box::new(FetchedHead { head: *head, etag, address })));
@@ -132,7 +139,10 @@ impl Remote {
                 return Ok(None);
             }
             200 => {}
-            404 | 410 => return Err(lasting("there is no dataset at this address")),
+            404 | 410 => {
+                let others = self.datasets_there().unwrap_or_default();
+                return Err(lasting(&format!("there is no dataset at this address{others}")));
+            }
             _ => return Err(lasting("the server did not respond with a head")),
         }
         self.check_age(url, &response).map_err(Failure::Lasting)?;
@@ -151,6 +161,33 @@ impl Remote {
                 Err(Failure::Lasting(error.into()))
             }
         }
+    }
+
+    /// Names the datasets that the first page of the site links to, for a message. `None`: there is no
+    /// such page, or it links to none.
+    fn datasets_there(&self) -> Option<String> {
+        let url = self.address.site();
+        let response = self.client.get(&url, &[]).ok().filter(|it| it.status().as_u16() == 200)?;
+        let mut page = Vec::new();
+        let mut body = self.client.body(response, MAX_PAGE_BYTES, Coding::Identity);
+        body.read_to_end(&mut page).ok()?;
+        let mut names: Vec<DatasetName> = Vec::new();
+        for link in String::from_utf8_lossy(&page).split("href=\"").skip(1) {
+            let target = link.split('"').next().unwrap_or_default();
+            let Some((_, path)) = target.split_once("datasets/") else { continue };
+            let Some(name) = path.strip_suffix('/') else { continue };
+            let name = percent_encoding::percent_decode_str(name).decode_utf8();
+            match name.ok().and_then(|name| name.parse().ok()) {
+                Some(name) if !names.contains(&name) => names.push(name),
+                _ => {}
+            }
+            if names.len() > MAX_NAMED {
+                break;
+            }
+        }
+        let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
+        let more = if names.len() > MAX_NAMED { ", and more" } else { "" };
+        (!first.is_empty()).then(|| format!("; {url} lists {}{more}", first.join(", ")))
     }
 
     /// Refuses a head that was last written too long ago.

@@ -145,6 +145,12 @@ impl Args {
         let (status, dry_run) = (Some(pulled.before.status), self.dry_run);
         self.application(dataset)
             .report(session, pulled, *created, status, |out| text(out, dataset, pulled, dry_run))?;
+        if let Some(present) = &pulled.primary_renamed {
+            session.warn(
+                WarningKind::PrimaryRenamed,
+                &format!("{dataset}: the primary renamed its dataset, which is now {present}"),
+            );
+        }
         if pulled.is_identical() {
             return Ok(Exit::Done);
         }
