@@ -11,6 +11,7 @@
 //! - `suggestion`: what may have been meant by what is unknown
 //! - `paths`: ids that are listed as paths
 //! - [`reading`]: the files that a command names
+//! - `references`: lists of references
 //! - `dataset_warnings`: warnings for a reader of a dataset
 //! - `applied`: one change: its arguments, and its report
 //! - [`args`]: arguments that several commands take
@@ -26,6 +27,7 @@ mod error;
 mod output;
 mod paths;
 mod reading;
+mod references;
 mod session;
 mod suggestion;
 mod warning;

@@ -59,7 +59,8 @@ const APPLIED: &str = "dataset timestamp until identifier granules ingested dele
      recorded_by note annotations changed added removed dry_run skipped created";
 const MIRROR_SOURCE: &str = "dataset source changes timestamp identifier read identical pulled default failed failure verdict";
 const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected";
-const VERDICT: &str = "citation identifier doi date known agrees ok problem note intervals";
+const VERDICT: &str =
+    "citation identifier doi date known agrees ok problem note intervals key line";
 const PAYMENT: &str = "id time worker counter layout epoch";
 const RESOLVED: &str = "kind dataset from until identifier granules instance subset annotations";
 const DATASET: &str = "name doi title description creators publisher version year url licence \

@@ -61,11 +61,12 @@ transcripts!(
     problems,
     published,
     rebuilt,
+    references,
     refusals,
     registry_files,
     resolve,
     revert,
     sets,
     status,
-    verify
+    verify,
 );

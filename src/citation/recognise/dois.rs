@@ -7,8 +7,10 @@ use super::dates::date;
 use super::work;
 use crate::model::Doi;
 
-/// The DOIs of a text, in their order.
-pub(super) fn dois(text: &str) -> Vec<Doi> {
+/// Finds the DOIs in a text, in their order, also those that are repeated.
+///
+/// Costs time in proportion to the length of the text.
+pub fn dois(text: &str) -> Vec<Doi> {
     found_in(text).into_iter().map(|found| found.doi).collect()
 }
 

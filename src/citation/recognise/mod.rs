@@ -30,6 +30,7 @@ mod markup;
 mod passages;
 
 use crate::model::{DatasetName, Doi, Identifier, Moment};
+pub use dois::dois;
 pub use find::find;
 
 /// A citation that was recognised.

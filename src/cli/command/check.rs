@@ -1,15 +1,20 @@
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::collections::HashSet;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
 
-use accession::Access;
 use accession::citation::check::{Checked, Verdict, check};
 use accession::citation::recognise::{self, Pasted};
 use accession::disk::scratch;
-use accession::model::quoted;
-use accession::registry::Resolved;
+use accession::model::{Doi, quoted};
+use accession::registry::{Resolved, Withdrawn};
+use accession::{Access, Registry};
+use serde::Serialize;
 
-use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{annotated, count, in_force, json, one_line, selected_by};
-use crate::cli::reading::CitationText;
+use crate::cli::reading::{CitationText, InputFile};
+use crate::cli::references::{self, Reference};
 use crate::cli::session::Session;
 
 /// Check citations, in any form that people paste
@@ -21,95 +26,188 @@ use crate::cli::session::Session;
 ///
 /// Examples:
 ///   accession check '{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }'
-///   accession check - < references.bib
+///   accession check --from references.bib
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// The citations; - is stdin
-    #[arg(value_name = "CITATION", required = true)]
+    #[arg(value_name = "CITATION", required_unless_present = "from")]
     citations: Vec<CitationText>,
-}
 
-/// A limit for standard input, longer than any list of references.
-const MAX_BYTES: u64 = 64 * 1_024 * 1_024;
+    /// A list of references: BibTeX (.bib), RIS (.ris), CSL-JSON (.json), or text; - is stdin (can be
+    /// repeated). Each is named by its key and its line. One that has the DOI of a dataset of this
+    /// registry, but no identifier, is listed too
+    #[arg(long, value_name = "FILE")]
+    from: Vec<InputFile>,
+}
 
 /// How many intervals are printed as text for a citation, since many datasets can hold one set.
 const MAX_INTERVALS: usize = 20;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let pasted = self.find()?;
+        let mut items = self.citations()?;
+        for file in &self.from {
+            items.extend(references::read(file)?.into_iter().flat_map(items_of));
+        }
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
+        keep_ours(&mut items, &registry)?;
+        let pasted: Vec<Pasted> = items.iter().filter_map(|it| it.pasted.clone().ok()).collect();
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
-        let checked = check(&registry, &pasted, now, |verdict| {
-            if session.is_json() {
-                json::write(&mut spool, &verdict)?;
-                writeln!(spool)?;
+        let is_json = session.is_json();
+        let mut unwritten = (1..).zip(&items);
+        let mut numbers: Vec<u64> = Vec::new();
+        let mut write = |verdict: Verdict, item: &Item| {
+            let row = Row { verdict, key: item.key.as_deref(), line: item.line };
+            if is_json {
+                json::write(&mut spool, &row)?;
+                writeln!(spool)
             } else {
-                write_verdict(&mut spool, &verdict)?;
+                write_verdict(&mut spool, &row)
+            }
+        };
+        let mut checked = check(&registry, &pasted, now, |mut verdict| {
+            for (number, item) in unwritten.by_ref() {
+                verdict.citation = number;
+                if let Err(doi) = &item.pasted {
+                    write(without_identifier(number, doi), item)?;
+                    continue;
+                }
+                numbers.push(number);
+                return Ok(write(verdict, item)?);
             }
             Ok::<_, Error>(())
         })?;
+        for (number, item) in unwritten {
+            if let Err(doi) = &item.pasted {
+                write(without_identifier(number, doi), item)?;
+            }
+        }
+        for number in checked.sets.iter_mut().flat_map(|set| &mut set.citations) {
+            *number = numbers.get(*number as usize - 1).copied().unwrap_or(*number);
+        }
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
         io::copy(&mut spool, session.out())?;
         if !session.is_json() {
             write_same_sets(session.out(), &checked)?;
         }
-        Ok(if checked.ok { Exit::Done } else { Exit::Differs })
+        let is_complete = pasted.len() == items.len();
+        if items.is_empty() && !session.is_json() {
+            writeln!(session.out(), "no reference cites a dataset of this registry")?;
+        }
+        Ok(if checked.ok && is_complete { Exit::Done } else { Exit::Differs })
     }
 
     /// The citations in all arguments.
-    fn find(self) -> Result<Vec<Pasted>> {
-        let mut pasted = Vec::new();
-        for (number, citation) in (1..).zip(self.citations) {
+    fn citations(&self) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for (number, citation) in (1..).zip(&self.citations) {
             let (name, text) = match citation {
-                CitationText::StandardInput => ("standard input".to_owned(), standard_input()?),
-                CitationText::Text(text) => (format!("citation {number}"), text),
+                CitationText::StandardInput => {
+                    let file = InputFile::StandardInput;
+                    (file.name(), references::read_text(&file)?)
+                }
+                CitationText::Text(text) => (format!("citation {number}"), text.clone()),
             };
             let found = recognise::find(&text);
             if found.is_empty() {
                 let beginning: String = text.trim().chars().take(60).collect();
                 let message = format!("{name} contains no identifier: {}", quoted(&beginning));
-                return Err(Error::usage(message)
-                    .with_hint("an identifier is DI: followed by 32 hexadecimal characters"));
+                let hint = match Path::new(&text).is_file() {
+                    true => format!("did you mean --from {}?", quoted(&text)),
+                    false => {
+                        "an identifier is DI: followed by 32 hexadecimal characters".to_owned()
+                    }
+                };
+                return Err(Error::usage(message).with_hint(hint));
             }
-            pasted.extend(found);
+            items.extend(found.into_iter().map(|pasted| Item {
+                pasted: Ok(pasted),
+                key: None,
+                line: None,
+            }));
         }
-        Ok(pasted)
+        Ok(items)
     }
 }
 
-fn standard_input() -> Result<String> {
-    let mut bytes = Vec::new();
-    io::stdin()
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| "cannot read standard input".to_owned())?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let message = format!("standard input is longer than {MAX_BYTES} bytes");
-        return Err(Error::usage(message));
-    }
-    Ok(decoded(&bytes))
+/// A citation, or the DOI of a reference that has no identifier.
+struct Item {
+    pasted: Result<Pasted, Doi>,
+    key: Option<String>,
+    line: Option<u64>,
 }
 
-/// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Invalid bytes are
-/// replaced: they do not make the identifiers around them unreadable.
-fn decoded(bytes: &[u8]) -> String {
-    let utf_16 = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> =
-            bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
+/// A verdict, and which reference it is on.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    verdict: Verdict,
+    key: Option<&'a str>,
+    line: Option<u64>,
+}
+
+/// The citations of a reference; and its DOIs that none of them has, unless one has no DOI and may be that
+/// of any.
+fn items_of(reference: Reference) -> Vec<Item> {
+    let Reference { key, line, text, dois } = reference;
+    let found = recognise::find(&text);
+    let is_cited = |doi: &Doi| {
+        found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
     };
-    match bytes {
-        [0xff, 0xfe, ..] => utf_16(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => utf_16(u16::from_be_bytes),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+    let lacking: Vec<Doi> = dois.into_iter().filter(|doi| !is_cited(doi)).collect();
+    let item = |pasted| Item { pasted, key: key.clone(), line: Some(line) };
+    let found = found.into_iter().map(Ok);
+    found.chain(lacking.into_iter().map(Err)).map(item).collect()
+}
+
+/// Leaves out the references to DOIs that no dataset of the registry has.
+fn keep_ours(items: &mut Vec<Item>, registry: &Registry) -> Result<()> {
+    /// How many records are read at once.
+    const PAGE_ROWS: u32 = 1_000;
+    if items.iter().all(|item| item.pasted.is_ok()) {
+        return Ok(());
+    }
+    let snapshot = registry.snapshot()?;
+    let (mut ours, mut after) = (HashSet::new(), None);
+    loop {
+        let (records, next) = snapshot.records(after.as_ref(), Withdrawn::Listed, PAGE_ROWS)?;
+        let dois = records.iter().filter_map(|record| record.doi.as_ref());
+        ours.extend(dois.map(|doi| doi.as_str().to_ascii_lowercase()));
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    items.retain(|item| match &item.pasted {
+        Ok(_) => true,
+        Err(doi) => ours.contains(&doi.as_str().to_ascii_lowercase()),
+    });
+    Ok(())
+}
+
+/// The verdict on a reference to a dataset that has no identifier.
+fn without_identifier(citation: u64, doi: &Doi) -> Verdict {
+    Verdict {
+        citation,
+        identifier: None,
+        doi: Some(doi.clone()),
+        date: None,
+        known: false,
+        agrees: None,
+        ok: false,
+        problem: Some(NO_IDENTIFIER.to_owned()),
+        note: None,
+        intervals: Arc::default(),
     }
 }
+
+/// The problem of a reference to a dataset that has no identifier.
+const NO_IDENTIFIER: &str = "no-identifier";
 
 /// Writes which citations have the same granules.
 fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
@@ -123,12 +221,21 @@ fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
     Ok(())
 }
 
-fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
+fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
+    let verdict = &row.verdict;
     write!(out, "{}  ", verdict.citation)?;
+    if let Some(line) = row.line {
+        let key = row.key.map(|key| format!("{}, ", one_line(key))).unwrap_or_default();
+        write!(out, "({key}line {line})  ")?;
+    }
     if let Some(identifier) = verdict.identifier {
         write!(out, "{identifier}  ")?;
     }
     match (&verdict.problem, verdict.known) {
+        (Some(problem), _) if problem == NO_IDENTIFIER => {
+            let doi = verdict.doi.as_ref().map(ToString::to_string).unwrap_or_default();
+            writeln!(out, "cites {doi} without an identifier")?;
+        }
         (Some(problem), false) => writeln!(out, "unknown: {}", one_line(problem))?,
         (Some(problem), true) => writeln!(out, "DISAGREES: {}", one_line(problem))?,
         (None, _) => match &verdict.date {
@@ -157,20 +264,4 @@ fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
         Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria))?,
     }
     instance.annotations.iter().try_for_each(|it| writeln!(out, "      {}", annotated(it)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decoded;
-
-    #[test]
-    fn utf_16_is_decoded_after_its_byte_order_mark() {
-        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
-            let bytes: Vec<u8> = "\u{feff}{ é }".encode_utf16().flat_map(unit).collect();
-            assert_eq!(decoded(&bytes), "{ é }");
-            assert_eq!(decoded(&[&bytes[..], b"x"].concat()), "{ é }");
-        }
-        assert_eq!(decoded("{ é }\u{0}".as_bytes()), "{ é }\u{0}");
-        assert_eq!(decoded(b"\xff\xfd"), "\u{fffd}\u{fffd}");
-    }
 }

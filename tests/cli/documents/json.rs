@@ -63,6 +63,7 @@ const SCENARIO: &[&str] = &[
     "accession compare US US@2001-01-02",
     "accession check '{ doi:10.9999/US, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }' \
      '{ doi:10.9999/US, 2001-01-05, DI:1284dfe7d26bf312523d9fb945b96af0 }' 'DI:0dfa911f3d2cd780c1429b41df6b883, as held at 2001-01-05'",
+    "printf '@misc{a, doi = {10.9999/US}}' > refs.bib; accession check --from refs.bib",
     "accession check DI:0dfa911f3d2cd780c1429b41df6b883e '{ doi:10.9999/OTHER, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }'",
     "accession export US > us.jsonl; accession mirror compare THEM us.jsonl",
     "accession mirror pull THEM us.jsonl",
