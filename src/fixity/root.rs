@@ -223,7 +223,7 @@ mod at {
     pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
         let found = match beneath(root, path, LOOK) {
             Err(Beneath::Refused(refusal)) => return Err(refusal),
-            Err(Beneath::Unresolved) => File::from(walk(root, path, LOOK)?),
+            Err(Beneath::Unresolved) => File::from(descend(root, path, LOOK)?),
             Ok(found) => found,
         };
         found.metadata().map_err(|error| Refusal::of(&error))
@@ -243,7 +243,7 @@ mod at {
             Err(Beneath::Unresolved) => {}
             Ok(file) => return Ok(file),
         }
-        walk(root, path, READ).map(File::from)
+        walk(root, path)
     }
 
     /// What the kernel did not open.
@@ -277,8 +277,13 @@ mod at {
         }
     }
 
+    /// Opens a file by its real path.
+    pub fn walk(root: &Root, path: &str) -> Result<File, Refusal> {
+        descend(root, path, READ).map(File::from)
+    }
+
     /// Opens the real path directory by directory, without following links.
-    fn walk(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Refusal> {
+    fn descend(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Refusal> {
         let real = root.real(path)?;
         let mut names = real.iter().peekable();
         let mut directory = None;
@@ -351,5 +356,41 @@ mod at {
         let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let modified = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos().into()));
         FileState { size: metadata.len(), identity: (0, 0), modified, changed: modified }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// As on a system without `openat2`.
+    #[test]
+    fn a_path_that_the_kernel_does_not_resolve_is_resolved_below_the_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, outside) = (directory.path().join("root"), directory.path().join("outside"));
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(path.join("a/b/file"), "abc").unwrap();
+        fs::write(outside.join("file"), "secret").unwrap();
+        symlink("a/b", path.join("inner")).unwrap();
+        symlink(path.join("a"), path.join("absolute")).unwrap();
+        symlink("../outside", path.join("outer")).unwrap();
+        let root = Root::open(&path, Mounted::Unknown).unwrap();
+        for found in ["a/b/file", "./a//b/file", "inner/file", "absolute/b/file"] {
+            let mut text = String::new();
+            at::walk(&root, found).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "abc", "{found}");
+        }
+        let refused = |path: &str| at::walk(&root, path).map(drop).unwrap_err();
+        assert_eq!(refused("a/b/none"), Refusal::Missing);
+        assert_eq!(refused("a/b/file/none"), Refusal::Missing);
+        assert_eq!(refused("outer/file"), Refusal::because("a link out of the root"));
+        let outside = Refusal::because("the path leads out of the root");
+        for path in ["../outside/file", "/etc/passwd", "a/../../outside/file"] {
+            assert_eq!(refused(path), outside, "{path}");
+        }
     }
 }

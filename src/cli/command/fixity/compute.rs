@@ -69,6 +69,8 @@ impl Args {
         let root = self.tree.open()?;
         let registry = session.open(Access::Write)?;
         let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
+        // A dataset that accepts no records is refused before its files are read.
+        self.record(session, &registry, &FileListing::new())?;
         let files = FilesOfSet::new(&registry, registry.snapshot()?.select(&selection)?.set);
         let unhashed = Unhashed { files: &files, algorithm: &self.algorithm };
         let options = self.tree.begin(&root, &unhashed)?;
@@ -94,11 +96,11 @@ impl Args {
                 }
             }
             if saved.elapsed() >= SAVED_EVERY {
-                self.record(session, &registry, std::mem::take(&mut listing))?;
+                self.record(session, &registry, &std::mem::take(&mut listing))?;
                 saved = Instant::now();
             }
         }
-        self.record(session, &registry, listing)?;
+        self.record(session, &registry, &listing)?;
         if let Some(progress) = progress {
             progress.end();
         }
@@ -112,16 +114,16 @@ impl Args {
         &self,
         session: &mut Session,
         registry: &Registry,
-        listing: FileListing,
+        listing: &FileListing,
     ) -> Result<()> {
-        if listing.count() == 0 {
-            return Ok(());
-        }
         // A granule that was deleted meanwhile needs no record.
         let options =
             FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
-        registry.add_files(&self.dataset, &listing, &options, &session.stamp(None)?)?;
-        session.note_commit(Commit::Files);
+        let stamp = session.stamp(None)?;
+        let (counts, _) = registry.add_files(&self.dataset, listing, &options, &stamp)?;
+        if counts.has_any() {
+            session.note_commit(Commit::Files);
+        }
         Ok(())
     }
 }
