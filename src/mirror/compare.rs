@@ -71,7 +71,11 @@ pub(super) fn compare_with(
 ) -> Result<Comparison> {
     let here = mirror.snapshot()?;
     let latest = match here.has_dataset(dataset)? {
-        true => here.dataset(dataset)?.latest,
+        true => {
+            let listed = here.dataset(dataset)?;
+            let is_free = listed.gives_up(dataset);
+            listed.latest.filter(|_| !is_free)
+        }
         false => None,
     };
     drop(here);

@@ -1,6 +1,7 @@
 //! A name that a dataset gave up goes to another one only when the first is withdrawn; a DOI goes to
 //! another one only where that is accepted.
 
+use accession::mirror::{Primary, PullOptions, Status, manifest, pull};
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
 use accession::{Access, Dataset, DatasetEdit, ErrorKind, Registry, Stamp};
 
@@ -92,6 +93,29 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     assert!(applied.created_dataset);
     assert_eq!(found(&registry, "name"), led("name", &[]));
     assert_eq!(found(&registry, "later"), led("later", &["new"]));
+}
+
+#[test]
+fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
+    let registry = registry();
+    let us = Registry::in_memory().unwrap();
+    us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(1), now())).unwrap();
+    let mut bytes = Vec::new();
+    manifest::write(&us, &name("us"), &mut bytes).unwrap();
+    let follow = |create_dataset| {
+        let primary = Primary::from_manifest(&bytes[..], "us.jsonl", None, now())?;
+        let options = PullOptions { create_dataset, ..PullOptions::default() };
+        pull(&registry, &name("name"), &primary, options, &Stamp::at(second(2), now()))
+    };
+    // The name leads to a dataset that holds something else, until that is withdrawn.
+    assert_eq!(follow(true).unwrap().before.status, Status::Diverged);
+    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    assert_eq!(follow(false).unwrap_err().kind(), ErrorKind::Withdrawn);
+    let pulled = follow(true).unwrap();
+    assert!(pulled.is_identical() && pulled.applied.unwrap().created_dataset);
+    assert_eq!(found(&registry, "name"), led("name", &[]));
+    let latest = registry.snapshot().unwrap().dataset(&name("wrong")).unwrap().latest.unwrap();
+    assert_eq!((latest.granules, latest.timestamp), (1, second(1)));
 }
 
 #[test]

@@ -233,3 +233,24 @@ fn no_state_of_the_source_is_held_while_its_granules_are_copied() {
     }
     assert_eq!(most, 1, "pages of granules in one transaction");
 }
+
+#[test]
+fn a_backup_in_a_directory_is_named_after_the_database() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let nightly = directory.path().join("nightly");
+    std::fs::create_dir(&nightly).unwrap();
+    succeed(command(&scene.url, &["dataset", "add", "US"]).output().unwrap());
+    let database = scene.url.rsplit('/').next().unwrap();
+    for number in [1, 2, 2] {
+        let arguments = ["backup", nightly.to_str().unwrap(), "--keep", "2", "--json"];
+        let printed = succeed(command(&scene.url, &arguments).output().unwrap());
+        let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        let path = printed["path"].as_str().unwrap();
+        let file = Path::new(path).file_name().unwrap().to_str().unwrap();
+        assert!(file.starts_with(&format!("{database}-20")) && file.ends_with(".db"), "{path}");
+        assert_eq!(std::fs::read_dir(&nightly).unwrap().count(), number);
+        let copy = Registry::open(Path::new(path), Access::Read).unwrap();
+        assert_eq!(copy.snapshot().unwrap().count_datasets().unwrap(), 1);
+    }
+}

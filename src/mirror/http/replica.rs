@@ -87,7 +87,9 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
         return Ok(None);
     }
     let snapshot = registry.snapshot()?;
-    let Some(latest) = snapshot.dataset(dataset)?.latest else { return Ok(None) };
+    let listed = snapshot.dataset(dataset)?;
+    let is_free = listed.gives_up(dataset);
+    let Some(latest) = listed.latest.filter(|_| !is_free) else { return Ok(None) };
     drop(snapshot);
     last_change_read(registry, dataset, source, |change| {
         (change.timestamp <= latest.timestamp).then_some(

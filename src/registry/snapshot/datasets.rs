@@ -28,6 +28,14 @@ pub struct Listed {
     pub problem: Option<String>,
 }
 
+impl Listed {
+    /// Whether it was found by a name that another dataset can have: it gave the name up, and is
+    /// withdrawn.
+    pub(crate) fn gives_up(&self, name: &DatasetName) -> bool {
+        self.dataset.name != *name && self.withdrawn.is_some()
+    }
+}
+
 /// The problem of a dataset on a machine that cannot be reached.
 const UNREACHABLE: &str = "the machine that has it cannot be reached";
 
