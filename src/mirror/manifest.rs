@@ -1,21 +1,23 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
 //! A manifest is a [`log`](super::log), all its segments one after the other, then the lines of the
-//! cited subsets, then the head as the last line. A truncated file is therefore detected. The specification is
+//! cited subsets and of the annotations, then the head as the last line. A truncated file is therefore detected. The specification is
 //! docs/reference/manifest.md.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
 
+use super::log::{AnnotationReader, AnnotationWriter, LinesDigest, SubsetReader, SubsetWriter};
 use super::log::{Head, HeadFile, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position};
-use super::log::{SubsetReader, SubsetWriter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
     Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, Moment, SourceLocation,
     Timestamp,
 };
-use crate::registry::{CitedSubset, Import, Listed, Registry, Selection, Snapshot};
+use crate::registry::{
+    CitedSubset, Import, Listed, LoggedAnnotation, Registry, Selection, Snapshot,
+};
 
 pub use super::log::BEGINNING;
 
@@ -29,11 +31,11 @@ pub use super::log::BEGINNING;
 pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
     let snapshot = registry.snapshot()?;
     let listed = snapshot.dataset(dataset)?;
-    write_up_to(&snapshot, listed, Timestamp::MAX, out)
+    write_up_to(&snapshot, listed, None, out)
 }
 
 /// Writes the manifest of a dataset as if its history had ended after `until`: with the changes up to
-/// and at that time, and the subsets that were cited of them. The record is the present one, without
+/// and at that time, and the subsets that were cited of them, but no annotations. The record is the present one, without
 /// withdrawal and former names, since it is to become that of another dataset.
 ///
 /// # Errors
@@ -53,22 +55,23 @@ pub fn write_until(
     listed.latest = Some(selected.set.instance().clone());
     listed.withdrawn = None;
     listed.former_names.clear();
-    write_up_to(&snapshot, listed, until, out)
+    write_up_to(&snapshot, listed, Some(until), out)
 }
 
 fn write_up_to(
     snapshot: &Snapshot,
     listed: Listed,
-    until: Timestamp,
+    until: Option<Timestamp>,
     out: &mut impl Write,
 ) -> Result<()> {
     let failed = Error::unwritten;
     let dataset = &listed.dataset.name;
+    let last = until.unwrap_or(Timestamp::MAX);
     let (mut log, first) = LogWriter::begin();
     out.write_all(first.as_bytes()).map_err(failed)?;
     for exported in snapshot.export(dataset, None)? {
         let exported = exported?;
-        if exported.timestamp() > until {
+        if exported.timestamp() > last {
             break;
         }
         if let Some(line) = log.add(exported).map_err(|error| failed(error.into()))? {
@@ -76,8 +79,12 @@ fn write_up_to(
         }
     }
     let mut subsets = SubsetWriter::default();
-    write_subsets(snapshot, dataset, until, &mut subsets, out, failed)?;
-    let head = Head::of(&listed, &log, subsets.finish());
+    write_subsets(snapshot, dataset, last, &mut subsets, out, failed)?;
+    let annotations = match until {
+        None => write_annotations(snapshot, dataset, out, failed)?,
+        Some(_) => LinesDigest::default(),
+    };
+    let head = Head::of(&listed, &log, [subsets.finish(), annotations]);
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
 }
@@ -100,6 +107,21 @@ pub(crate) fn write_subsets(
         subsets.add(&subset, named, |line| out.write_all(line.as_bytes()).map_err(&failed))?;
     }
     Ok(())
+}
+
+/// Writes the lines of the annotations of a dataset. `failed` is the error of what `out` returns.
+pub(crate) fn write_annotations(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    out: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<LinesDigest> {
+    let mut annotations = AnnotationWriter::default();
+    snapshot.each_annotation(dataset, |timestamp, annotation| {
+        let line = annotations.line(timestamp, annotation);
+        out.write_all(line.as_bytes()).map_err(&failed)
+    })?;
+    Ok(annotations.finish())
 }
 
 /// The events of a part of a change.
@@ -125,6 +147,8 @@ pub(super) enum Item {
     Line(LogLine, Option<LogChange>),
     /// A cited subset.
     Subset(CitedSubset),
+    /// An annotation.
+    Annotation(LoggedAnnotation),
     /// The head, which is last.
     Head(Box<Head>),
 }
@@ -137,6 +161,7 @@ pub struct Reader<R> {
     last: Option<LogChange>,
     /// Of the lines after the log.
     subsets: Option<SubsetReader>,
+    annotations: Option<AnnotationReader>,
     line: u64,
     head: Option<Dataset>,
     buffer: Vec<u8>,
@@ -157,8 +182,9 @@ impl<R: BufRead> Reader<R> {
         let source: Arc<str> = name.into();
         let log = LogReader::at(Position::default(), Arc::clone(&source), 0, not_after);
         let buffer = Vec::new();
-        let (last, subsets, head) = (None, None, None);
-        let mut reader = Reader { file, source, log, last, subsets, line: 0, head, buffer };
+        let (last, subsets, annotations, head) = (None, None, None, None);
+        let mut reader =
+            Reader { file, source, log, last, subsets, annotations, line: 0, head, buffer };
         if !reader.next_line()? {
             return reader.fail("it is empty");
         }
@@ -166,7 +192,7 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Reads all changes and cited subsets into an import, which then makes each change only if it
+    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if it
     /// results in the identifier recorded in the manifest. `read` is called with the number of granules of
     /// each line. Returns the record of the dataset.
     ///
@@ -188,6 +214,7 @@ impl<R: BufRead> Reader<R> {
                     }
                 }
                 Item::Subset(subset) => import.keep_subset(&subset)?,
+                Item::Annotation(annotation) => import.keep_annotation(annotation)?,
                 Item::Head(head) => import.options.record = Some(head.record),
             }
         }
@@ -212,6 +239,16 @@ impl<R: BufRead> Reader<R> {
             let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
             if text.starts_with(super::log::HEAD_BEGINNING) {
                 return self.read_head().map(Some);
+            }
+            if text.starts_with(super::log::ANNOTATION_BEGINNING) {
+                let annotations = self.annotations.get_or_insert_default();
+                return match annotations.read(text.as_bytes(), (&self.source, self.line)) {
+                    Ok(annotation) => Ok(Some(Item::Annotation(annotation))),
+                    Err(what) => self.fail(&what),
+                };
+            }
+            if self.annotations.is_some() {
+                return self.fail("something other than the head follows the annotations");
             }
             if text.starts_with(super::log::SUBSET_BEGINNING) {
                 let subsets = self.subsets.get_or_insert_default();
@@ -254,6 +291,9 @@ impl<R: BufRead> Reader<R> {
             return self.fail("the log before its head is not the one that the head announces");
         }
         if let Err(what) = self.subsets.take().unwrap_or_default().check(head.subsets) {
+            return self.fail(&what);
+        }
+        if let Err(what) = self.annotations.take().unwrap_or_default().check(head.annotations) {
             return self.fail(&what);
         }
         self.head = Some(head.record.clone());

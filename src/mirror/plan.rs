@@ -160,7 +160,7 @@ impl Reading {
                     read((log_line.ingested.len() + log_line.deleted.len()) as u64)?;
                     reading.take(log_line, change, reader.location())?;
                 }
-                Item::Subset(_) => {}
+                Item::Subset(_) | Item::Annotation(_) => {}
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
             }
         }
@@ -280,7 +280,7 @@ impl Reading {
 #[cfg(test)]
 #[cfg(feature = "http")]
 mod tests {
-    use super::super::log::{Segments, SubsetsDigest};
+    use super::super::log::{LinesDigest, Segments};
     use super::*;
 
     fn identifier(of: u8) -> Identifier {
@@ -315,7 +315,8 @@ mod tests {
             granules,
             check,
             segments: Segments::default(),
-            subsets: SubsetsDigest { count: 0, bytes: 0, sha256: [0; 32] },
+            subsets: LinesDigest::default(),
+            annotations: LinesDigest::default(),
         }
     }
 

@@ -7,11 +7,11 @@ use tempfile::SpooledTempFile;
 
 use super::log;
 use super::log::{Tail, instance_at};
-use super::place::{HEAD, LOG, SUBSETS, head_in, text_in};
+use super::place::{ANNOTATIONS, HEAD, LOG, SUBSETS, head_in, text_in};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
 use crate::mirror::log::{
-    Head, HeadFile, LINE_GRANULES, LogWriter, Position, Segments, SubsetWriter, SubsetsDigest,
+    Head, HeadFile, LINE_GRANULES, LinesDigest, LogWriter, Position, Segments, SubsetWriter,
 };
 use crate::mirror::manifest;
 use crate::model::{DatasetName, Timestamp};
@@ -40,7 +40,9 @@ struct Prepared {
     /// The lines that are new.
     lines: SpooledTempFile,
     subsets: SpooledTempFile,
-    digest: SubsetsDigest,
+    annotations: SpooledTempFile,
+    /// What the head announces of both.
+    digests: [LinesDigest; 2],
 }
 
 /// Publishes a dataset into its directory, and says under its former names where it is.
@@ -59,8 +61,13 @@ pub(super) fn publish(
     let segments = prepared.log.segments();
     let bytes = log::append(&log, &announced, segments, &mut prepared.lines)?;
     log::compress(&log, segments)?;
-    write_subsets(&directory, &mut prepared.subsets)?;
-    let head = Head::of(&prepared.listed, &prepared.log, prepared.digest);
+    write_beside(&directory, SUBSETS, &mut prepared.subsets)?;
+    let [_, annotations] = prepared.digests;
+    // Most datasets have none. Those that were published are not taken back.
+    if !annotations.is_empty() || directory.read(ANNOTATIONS)?.is_some() {
+        write_beside(&directory, ANNOTATIONS, &mut prepared.annotations)?;
+    }
+    let head = Head::of(&prepared.listed, &prepared.log, prepared.digests);
     let line =
         head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
@@ -112,8 +119,12 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     let mut writer = SubsetWriter::default();
     let mut subsets = scratch::spool();
     manifest::write_subsets(snapshot, name, Timestamp::MAX, &mut writer, &mut subsets, unwritten)?;
-    lines.rewind().and_then(|()| subsets.rewind()).map_err(unwritten)?;
-    Ok(Prepared { listed, before, log, lines, subsets, digest: writer.finish() })
+    let mut annotations = scratch::spool();
+    let annotated = manifest::write_annotations(snapshot, name, &mut annotations, unwritten)?;
+    let spooled = [&mut lines, &mut subsets, &mut annotations];
+    spooled.into_iter().try_for_each(Seek::rewind).map_err(unwritten)?;
+    let digests = [writer.finish(), annotated];
+    Ok(Prepared { listed, before, log, lines, subsets, annotations, digests })
 }
 
 /// Reads the changes since the head, after the last change that was published, which is compared with
@@ -181,18 +192,18 @@ fn continued(
     }
 }
 
-/// Writes the cited subsets, unless they are there as they are to be.
-fn write_subsets(directory: &Directory, subsets: &mut SpooledTempFile) -> Result<()> {
-    if let Some(found) = directory.read(SUBSETS)? {
-        let path = directory.path_of(SUBSETS);
-        let is_same = is_same(&mut io::BufReader::new(found), subsets);
+/// Writes a file beside a log, unless it is there as it is to be.
+fn write_beside(directory: &Directory, name: &str, lines: &mut SpooledTempFile) -> Result<()> {
+    if let Some(found) = directory.read(name)? {
+        let path = directory.path_of(name);
+        let is_same = is_same(&mut io::BufReader::new(found), lines);
         if is_same.map_err(|source| Error::cannot("read", &path, source))? {
             return Ok(());
         }
-        subsets.rewind().map_err(unwritten)?;
+        lines.rewind().map_err(unwritten)?;
     }
-    directory.replace(SUBSETS, |file| {
-        match io::copy(subsets, file)? {
+    directory.replace(name, |file| {
+        match io::copy(lines, file)? {
             // Most datasets have none, and an empty file has nothing that could be lost.
             0 => Ok(()),
             _ => file.sync_data(),

@@ -1,13 +1,13 @@
-//! Publishes datasets as files for any web server: their logs, heads and cited subsets.
+//! Publishes datasets as files for any web server: their logs, heads, cited subsets and annotations.
 //!
 //! A directory has, for each dataset, a page for people (with the feature `serve`), `datasets/NAME/log/000000.jsonl` and further segments,
-//! `datasets/NAME/subsets.jsonl` and `datasets/NAME/head.json`. Their form is specified in
+//! `datasets/NAME/subsets.jsonl`, `datasets/NAME/annotations.jsonl` if there are any, and `datasets/NAME/head.json`. Their form is specified in
 //! docs/reference/manifest.md.
 //!
 //! # Guarantees
 //!
-//! - A reader never sees a head whose log is not there: the segments are written first, then the subsets,
-//!   and the head last, by an atomic rename.
+//! - A reader never sees a head whose log is not there: the segments are written first, then the subsets
+//!   and annotations, and the head last, by an atomic rename.
 //! - Bytes that a head announced never change. A history that contradicts what was published is
 //!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)).
 //! - Before anything is appended, the segment that grows is proved by its checks, and its last change

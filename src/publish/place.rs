@@ -18,6 +18,8 @@ pub(super) const LOG: &str = "log";
 pub(super) const HEAD: &str = "head.json";
 /// The cited subsets of a dataset.
 pub(super) const SUBSETS: &str = "subsets.jsonl";
+/// The annotations of a dataset, if it has any.
+pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
 
 const LOCK: &str = ".accession-publish.lock";
 

@@ -14,11 +14,12 @@ use super::log::zipped_name;
 use super::pages;
 #[cfg(feature = "serve")]
 use super::pages::{INDEX, Kept};
-use super::place::{DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
+use super::place::{ANNOTATIONS, DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
-    Head, HeadFile, LogWriter, MAX_LINE_BYTES, Segment, SubsetReader, SubsetWriter, SubsetsDigest,
+    AnnotationReader, Head, HeadFile, LinesDigest, LogWriter, MAX_LINE_BYTES, Segment,
+    SubsetReader, SubsetWriter,
 };
 use crate::mirror::manifest;
 #[cfg(feature = "serve")]
@@ -160,8 +161,9 @@ impl Found {
             Ok(Some(HeadFile::Head(head))) => {
                 self.0.changes = head.changes;
                 let log = self.log(&snapshot, present, &head, directory)?;
-                let digest = self.subsets(&snapshot, present, &head, directory)?;
-                let line = Head::of(&listed, &log, digest).to_line().ok();
+                let subsets = self.subsets(&snapshot, present, &head, directory)?;
+                let annotations = self.annotations(&snapshot, present, &head, directory)?;
+                let line = Head::of(&listed, &log, [subsets, annotations]).to_line().ok();
                 self.0.current = present == name && text_in(directory, HEAD)? == line;
             }
             Ok(Some(HeadFile::MovedTo(target))) => {
@@ -277,7 +279,7 @@ impl Found {
         name: &DatasetName,
         head: &Head,
         directory: &Directory,
-    ) -> Result<SubsetsDigest> {
+    ) -> Result<LinesDigest> {
         let mut subsets = SubsetWriter::default();
         let mut expected = Expected { compared: Compared::open(directory, SUBSETS)?, failed: None };
         let path = directory.path_of(SUBSETS);
@@ -316,6 +318,40 @@ impl Found {
             }
         } else {
             self.differs(SUBSETS, None, "it is missing");
+        }
+        Ok(digest)
+    }
+
+    /// Compares the annotations with those of the registry or, if others were added since then, with what
+    /// the head announces.
+    fn annotations(
+        &mut self,
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        head: &Head,
+        directory: &Directory,
+    ) -> Result<LinesDigest> {
+        let path = directory.path_of(ANNOTATIONS);
+        let unread = |source| Error::cannot("read", &path, source);
+        let digest = manifest::write_annotations(snapshot, name, &mut io::sink(), unread)?;
+        let Some(file) = directory.read(ANNOTATIONS)? else {
+            if !head.annotations.is_empty() {
+                self.differs(ANNOTATIONS, None, "it is missing");
+            }
+            return Ok(digest);
+        };
+        let (source, mut reader): (Arc<str>, _) = (ANNOTATIONS.into(), AnnotationReader::default());
+        let (mut file, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
+        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)? > 0 {
+            number += 1;
+            if let Err(what) = reader.read(&line, (&source, number)) {
+                self.differs(ANNOTATIONS, Some(number), &what);
+                return Ok(digest);
+            }
+            line.clear();
+        }
+        if let Err(what) = reader.check(head.annotations) {
+            self.differs(ANNOTATIONS, None, &what);
         }
         Ok(digest)
     }

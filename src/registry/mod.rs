@@ -43,14 +43,14 @@ pub use snapshot::{
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
-#[cfg(feature = "http")]
-pub(crate) use write::CitedSubsets;
 pub use write::{
     Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, FileCounts,
     FileOptions, Import, Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation,
     SharedDoi, Skipped, Stamp,
 };
-pub(crate) use write::{CitedSubset, Remembered};
+pub(crate) use write::{CitedSubset, LoggedAnnotation, Remembered};
+#[cfg(feature = "http")]
+pub(crate) use write::{CitedSubsets, LoggedAnnotations};
 
 pub use crate::error::{Error, Result};
 pub use crate::store::{Access, BUSY_WAIT, MirrorState, Withdrawn};

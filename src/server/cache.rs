@@ -56,6 +56,7 @@ pub struct Version {
     generation: u64,
     listed: Listed,
     last_subset: u64,
+    annotations: u64,
 }
 
 impl Version {
@@ -67,7 +68,8 @@ impl Version {
     pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;
-        Ok(Version { generation, listed, last_subset })
+        let annotations = snapshot.count_annotations(&listed.dataset.name)?;
+        Ok(Version { generation, listed, last_subset, annotations })
     }
 }
 

@@ -1,9 +1,12 @@
 //! Annotations leave the history as it is, and are read wherever the instance is.
 
+use accession::mirror::manifest;
 use accession::registry::NewAnnotation;
 use accession::{
-    Annotation, ErrorKind, Instance, Members, Moment, Registry, Selection, Stamp, Timestamp,
+    Annotation, ErrorKind, Import, Imported, Instance, Members, Moment, Registry, Selection, Stamp,
+    Timestamp,
 };
+use sha2::{Digest, Sha256};
 
 use crate::harness::history::{change, instances, name, now, second};
 use crate::harness::store::{new_registry, new_registry_in};
@@ -196,4 +199,161 @@ fn a_copy_has_every_annotation() {
         assert_eq!(copied, instances(&registry, &name(dataset)));
         assert!(copied.iter().any(|instance| instance.annotations.len() == 2));
     }
+}
+
+/// A registry with annotations of two instances, and its manifest.
+fn annotated() -> (Registry, String) {
+    let registry = registry();
+    for (second, note, questionable) in
+        [(1, "größer 値", true), (3, "first", false), (3, "line\nbreak", true)]
+    {
+        let new = new(note, questionable);
+        registry.annotate(&at("ONE", second), &new, &stamp("Somebody", second - 9)).unwrap();
+    }
+    let mut bytes = Vec::new();
+    manifest::write(&registry, &name("ONE"), &mut bytes).unwrap();
+    (registry, String::from_utf8(bytes).unwrap())
+}
+
+fn import(registry: &Registry, text: &str) -> accession::error::Result<Imported> {
+    let mut import = Import::new();
+    import.options.create_dataset = true;
+    let reader = manifest::Reader::open(text.as_bytes(), "one.jsonl", now())?;
+    import.options.record = Some(reader.read_into(&mut import, |_| {})?);
+    registry.import(&name("ONE"), &import, &Stamp::now(now()))
+}
+
+/// The annotations of each instance, without who wrote them.
+fn published(registry: &Registry) -> Vec<Vec<Annotation>> {
+    let mut history = instances(registry, &name("ONE"));
+    let annotations = history.iter_mut().map(|instance| std::mem::take(&mut instance.annotations));
+    let mut annotations: Vec<Vec<Annotation>> = annotations.collect();
+    annotations.iter_mut().flatten().for_each(|annotation| annotation.recorded_by = None);
+    annotations
+}
+
+#[test]
+fn a_manifest_has_the_annotations_and_they_are_imported_once() {
+    let (registry, manifest) = annotated();
+    assert!(!manifest.contains("Somebody"), "{manifest}");
+    let copy = new_registry();
+    assert_eq!(import(&copy, &manifest).unwrap().annotations, 3);
+    assert_eq!(published(&copy), published(&registry));
+    assert!(instances(&copy, &name("ONE"))[0].annotations[0].recorded_by.is_none());
+    // Again, nothing is added; one that is new is, although the history has not changed.
+    assert_eq!(import(&copy, &manifest).unwrap().annotations, 0);
+    registry.annotate(&at("ONE", 3), &new("later", false), &stamp("Somebody", 0)).unwrap();
+    let mut bytes = Vec::new();
+    manifest::write(&registry, &name("ONE"), &mut bytes).unwrap();
+    let imported = import(&copy, &String::from_utf8(bytes).unwrap()).unwrap();
+    assert_eq!((imported.annotations, imported.instances.len()), (1, 0));
+    assert_eq!(published(&copy), published(&registry));
+    // A history that is exported up to a time has none.
+    let mut bytes = Vec::new();
+    manifest::write_until(&registry, &name("ONE"), second(2), &mut bytes).unwrap();
+    assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
+}
+
+#[test]
+fn a_manifest_without_annotations_is_as_it_was() {
+    let mut bytes = Vec::new();
+    manifest::write(&registry(), &name("ONE"), &mut bytes).unwrap();
+    assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
+}
+
+/// The manifest with other lines of annotations, and a head that announces them.
+fn replaced(manifest: &str, change: impl Fn(&str) -> String) -> String {
+    let lines: Vec<&str> = manifest.split_inclusive('\n').collect();
+    let (head, lines) = lines.split_last().unwrap();
+    let is_annotation = |line: &&&str| line.starts_with("{\"annotation\"");
+    let log: String = lines.iter().filter(|line| !is_annotation(line)).copied().collect();
+    let annotations: Vec<String> =
+        lines.iter().filter(is_annotation).map(|line| change(line)).collect();
+    let text = annotations.concat();
+    let digest = format!(
+        "\"annotations\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
+        text.lines().count(),
+        text.len(),
+        hex::encode(Sha256::digest(&text))
+    );
+    let body = format!("{}{digest}", head.split("\"annotations\":").next().unwrap());
+    let sealed = hex::encode(Sha256::digest(&body));
+    format!("{log}{text}{body},\"sha256\":\"{sealed}\"}}\n")
+}
+
+#[test]
+fn hostile_annotations_are_refused_and_nothing_changes() {
+    let (_, manifest) = annotated();
+    assert_eq!(replaced(&manifest, str::to_owned), manifest);
+    let long = |bytes: usize| format!("\"{}\"", "n".repeat(bytes));
+    let cases = [
+        ("\"größer 値\"", "\"\"", "its note is empty"),
+        ("\"größer 値\"", "\"a\\u0000b\"", "NUL"),
+        ("\"größer 値\"", &long(65_537), "more than 64 KiB"),
+        ("\"größer 値\"", &long(65_500), "but at most 65536 are allowed"),
+        ("\"questionable\":true", "\"questionable\":1", "not an annotation"),
+        ("2001-01-01T00:00:01Z", "2001-01-01T00:00:02.5Z", "no change at 2001-01-01T00:00:02.500Z"),
+        ("\"recorded\":\"2026", "\"recorded\":\"2027", "was recorded at 2027"),
+    ];
+    for (from, to, expected) in cases {
+        let hostile = replaced(&manifest, |line| line.replacen(from, to, 1));
+        assert_ne!(hostile, manifest, "{from}");
+        let copy = new_registry();
+        let error = import(&copy, &hostile).unwrap_err();
+        assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
+        assert!(error.to_string().contains("one.jsonl:"), "{error}");
+        assert_eq!(copy.snapshot().unwrap().count_datasets().unwrap(), 0);
+    }
+    // A line that the head does not announce, or one less.
+    let line = manifest.lines().find(|line| line.starts_with("{\"annotation\"")).unwrap();
+    for other in [
+        manifest.replace(line, &format!("{line}\n{line}")),
+        manifest.replace(&format!("{line}\n"), ""),
+    ] {
+        let error = import(&new_registry(), &other).unwrap_err().with_causes();
+        assert!(error.contains("not those that the head announces"), "{error}");
+    }
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_replica_has_the_annotations_and_a_mirror_does_not() {
+    use crate::harness::primary_at_address::{FOLLOW, World};
+
+    let world = World::small();
+    let of_us = |seconds| at("us", seconds);
+    let before = world.file("datasets/us/head.json");
+    assert!(!world.directory.path().join("datasets/us/annotations.jsonl").exists());
+    world.us.annotate(&of_us(1), &new("incomplete", true), &stamp("Somebody", -9)).unwrap();
+    world.publish();
+    assert_ne!(world.file("datasets/us/head.json"), before);
+    let published = String::from_utf8(world.file("datasets/us/annotations.jsonl")).unwrap();
+    assert!(published.contains("incomplete") && !published.contains("Somebody"), "{published}");
+    world.pull(9, FOLLOW).unwrap();
+    assert!(instances(&world.mirror, &name("mirror")).iter().all(|it| it.annotations.is_empty()));
+    assert_eq!(world.import().annotations, 1);
+    assert_eq!(notes(&instances(&world.mirror, &name("us"))[1]), ["incomplete"]);
+    assert_eq!(world.import().annotations, 0);
+    // Only an annotation is new.
+    world.us.annotate(&of_us(2), &new("second", false), &stamp("Somebody", -8)).unwrap();
+    world.publish();
+    assert_eq!(world.import().annotations, 1);
+    let mut verified = Vec::new();
+    let verify = |verified: &mut Vec<_>| {
+        verified.clear();
+        accession::publish::verify(&world.us, world.directory.path(), &[], |found| {
+            verified.push(found);
+            Ok::<(), accession::Error>(())
+        })
+    };
+    verify(&mut verified).unwrap();
+    assert!(verified.iter().all(|found| found.ok && found.current), "{verified:?}");
+    // One that was not published yet is no difference, and a changed byte is.
+    world.us.annotate(&of_us(0), &new("third", false), &stamp("Somebody", -7)).unwrap();
+    verify(&mut verified).unwrap();
+    assert!(verified[0].ok && !verified[0].current, "{verified:?}");
+    let path = world.directory.path().join("datasets/us/annotations.jsonl");
+    std::fs::write(&path, published.replace("incomplete", "xncomplete")).unwrap();
+    verify(&mut verified).unwrap();
+    assert_eq!(verified[0].differences[0].file, "datasets/us/annotations.jsonl");
 }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::mirror::manifest;
-use accession::registry::Edit;
-use accession::{Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Stamp};
+use accession::registry::{Edit, NewAnnotation};
+use accession::{
+    Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Selection, Stamp,
+};
 
 use crate::harness::history::{change, id, instances, name, now, second};
 use crate::harness::store::new_registry;
@@ -42,6 +44,11 @@ fn registry() -> Registry {
     let mut named = Listing::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
     registry.cite_subset(&us, None, &Members::Listed(named), second(4)).unwrap();
+
+    let selection = Selection::Dataset { name: us.clone(), at };
+    let mut annotation = NewAnnotation::new("\"ä\",\nincomplete").unwrap();
+    annotation.questionable = true;
+    registry.annotate(&selection, &annotation, &Stamp::now(now())).unwrap();
 
     let edit = DatasetEdit {
         title: Edit::Set("FOO \"Level\" 2".to_owned()),
@@ -119,6 +126,7 @@ fn the_json_schema_describes_every_member_and_no_others() {
             "accession_log" => "first",
             "accession_head" => "head",
             "subset" => "subset",
+            "annotation" => "annotation",
             _ => "change",
         };
         let described = &schema["$defs"][kind];
@@ -135,7 +143,7 @@ fn the_json_schema_describes_every_member_and_no_others() {
             assert!(line.get(required.as_str().unwrap()).is_some(), "{kind} {required}");
         }
     }
-    for kind in ["first", "change", "subset", "head"] {
+    for kind in ["first", "change", "subset", "annotation", "head"] {
         for member in schema["$defs"][kind]["properties"].as_object().unwrap().keys() {
             let is_written = seen.contains(&format!("{kind} {member}"));
             assert!(is_written || member == "moved_to", "{kind} {member} is never written");

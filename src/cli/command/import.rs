@@ -223,6 +223,9 @@ fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> 
     if imported.subsets > 0 {
         writeln!(out, "kept {}", count(imported.subsets, "cited subset"))?;
     }
+    if imported.annotations > 0 {
+        writeln!(out, "kept {}", count(imported.annotations, "annotation"))?;
+    }
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
         return match skipped {
             0 => writeln!(out, "no changes: {why_none}"),

@@ -1,4 +1,4 @@
-//! A dataset at an address: its head and its cited subsets.
+//! A dataset at an address: its head, its cited subsets and its annotations.
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -12,15 +12,28 @@ use super::client::{Client, Coding, Failure, HttpOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::log::{
-    Head, HeadFile, MAX_HEAD_BYTES, MAX_LINE_BYTES, SubsetReader, latest_change,
+    AnnotationReader, Head, HeadFile, LinesDigest, MAX_HEAD_BYTES, MAX_LINE_BYTES, SubsetReader,
+    latest_change,
 };
 use crate::model::{DatasetName, Timestamp};
-use crate::registry::CitedSubsets;
+use crate::registry::{CitedSubsets, LoggedAnnotations};
 
 /// How many renamings are followed.
 const MAX_RENAMINGS: u32 = 5;
 
-/// How often the head and the subsets are read again because they changed meanwhile.
+/// The files beside a log.
+const SUBSETS: &str = "subsets.jsonl";
+const ANNOTATIONS: &str = "annotations.jsonl";
+
+/// Why a line of such a file is refused.
+enum Wrong {
+    /// What is wrong with it.
+    Line(String),
+    /// It cannot be kept.
+    Kept(Error),
+}
+
+/// How often the head and the files beside its log are read again because they changed meanwhile.
 const MAX_CHANGES: u32 = 5;
 
 /// How much of the first page of a site is read for the names of its datasets.
@@ -208,32 +221,40 @@ impl Remote {
         Ok(())
     }
 
-    /// Fetches the cited subsets of a head, of changes up to a time (`None`: of none). They are replaced
-    /// before their head is: where they are not those of the head, both are read again.
-    pub(super) fn subsets(
+    /// Fetches the cited subsets and the annotations of a head, of changes up to a time (`None`: of
+    /// none). They are replaced before their head is: where they are not those of the head, both are read
+    /// again.
+    pub(super) fn beside(
         &self,
         mut of: Box<FetchedHead>,
         until: Option<Timestamp>,
-    ) -> Result<(Box<FetchedHead>, CitedSubsets)> {
+    ) -> Result<(Box<FetchedHead>, CitedSubsets, LoggedAnnotations)> {
         let mut attempt = 0;
         let mut changes = 0;
         loop {
-            match self.subsets_once(&of, until) {
-                Ok(Some(subsets)) => return Ok((of, subsets)),
-                Ok(None) if changes < MAX_CHANGES => {
+            let found = self
+                .subsets_once(&of, until)
+                .and_then(|subsets| Ok((subsets, self.annotations_once(&of, until)?)));
+            match found {
+                Ok((Some(subsets), Some(annotations))) => return Ok((of, subsets, annotations)),
+                Ok(_) if changes < MAX_CHANGES => {
                     changes += 1;
                     let Fetched::Head(now) = self.head(None)? else { continue };
                     if now.head.check != of.head.check {
                         // Further changes: the caller reads them the next time.
-                        let subsets = now.head.subsets;
-                        of.head.subsets = subsets;
+                        (of.head.subsets, of.head.annotations) =
+                            (now.head.subsets, now.head.annotations);
                     } else {
                         of = now;
                     }
                 }
-                Ok(None) => {
-                    let url = of.address.file("subsets.jsonl").to_string();
-                    let what = "these are not the cited subsets that the head announces".to_owned();
+                Ok((subsets, _)) => {
+                    let (file, what) = match subsets {
+                        None => (SUBSETS, "cited subsets"),
+                        Some(_) => (ANNOTATIONS, "annotations"),
+                    };
+                    let what = format!("these are not the {what} that the head announces");
+                    let url = of.address.file(file).to_string();
                     return Err(Error::of_url(ErrorKind::Response, url, what));
                 }
                 Err(failure) => {
@@ -251,51 +272,87 @@ impl Remote {
         until: Option<Timestamp>,
     ) -> Result<Option<CitedSubsets>, Failure> {
         let digest = of.head.subsets;
-        let mut subsets = CitedSubsets::default();
-        if digest.count == 0 {
-            return Ok(Some(subsets));
+        let (mut reader, mut subsets) = (SubsetReader::default(), CitedSubsets::default());
+        let wrong = self.each_line(of, SUBSETS, digest, |line, location| {
+            match reader.read(line, location).map_err(Wrong::Line)? {
+                // Of a change that came after the head: the next copy keeps it.
+                Some(subset) if until.is_some_and(|until| subset.timestamp <= until) => {
+                    subsets.add(&subset).map_err(Wrong::Kept)
+                }
+                _ => Ok(()),
+            }
+        })?;
+        match wrong {
+            // They are those that the primary announces.
+            Some(wrong) if reader.has_read(digest) => Err(Failure::Lasting(wrong)),
+            None if reader.check(digest).is_ok() => Ok(Some(subsets)),
+            _ => Ok(None),
         }
-        let url = of.address.file("subsets.jsonl");
+    }
+
+    /// `None`: they are not those of the head.
+    fn annotations_once(
+        &self,
+        of: &FetchedHead,
+        until: Option<Timestamp>,
+    ) -> Result<Option<LoggedAnnotations>, Failure> {
+        let digest = of.head.annotations;
+        let mut reader = AnnotationReader::default();
+        let mut annotations = LoggedAnnotations::default();
+        let wrong = self.each_line(of, ANNOTATIONS, digest, |line, location| {
+            let annotation = reader.read(line, location).map_err(Wrong::Line)?;
+            match until.is_some_and(|until| annotation.timestamp <= until) {
+                true => annotations.add(annotation).map_err(Wrong::Kept),
+                false => Ok(()),
+            }
+        })?;
+        match wrong {
+            Some(wrong) if reader.has_read(digest) => Err(Failure::Lasting(wrong)),
+            None if reader.check(digest).is_ok() => Ok(Some(annotations)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads the lines of a file beside a log, unless the head announces none. Returns what is wrong with
+    /// the first line that is refused; the lines after it are read, too.
+    fn each_line(
+        &self,
+        of: &FetchedHead,
+        file: &str,
+        digest: LinesDigest,
+        mut take: impl FnMut(&[u8], (&Arc<str>, u64)) -> Result<(), Wrong>,
+    ) -> Result<Option<Error>, Failure> {
+        if digest.is_empty() {
+            return Ok(None);
+        }
+        let url = of.address.file(file);
         let headers = [(header::CACHE_CONTROL, "no-cache")];
         let response = self.client.get(&url, &headers)?;
         if response.status().as_u16() != 200 {
-            let what = "the server did not respond with the cited subsets".to_owned();
-            return Err(Failure::Lasting(Error::of_url(
-                ErrorKind::Response,
-                url.to_string(),
-                what,
-            )));
+            let what = format!("the server did not respond with the file {file}");
+            let error = Error::of_url(ErrorKind::Response, url.to_string(), what);
+            return Err(Failure::Lasting(error));
         }
         let source: Arc<str> = url.as_str().into();
         // One byte more shows that there is more than was announced.
         let limit = digest.bytes.saturating_add(1);
         let mut body = BufReader::new(self.client.body(response, limit, Coding::Identity));
-        let (mut reader, mut line, mut number, mut wrong) =
-            (SubsetReader::default(), Vec::new(), 0, None);
+        let (mut line, mut number, mut wrong) = (Vec::new(), 0, None);
         loop {
             line.clear();
             let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
             if read.map_err(|error| self.client.broken(&url, &error))? == 0 {
-                break;
+                return Ok(wrong);
             }
             number += 1;
-            match reader.read(&line, (&source, number)) {
-                // Of a change that came after the head: the next copy keeps it.
-                Ok(Some(subset)) if until.is_some_and(|until| subset.timestamp <= until) => {
-                    subsets.add(&subset).map_err(Failure::Lasting)?;
+            match take(&line, (&source, number)) {
+                Ok(()) => {}
+                Err(Wrong::Kept(error)) => return Err(Failure::Lasting(error)),
+                Err(Wrong::Line(what)) => {
+                    let kind = InputErrorKind::Manifest { what };
+                    wrong = wrong.or(Some(InputError::new(&source, number, kind).into()));
                 }
-                Ok(_) => {}
-                Err(what) => wrong = wrong.or(Some((number, what))),
             }
-        }
-        match wrong {
-            // They are those that the primary announces.
-            Some((line, what)) if reader.has_read(digest) => {
-                let kind = InputErrorKind::Manifest { what };
-                Err(Failure::Lasting(InputError::new(&source, line, kind).into()))
-            }
-            None if reader.check(digest).is_ok() => Ok(Some(subsets)),
-            _ => Ok(None),
         }
     }
 

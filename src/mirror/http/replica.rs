@@ -21,7 +21,7 @@ pub struct Replica {
 }
 
 /// Reads the log of a primary into an import: what a dataset, which was copied from the same address
-/// before, does not have yet, and all cited subsets.
+/// before, does not have yet, and all cited subsets and annotations.
 ///
 /// # Errors
 ///
@@ -74,8 +74,9 @@ pub fn read_replica(
         last => last?,
     };
     check_end(&of, last.as_ref())?;
-    let (of, subsets) = remote.subsets(of, last.as_ref().map(|last| last.timestamp))?;
-    import.keep_subsets(subsets);
+    let until = last.as_ref().map(|last| last.timestamp);
+    let (of, subsets, annotations) = remote.beside(of, until)?;
+    import.keep_beside(subsets, annotations);
     import.options.record = Some(of.head.record.clone());
     let last = last.map(|last| (last.timestamp, last.identifier));
     Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })

@@ -4,7 +4,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::subsets::SubsetsDigest;
+use super::digest::LinesDigest;
 use super::writer::{LogWriter, Segment, Segments};
 use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;
@@ -35,7 +35,8 @@ pub(crate) struct Head {
     /// The check of the last line of the log.
     pub check: Identifier,
     pub segments: Segments,
-    pub subsets: SubsetsDigest,
+    pub subsets: LinesDigest,
+    pub annotations: LinesDigest,
 }
 
 /// What a `head.json` contains.
@@ -61,7 +62,10 @@ struct Line {
     granules: u64,
     check: Identifier,
     segments: Segments,
-    subsets: SubsetsDigest,
+    subsets: LinesDigest,
+    /// Absent if there are none.
+    #[serde(default, skip_serializing_if = "LinesDigest::is_empty")]
+    annotations: LinesDigest,
 }
 
 /// The line of the head of a dataset that was renamed.
@@ -94,8 +98,9 @@ fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Datase
 }
 
 impl Head {
-    /// The head of a log that was written to its end.
-    pub fn of(listed: &Listed, log: &LogWriter, subsets: SubsetsDigest) -> Self {
+    /// The head of a log that was written to its end, with what is announced of the subsets and of the
+    /// annotations.
+    pub fn of(listed: &Listed, log: &LogWriter, [subsets, annotations]: [LinesDigest; 2]) -> Self {
         let position = log.position();
         Head {
             record: listed.dataset.clone(),
@@ -107,6 +112,7 @@ impl Head {
             check: log.check(),
             segments: log.segments().clone(),
             subsets,
+            annotations,
         }
     }
 
@@ -129,6 +135,7 @@ impl Head {
             check: self.check,
             segments: self.segments.clone(),
             subsets: self.subsets,
+            annotations: self.annotations,
         })
     }
 
@@ -227,6 +234,7 @@ impl Line {
             check: self.check,
             segments: self.segments,
             subsets: self.subsets,
+            annotations: self.annotations,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::digest::LinesDigest;
 use super::line::LINE_GRANULES;
 use crate::model::{
     AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
@@ -13,18 +14,6 @@ use crate::registry::{CitedSubset, Listing, Members};
 
 /// How every line begins.
 pub(crate) const BEGINNING: &str = "{\"subset\":";
-
-/// The subsets that a head announces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SubsetsDigest {
-    /// How many there are.
-    pub count: u64,
-    /// The length of their lines.
-    pub bytes: u64,
-    /// The SHA-256 of their lines.
-    #[serde(with = "hex")]
-    pub sha256: [u8; 32],
-}
 
 /// Writes the lines of subsets.
 #[derive(Default)]
@@ -94,8 +83,8 @@ impl SubsetWriter {
     }
 
     /// What the head announces of the subsets.
-    pub fn finish(self) -> SubsetsDigest {
-        SubsetsDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+    pub fn finish(self) -> LinesDigest {
+        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
     }
 }
 
@@ -177,7 +166,7 @@ impl SubsetReader {
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.
     #[cfg(feature = "http")]
-    pub fn has_read(&self, announced: SubsetsDigest) -> bool {
+    pub fn has_read(&self, announced: LinesDigest) -> bool {
         self.writer.bytes == announced.bytes
             && self.writer.hash.clone().finalize().as_slice() == announced.sha256
     }
@@ -187,7 +176,7 @@ impl SubsetReader {
     /// # Errors
     ///
     /// What is wrong.
-    pub fn check(self, announced: SubsetsDigest) -> Result<(), String> {
+    pub fn check(self, announced: LinesDigest) -> Result<(), String> {
         if self.open.is_some() || self.writer.finish() != announced {
             return Err("the cited subsets are not those that the head announces".to_owned());
         }

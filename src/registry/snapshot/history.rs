@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::view::{Known, Snapshot, latest_known};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp, Withdrawal};
+use crate::model::{
+    Annotation, DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp, Withdrawal,
+};
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
@@ -93,6 +95,41 @@ impl Snapshot {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
             self.seen().instances(read, read.instances_of_with(key, identifier)?)
+        })
+    }
+
+    /// Calls `take` for each annotation of a dataset, with the timestamp of its instance, by that and by
+    /// the order in which they were added, until it fails.
+    pub(crate) fn each_annotation(
+        &self,
+        dataset: &DatasetName,
+        mut take: impl FnMut(Timestamp, &Annotation) -> Result<()>,
+    ) -> Result<()> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let mut after = None;
+            loop {
+                let page = read.annotations_after(key, after, Timestamp::MAX, PAGE_ROWS)?;
+                for stored in &page {
+                    take(stored.timestamp, &stored.annotation)?;
+                    after = Some((stored.timestamp, stored.number));
+                }
+                if page.len() < PAGE_ROWS as usize {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    /// How many annotations the instances of a dataset have together.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            read.count_annotations(key, Timestamp::MAX)
         })
     }
 

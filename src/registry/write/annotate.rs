@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Annotation, DatasetName, Identifier, Instance, Set, Timestamp};
@@ -18,28 +19,20 @@ pub struct NewAnnotation {
 }
 
 impl NewAnnotation {
-    /// The greatest length of a note, in characters.
-    pub const MAX_CHARACTERS: usize = 4_096;
-
     /// A note about a set that can be relied on.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input): the note is empty, or has a NUL character, which no
     /// registry can store; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): it has more than
-    /// [`NewAnnotation::MAX_CHARACTERS`].
+    /// 4,096 characters.
     pub fn new(note: impl Into<String>) -> Result<Self> {
         let note = note.into();
         if note.trim().is_empty() || note.contains('\0') {
             let what = if note.contains('\0') { "has a NUL character" } else { "is empty" };
             return Err(Error::new(ErrorKind::Input, format!("the note {what}")));
         }
-        let (characters, most) = (note.chars().count(), NewAnnotation::MAX_CHARACTERS);
-        if characters > most {
-            let message =
-                format!("the note has {characters} characters, but at most {most} are allowed");
-            return Err(Error::new(ErrorKind::TooLong, message));
-        }
+        check_entered_note(Some(&note))?;
         Ok(NewAnnotation { note, questionable: false })
     }
 }

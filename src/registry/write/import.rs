@@ -6,6 +6,7 @@ use super::cited_subset::{CitedSubset, CitedSubsets};
 use super::daily::Daily;
 use super::engine::{self, Skipped};
 use super::files::{self, FileCounts};
+use super::logged_annotation::{LoggedAnnotation, LoggedAnnotations};
 use super::remember::Remembered;
 use super::results::Results;
 use super::resume::Effort;
@@ -65,12 +66,13 @@ pub struct Import {
     last: Option<Timestamp>,
     results: Results,
     subsets: CitedSubsets,
+    annotations: LoggedAnnotations,
 }
 
 /// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// The new rows of the history, in order of time, without their notes ([`Import::note_at`]): all of
+    /// The new rows of the history, in order of time, without annotations and notes ([`Import::note_at`]): all of
     /// them may not fit into memory. Empty if all of it was already stored.
     pub instances: Vec<Instance>,
     /// The instance in force afterwards. `None` means that the dataset has no history.
@@ -90,6 +92,8 @@ pub struct Imported {
     pub skipped: Skipped,
     /// How many subsets that were cited elsewhere are kept from now on.
     pub subsets: u64,
+    /// How many annotations that were written elsewhere are kept from now on.
+    pub annotations: u64,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// What was recorded about files.
@@ -163,10 +167,19 @@ impl Import {
         self.subsets.add(subset)
     }
 
-    /// Keeps these subsets in place of those so far.
+    /// Keeps an annotation that was written elsewhere, once the history has its change.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub(crate) fn keep_annotation(&mut self, annotation: LoggedAnnotation) -> Result<()> {
+        self.annotations.add(annotation)
+    }
+
+    /// Keeps these subsets and annotations in place of those so far.
     #[cfg(feature = "http")]
-    pub(crate) fn keep_subsets(&mut self, subsets: CitedSubsets) {
-        self.subsets = subsets;
+    pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
+        (self.subsets, self.annotations) = (subsets, annotations);
     }
 
     /// The number of events, and the number of distinct times.
@@ -211,8 +224,10 @@ impl Registry {
     ) -> Result<Imported> {
         self.write(|transaction| {
             let (key, imported) = import.apply(self, transaction, dataset, stamp)?;
-            let has_changed =
-                !imported.instances.is_empty() || imported.subsets > 0 || imported.files.has_any();
+            let has_changed = !imported.instances.is_empty()
+                || imported.subsets > 0
+                || imported.annotations > 0
+                || imported.files.has_any();
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| imported.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
@@ -270,9 +285,15 @@ impl Import {
         for subset in self.subsets.iter() {
             subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
         }
+        let mut annotations = 0;
+        for annotation in self.annotations.iter() {
+            let is_new = annotation?.keep(transaction, key, &target.name, now)?;
+            annotations += u64::from(is_new);
+        }
         let imported = Imported {
             subsets,
             files,
+            annotations,
             in_force: match added.instances.last() {
                 Some(last) => {
                     Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })

@@ -12,6 +12,7 @@ mod daily;
 mod engine;
 mod files;
 mod import;
+mod logged_annotation;
 mod payment;
 mod record;
 mod remember;
@@ -31,6 +32,9 @@ pub(crate) use cited_subset::CitedSubsets;
 pub use engine::{MAX_EXAMPLES, Skipped};
 pub use files::{FileCounts, FileOptions};
 pub use import::{Import, Imported};
+pub(crate) use logged_annotation::LoggedAnnotation;
+#[cfg(feature = "http")]
+pub(crate) use logged_annotation::LoggedAnnotations;
 pub use payment::Lease;
 pub use record::{DatasetEdit, Edit, SharedDoi};
 pub(crate) use remember::Remembered;

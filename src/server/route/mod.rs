@@ -38,6 +38,7 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/datasets/{name}/history", get(lists::history))
         .route("/datasets/{name}/head.json", get(published::head))
         .route("/datasets/{name}/subsets.jsonl", get(published::subsets))
+        .route("/datasets/{name}/annotations.jsonl", get(published::annotations))
         .route("/compare/{sides}", get(comparison::comparison))
         .route("/compare", get(comparison::form))
         .route("/check", get(check::check).merge(post(check::check_text)))

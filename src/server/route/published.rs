@@ -1,4 +1,4 @@
-//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`: what mirrors read.
+//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -44,6 +44,16 @@ pub async fn subsets(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let opened = open(&state, &asked, name, "subsets.jsonl".to_owned()).await?;
+    Ok(send(&state, &asked, "application/jsonl", opened, Keep::WhileCurrent))
+}
+
+/// The annotations, as they were published with the head.
+pub async fn annotations(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let name = dataset_name(&asked.segment(1)?)?;
+    let opened = open(&state, &asked, name, "annotations.jsonl".to_owned()).await?;
     Ok(send(&state, &asked, "application/jsonl", opened, Keep::WhileCurrent))
 }
 
