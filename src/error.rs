@@ -412,6 +412,8 @@ error_kinds! {
     EmptyListing = "empty-listing",
     /// The change would delete more granules than is allowed.
     TooManyDeletions = "too-many-deletions",
+    /// Files of a set have no checksum of the algorithm.
+    NoChecksums = "no-checksums",
     /// What is to be recorded of a file contradicts what is known of it.
     ContentContradicts = "content-contradicts",
     /// The change would take effect at or before the dataset's last one.

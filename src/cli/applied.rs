@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
-use accession::registry::{Effort, Skipped};
+use accession::registry::{Effort, FileCounts, Skipped};
 use accession::{
     Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
     Registry, Stamp,
@@ -96,6 +96,7 @@ pub struct Done<'a> {
     /// How many granules were deleted, or in a dry run would be.
     removed: u64,
     skipped: Skipped,
+    files: FileCounts,
     created_dataset: bool,
     effort: Option<&'a Effort>,
 }
@@ -108,6 +109,7 @@ impl<'a> From<&'a Applied> for Done<'a> {
             added: applied.instance.as_ref().map_or(0, |instance| instance.ingested),
             removed: applied.instance.as_ref().map_or(0, |instance| instance.deleted),
             skipped: applied.skipped,
+            files: applied.files,
             created_dataset: applied.created_dataset,
             effort: Some(&applied.effort),
         }
@@ -122,6 +124,7 @@ impl<'a> From<&'a Imported> for Done<'a> {
             added: imported.instances.iter().map(|instance| instance.ingested).sum(),
             removed: imported.instances.iter().map(|instance| instance.deleted).sum(),
             skipped: imported.skipped,
+            files: imported.files,
             created_dataset: imported.created_dataset,
             effort: Some(&imported.effort),
         }
@@ -138,6 +141,7 @@ impl<'a> From<&'a Pulled> for Done<'a> {
                 added: 0,
                 removed: 0,
                 skipped: Skipped::default(),
+                files: FileCounts::default(),
                 created_dataset: false,
                 effort: None,
             },
@@ -164,6 +168,7 @@ struct AppliedJson<'a> {
     removed: u64,
     dry_run: bool,
     skipped: Skipped,
+    files: FileCounts,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
@@ -204,8 +209,14 @@ impl Application<'_> {
         let is_new_registry = session.new_registry(create)?.is_some();
         let made = session.write(create, |registry, session| {
             let made = change(registry, &session.stamp(self.at)?)?;
-            let changed = Done::from(&made).changed && !self.dry_run;
-            Ok(Written { result: made, committed: changed.then_some(Commit::History) })
+            let Done { changed, files, .. } = Done::from(&made);
+            let committed = match (changed, files.has_any()) {
+                _ if self.dry_run => None,
+                (true, _) => Some(Commit::History),
+                (false, true) => Some(Commit::Files),
+                (false, false) => None,
+            };
+            Ok(Written { result: made, committed })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
         if dataset && changed && !self.dry_run {
@@ -227,7 +238,7 @@ impl Application<'_> {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let Done { changed, in_force, added, removed, skipped, effort, .. } = done.into();
+        let Done { changed, in_force, added, removed, skipped, files, effort, .. } = done.into();
         if let Some(effort) = effort {
             session.report_work(effort);
         }
@@ -248,8 +259,17 @@ impl Application<'_> {
             },
         };
         let registry = session.registry_path();
-        let json =
-            AppliedJson { instance, changed, added, removed, dry_run, skipped, created, status };
+        let json = AppliedJson {
+            instance,
+            changed,
+            added,
+            removed,
+            dry_run,
+            skipped,
+            files,
+            created,
+            status,
+        };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };
             if created.registry {
@@ -258,9 +278,20 @@ impl Application<'_> {
             if created.dataset {
                 writeln!(out, "{verb} dataset {dataset}")?;
             }
-            text(out)
+            text(out)?;
+            match files == FileCounts::default() {
+                true => Ok(()),
+                false => writeln!(out, "{}", files_line(files, dry_run)),
+            }
         })
     }
+}
+
+/// What was recorded about files, on one line.
+pub fn files_line(files: FileCounts, dry_run: bool) -> String {
+    let FileCounts { added, equal, replaced } = files;
+    let would = if dry_run { " would be" } else { "" };
+    format!("file records:{would} {added} added, {equal} equal, {replaced} replaced")
 }
 
 /// Makes one change at one time, and prints it. `unchanged` is why nothing changed, if nothing did; `None`

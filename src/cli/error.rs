@@ -386,6 +386,14 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::TooManyDeletions => {
             "nothing was changed; check that the listing is complete; --max-delete N or P% allows more"
         }
+        ErrorKind::ContentContradicts => {
+            "nothing was changed; either a file is damaged, or it was made anew: then --accept-content with --note WHY records its new content beside the old"
+        }
+        ErrorKind::NoChecksums => "`accession fixity add` records checksums",
+        ErrorKind::StatedFile => "correct the file; --no-files ignores sizes and checksums",
+        ErrorKind::NoAlgorithm => {
+            "name it with --algorithm; --no-files ignores sizes and checksums"
+        }
         ErrorKind::Empty => "name granules as arguments, or a file with --from",
         ErrorKind::NotAfterLast if was_read => {
             "nothing was changed; an import must be later than the last change of the dataset"

@@ -7,10 +7,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records};
+use accession::input::{
+    self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records, StatedFile,
+};
 use accession::minting::payment::PaymentId;
 use accession::mirror::manifest;
-use accession::model::quoted;
+use accession::model::{FilePath, FileRecord, quoted};
+use accession::registry::FileListing;
 use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 
 use super::error::{Context, Error, Result};
@@ -93,6 +96,8 @@ pub struct Entries<'a> {
     file: Option<FileOfEntries>,
     spaces: EdgeSpaces,
     pages: SearchPages,
+    /// What is stated of the files of the last entry, and its id as it was read.
+    stated: Option<(GranuleId, Vec<StatedFile>)>,
     has_ended: bool,
 }
 
@@ -116,7 +121,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, has_ended) = (None, false);
+        let (file, stated, has_ended) = (None, None, false);
         let samples = Samples::default();
         Entries {
             session,
@@ -129,6 +134,7 @@ impl<'a> Entries<'a> {
             file,
             spaces,
             pages,
+            stated,
             has_ended,
         }
     }
@@ -136,7 +142,28 @@ impl<'a> Entries<'a> {
     /// The granules of one file, whose format is detected.
     pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
-        Entries::new(session, &[], files, Options::default(), paths, MissingPages::Warn)
+        let options = Options { without_files: true, ..Options::default() };
+        Entries::new(session, &[], files, options, paths, MissingPages::Warn)
+    }
+
+    /// Adds what is stated of the files of the last entry, which has this id now, to a list.
+    ///
+    /// # Errors
+    ///
+    /// The temporary file cannot be written.
+    pub fn add_files(&mut self, entry: &Entry, listing: &mut FileListing) -> Result<()> {
+        let Some((read, files)) = self.stated.take() else { return Ok(()) };
+        for StatedFile { path, content } in files {
+            // A path that is not stated equals the id that was read.
+            let path = path.or_else(|| FilePath::new(read.as_str()).ok());
+            let granule_id = entry.granule_id.clone();
+            let record = match path {
+                Some(path) => FileRecord::new(granule_id, path, content),
+                None => FileRecord { granule_id, path, content },
+            };
+            listing.add(&record, entry.location.as_ref())?;
+        }
+        Ok(())
     }
 
     /// The first ids that were read.
@@ -158,9 +185,10 @@ impl<'a> Entries<'a> {
                     self.end_file();
                     break;
                 };
-                let Record { granule_id, location, is_deleted, .. } = record?;
+                let Record { granule_id, location, is_deleted, files, .. } = record?;
                 file.progress.advance_row();
                 if !is_deleted {
+                    self.stated = (!files.is_empty()).then(|| (granule_id.clone(), files));
                     return self.entry_of(granule_id, location).map(Some);
                 }
                 file.deleted += 1;
@@ -255,10 +283,18 @@ pub fn import_events(
     }
     let mut events = file.events(options)?;
     let mut spaces = EdgeSpaces::default();
-    for event in events.by_ref() {
+    while let Some(event) = events.next() {
         let event = event?;
         if event.kind == EventKind::Ingested {
             spaces.add(&event.granule_id, event.location.as_ref());
+        }
+        for StatedFile { path, content } in events.take_files() {
+            let granule_id = event.granule_id.clone();
+            let record = match path {
+                Some(path) => FileRecord::new(granule_id, path, content),
+                None => FileRecord { granule_id, path, content },
+            };
+            import.files.add(&record, event.location.as_ref())?;
         }
         import.add(event)?;
         progress.advance_row();

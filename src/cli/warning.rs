@@ -65,6 +65,8 @@ warning_kinds! {
     NearName = "near-name",
     /// No granule with this producer id was ever held.
     NeverHeld = "never-held",
+    /// Files or granules without a checksum of the algorithm were left out.
+    NoChecksum = "no-checksum",
     /// The identifier of a list is not the expected one.
     NotAsExpected = "not-as-expected",
     /// The identifier was never in force, or not at the time given.

@@ -1,5 +1,6 @@
 //! Detects the format of a file from its beginning.
 
+use super::checksums;
 use super::error::InputErrorKind;
 use super::format::{InputFormat, parse_time};
 use super::table;
@@ -12,10 +13,12 @@ impl InputFormat {
     ///    `ndjson`.
     /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
     /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
-    /// 4. A column is asked for; or a cell of the first line is a usual name for granule ids, in
+    /// 4. The first line is a checksum of 32 digits or more and a path, or one in the style of BSD, and
+    ///    no column is asked for: `checksums`.
+    /// 5. A column is asked for; or a cell of the first line is a usual name for granule ids, in
     ///    any case; or the first line has several cells, all quoted; or all lines have the same
     ///    number of commas, semicolons or TABs: `csv`.
-    /// 5. Otherwise `lines`.
+    /// 6. Otherwise `lines`.
     ///
     /// # Errors
     ///
@@ -39,6 +42,8 @@ impl InputFormat {
             InputFormat::Pdr
         } else if is_change(first_line) {
             InputFormat::Changes
+        } else if column.is_none() && checksums::is_checksum(first_line) {
+            InputFormat::Checksums
         } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
             // A table without the column that was asked for, or a usual one, is an error. Read as
             // lines, each of its rows would become a granule.

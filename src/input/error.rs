@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::MAX_ROW_BYTES;
 use crate::error::ErrorKind;
-use crate::model::{GranuleId, GranuleIdError, SourceLocation, Timestamp, TimestampError, quoted};
+use crate::model::{
+    ChecksumError, FilePathError, GranuleId, GranuleIdError, SourceLocation, Timestamp,
+    TimestampError, quoted,
+};
 
 /// How many columns a message names.
 pub(super) const MAX_LISTED_COLUMNS: usize = 20;
@@ -134,6 +137,43 @@ pub enum InputErrorKind {
     /// Not a product delivery record.
     #[error("a line of a delivery record is NAME = VALUE; and each OBJECT has its END_OBJECT")]
     NotAPdr,
+    /// Not a line of a list of checksums.
+    #[error("a line of a list of checksums is a checksum, two blanks, and a path")]
+    NotAChecksum,
+    /// Not the path of a file.
+    #[error("{} is refused: {cause}", shown(text))]
+    FilePath {
+        /// What was read.
+        text: String,
+        /// Why it is not a path.
+        cause: FilePathError,
+    },
+    /// Not a size.
+    #[error("{} is not a size in bytes", shown(text))]
+    Size {
+        /// What was read.
+        text: String,
+    },
+    /// Not a checksum of its algorithm, or not the name of one.
+    #[error("{} is refused: {cause}", shown(text))]
+    Checksum {
+        /// What was read.
+        text: String,
+        /// Why it is not a checksum.
+        cause: ChecksumError,
+    },
+    /// Not a multihash.
+    #[error("{} is not a multihash", shown(text))]
+    Multihash {
+        /// What was read.
+        text: String,
+    },
+    /// A checksum of which it is not known by which algorithm it was computed.
+    #[error("the algorithm of the checksum {} is not known", shown(text))]
+    NoAlgorithm {
+        /// What was read.
+        text: String,
+    },
     /// Not a valid manifest.
     #[error("not a manifest: {what}")]
     Manifest {
@@ -197,6 +237,10 @@ impl InputErrorKind {
             Markup => ErrorKind::Markup,
             Manifest { .. } | List { .. } => ErrorKind::NotPublished,
             NotGzip => ErrorKind::NotGzip,
+            FilePath { .. } | Size { .. } | Checksum { .. } | Multihash { .. } => {
+                ErrorKind::StatedFile
+            }
+            NoAlgorithm { .. } => ErrorKind::NoAlgorithm,
             _ => ErrorKind::Input,
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::InputErrorKind;
-use crate::model::{Day, Moment, Timestamp};
+use crate::model::{Algorithm, Day, Moment, Timestamp};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum InputFormat {
     Stac,
     /// A product delivery record.
     Pdr,
+    /// A list of checksums.
+    Checksums,
     /// A change log.
     Changes,
     /// A manifest ([`crate::mirror::manifest`]).
@@ -32,7 +34,7 @@ pub enum InputFormat {
 
 impl InputFormat {
     /// Every format with its name.
-    pub const ALL: [(&'static str, InputFormat); 9] = [
+    pub const ALL: [(&'static str, InputFormat); 10] = [
         ("lines", InputFormat::Lines),
         ("csv", InputFormat::Csv),
         ("ndjson", InputFormat::Ndjson),
@@ -40,6 +42,7 @@ impl InputFormat {
         ("cmr-json", InputFormat::CmrJson),
         ("stac", InputFormat::Stac),
         ("pdr", InputFormat::Pdr),
+        ("checksums", InputFormat::Checksums),
         ("changes", InputFormat::Changes),
         ("manifest", InputFormat::Manifest),
     ];
@@ -83,6 +86,16 @@ pub struct Options {
     /// ([`super::Events::left_out`]): such a day can still get more of them. `None` means that
     /// all are read.
     pub unfinished_day: Option<Day>,
+    /// Whether sizes and checksums of files are ignored.
+    pub without_files: bool,
+    /// The algorithm of checksums that do not name it. `None` means that the number of digits says it.
+    pub algorithm: Option<Algorithm>,
+    /// The column of a table with the size of a file in bytes. `None` means none.
+    pub size_column: Option<String>,
+    /// The column of a table with the checksum of a file. `None` means none.
+    pub checksum_column: Option<String>,
+    /// The column of a table with the path of the file. `None` means that it equals the id.
+    pub path_column: Option<String>,
 }
 
 /// The usual names of the column with the ids. The first of these that a file has is used.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::checksums::{self, Checksums};
+use super::content;
 use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
@@ -31,6 +33,8 @@ pub(super) enum Content {
     /// A JSON object with the id in one of its fields. The field is given by its name, or by a JSON
     /// pointer (RFC 6901), which begins with `/`.
     Object(Options),
+    /// A checksum and a path, which is the id.
+    Checksum(Checksums),
     /// A time, `+` or `-`, and an id, separated by TABs.
     Change,
 }
@@ -40,6 +44,7 @@ impl Lines {
         let max_bytes = match content {
             Content::Id => MAX_ID_LINE_BYTES,
             Content::Object(_) => MAX_ROW_BYTES,
+            Content::Checksum(_) => checksums::MAX_LINE_BYTES,
             Content::Change => MAX_CHANGE_BYTES,
         };
         Lines { lines: NumberedLines::new(file, name, max_bytes), content }
@@ -51,7 +56,7 @@ impl Lines {
         while lines.advance()? {
             let is_empty = match content {
                 Content::Object(_) => lines.bytes().trim_ascii().is_empty(),
-                Content::Id | Content::Change => lines.text().is_empty(),
+                Content::Id | Content::Checksum(_) | Content::Change => lines.text().is_empty(),
             };
             if is_empty {
                 continue;
@@ -61,6 +66,7 @@ impl Lines {
                 Content::Id => id(lines.text(), location),
                 _ if lines.is_cut() => return Err(lines.too_long()),
                 Content::Object(options) => object(lines.bytes(), options, location),
+                Content::Checksum(how) => how.record(lines.text(), location),
                 Content::Change => change(lines.text(), location),
             };
             return record.map(Some).map_err(|kind| lines.fail(kind));
@@ -93,6 +99,9 @@ fn object(
     let granule_id = GranuleId::new(text)
         .map_err(|cause| InputErrorKind::GranuleId { text: text.to_owned(), cause })?;
     let mut record = Record::new(granule_id, location);
+    if !options.without_files {
+        record.files = content::of_cumulus(&object)?;
+    }
     if options.with_dates {
         let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);
         record.ingested = Some(date(ingested)?.ok_or(InputErrorKind::NoIngestDate)?);

@@ -12,8 +12,14 @@
 //! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
+//! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
 //! | `changes` | a change log: time TAB `+` or `-` TAB id | | its own; for an import only |
 //! | `manifest` | the whole history of a dataset ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
+//!
+//! Sizes and checksums of files are read with the granules ([`Record::files`]): from `umm-json`
+//! (`ArchiveAndDistributionInformation`), `stac` (`file:size`, and `file:checksum`, of assets), `pdr`
+//! (`FILE_SPEC`), `ndjson` (`files` of Cumulus' granule records), `checksums`, and the columns of `csv`
+//! that are asked for.
 //!
 //! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
 //! bare CR at the end of the file) are removed, and empty lines are skipped. Nothing else is
@@ -29,6 +35,8 @@
 //! greatest length of an id; of everything else, no more than [`MAX_ROW_BYTES`], so that a quote
 //! that is never closed does not fill memory.
 
+mod checksums;
+mod content;
 mod detect;
 mod error;
 mod file;
@@ -44,6 +52,7 @@ mod table;
 mod tests;
 mod warning;
 
+pub use content::StatedFile;
 pub use error::{Error, InputErrorKind};
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
@@ -75,11 +84,14 @@ pub struct Record {
     pub deleted: Option<Moment>,
     /// Whether the file marks the granule as deleted.
     pub is_deleted: bool,
+    /// What the file states of the granule's files.
+    pub files: Vec<StatedFile>,
 }
 
 impl Record {
     fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
-        Record { granule_id, location, ingested: None, deleted: None, is_deleted: false }
+        let (ingested, deleted, is_deleted) = (None, None, false);
+        Record { granule_id, location, ingested, deleted, is_deleted, files: Vec::new() }
     }
 }
 

@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
+use super::content::{self, StatedFile};
 use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
+use super::format::Options;
 use super::{Reader, Record};
-use crate::model::{GranuleId, SourceLocation};
+use crate::model::{FileContent, GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1_024;
@@ -30,6 +32,9 @@ pub(super) struct Pdr {
     data: Option<Spec>,
     /// Whether the group has a file that is a granule.
     has_granule: bool,
+    /// What is stated of the files of the group.
+    files: Vec<StatedFile>,
+    without_files: bool,
 }
 
 /// A file of a delivery.
@@ -37,11 +42,14 @@ pub(super) struct Pdr {
 struct Spec {
     file_id: Option<(String, u64)>,
     file_type: String,
+    size: Option<String>,
+    algorithm: Option<String>,
+    checksum: Option<String>,
 }
 
 impl Pdr {
-    pub(super) fn open(file: Reader, name: Arc<str>, column: Option<&str>) -> Result<Self, Error> {
-        let every_file = match column {
+    pub(super) fn open(file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+        let every_file = match options.column.as_deref() {
             None => false,
             Some("FILE_ID") => true,
             Some(column) => {
@@ -58,6 +66,8 @@ impl Pdr {
             spec: Spec::default(),
             data: None,
             has_granule: false,
+            files: Vec::new(),
+            without_files: options.without_files,
         })
     }
 
@@ -116,6 +126,9 @@ impl Pdr {
             ("FILE_ID", Some("FILE_SPEC")) => {
                 self.spec.file_id = Some((value.to_owned(), self.lines.number()));
             }
+            ("FILE_SIZE", Some("FILE_SPEC")) => self.spec.size = Some(value.to_owned()),
+            ("FILE_CKSUM_TYPE", Some("FILE_SPEC")) => self.spec.algorithm = Some(value.to_owned()),
+            ("FILE_CKSUM_VALUE", Some("FILE_SPEC")) => self.spec.checksum = Some(value.to_owned()),
             ("FILE_TYPE", Some("FILE_SPEC")) => value.clone_into(&mut self.spec.file_type),
             _ => {}
         }
@@ -124,9 +137,13 @@ impl Pdr {
 
     fn end_file(&mut self) -> Result<Option<Record>, Error> {
         let spec = std::mem::take(&mut self.spec);
+        if !self.without_files {
+            self.files.extend(stated(&spec).map_err(|kind| self.lines.fail(kind))?);
+        }
         if self.every_file {
             self.has_granule = true;
-            return self.record_of(&spec).map(Some);
+            let files = std::mem::take(&mut self.files);
+            return self.record_of(&spec, files).map(Some);
         }
         let is_data = !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
         if is_data && self.data.is_none() {
@@ -137,21 +154,35 @@ impl Pdr {
 
     fn end_group(&mut self) -> Result<Option<Record>, Error> {
         let has_granule = std::mem::take(&mut self.has_granule);
+        let files = std::mem::take(&mut self.files);
         match self.data.take() {
-            Some(spec) => self.record_of(&spec).map(Some),
+            Some(spec) => self.record_of(&spec, files).map(Some),
             None if has_granule => Ok(None),
             None => self.fail(no_file_id()),
         }
     }
 
-    fn record_of(&self, spec: &Spec) -> Result<Record, Error> {
+    fn record_of(&self, spec: &Spec, files: Vec<StatedFile>) -> Result<Record, Error> {
         let Some((text, line)) = &spec.file_id else { return self.fail(no_file_id()) };
         let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
             Error::new(&self.name, *line, InputErrorKind::GranuleId { text: text.clone(), cause })
         })?;
         let location = SourceLocation::Line { source: self.name.clone(), line: *line };
-        Ok(Record::new(granule_id, location))
+        Ok(Record { files, ..Record::new(granule_id, location) })
     }
+}
+
+/// What is stated of a file. `None` means that nothing is.
+fn stated(spec: &Spec) -> Result<Option<StatedFile>, InputErrorKind> {
+    let Spec { file_id: Some((path, _)), size, algorithm, checksum, .. } = spec else {
+        return Ok(None);
+    };
+    let algorithm = algorithm.as_deref().map(content::algorithm).transpose()?;
+    let checksum = checksum.as_deref().filter(|text| !text.is_empty());
+    let checksum = checksum.map(|text| content::checksum(algorithm.as_ref(), text)).transpose()?;
+    let size = size.as_deref().map(content::size).transpose()?;
+    let Some(content) = FileContent::new(size, checksum) else { return Ok(None) };
+    Ok(Some(StatedFile { path: Some(content::path(path)?), content }))
 }
 
 fn no_file_id() -> InputErrorKind {

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use super::checksums::Checksums;
+use super::content::StatedFile;
 use super::error::{Error, InputErrorKind};
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
@@ -65,10 +67,9 @@ impl OpenedFile {
     pub fn records(self, options: &Options) -> Result<Records, Error> {
         let format = self.format(options)?;
         let name = self.name().clone();
-        let column = options.column.as_deref();
         let with_dates = options.with_dates;
         match format {
-            InputFormat::Lines | InputFormat::Pdr if with_dates => {
+            InputFormat::Lines | InputFormat::Pdr | InputFormat::Checksums if with_dates => {
                 return Err(Error::new(&name, 1, InputErrorKind::NoDates));
             }
             InputFormat::Changes if with_dates => {}
@@ -80,14 +81,18 @@ impl OpenedFile {
         let file = self.into_reader();
         let lines = |file, name, content| FormatReader::Lines(Lines::new(file, name, content));
         let response = |file, name, dialect| {
-            Response::open(file, name, dialect, column, with_dates).map(FormatReader::Response)
+            Response::open(file, name, dialect, options).map(FormatReader::Response)
         };
         let reader = match format {
             InputFormat::Lines => lines(file, name, Content::Id),
             InputFormat::Ndjson => lines(file, name, Content::Object(options.clone())),
+            InputFormat::Checksums => {
+                let how = Checksums::of_file(&name, options);
+                lines(file, name, Content::Checksum(how))
+            }
             InputFormat::Changes | InputFormat::Manifest => lines(file, name, Content::Change),
             InputFormat::Csv => FormatReader::Table(Box::new(Table::open(file, name, options)?)),
-            InputFormat::Pdr => FormatReader::Pdr(Pdr::open(file, name, column)?),
+            InputFormat::Pdr => FormatReader::Pdr(Pdr::open(file, name, options)?),
             InputFormat::UmmJson => response(file, name, Dialect::UmmJson)?,
             InputFormat::CmrJson => response(file, name, Dialect::CmrJson)?,
             InputFormat::Stac => response(file, name, Dialect::Stac)?,
@@ -118,7 +123,7 @@ impl OpenedFile {
         let format = Some(format);
         let records = self.records(&Options { format, with_dates: true, ..options.clone() })?;
         let unfinished_day = options.unfinished_day;
-        Ok(Events { records, deletion: None, unfinished_day, left_out: 0 })
+        Ok(Events { records, deletion: None, files: Vec::new(), unfinished_day, left_out: 0 })
     }
 }
 
@@ -202,6 +207,8 @@ pub struct Events {
     records: Records,
     /// The deletion of the granule whose ingest was returned last.
     deletion: Option<(Event, Moment)>,
+    /// What is stated of the files of the granule of the last event.
+    files: Vec<StatedFile>,
     unfinished_day: Option<Day>,
     left_out: u64,
 }
@@ -218,15 +225,22 @@ impl Events {
         self.left_out
     }
 
+    /// What is stated of the files of the granule of the last event, once.
+    pub fn take_files(&mut self) -> Vec<StatedFile> {
+        std::mem::take(&mut self.files)
+    }
+
     /// The next event, and its time as it is written.
     fn event(&mut self) -> Option<Result<(Event, Moment), Error>> {
         if let Some(deletion) = self.deletion.take() {
             return Some(Ok(deletion));
         }
-        let Record { granule_id, location, ingested, deleted, .. } = match self.records.next()? {
-            Ok(record) => record,
-            Err(error) => return Some(Err(error)),
-        };
+        let Record { granule_id, location, ingested, deleted, files, .. } =
+            match self.records.next()? {
+                Ok(record) => record,
+                Err(error) => return Some(Err(error)),
+            };
+        self.files = files;
         let event = |(moment, kind): (Moment, EventKind)| {
             let (granule_id, location) = (granule_id.clone(), Some(location.clone()));
             let at = moment.of_change();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::content;
 use super::error::{Error, InputErrorKind};
-use super::format::parse_time;
+use super::format::{Options, parse_time};
 use super::json::JsonItems;
 use super::{Hits, Reader, Record};
 use crate::model::{GranuleId, Moment, SourceLocation};
@@ -38,6 +39,7 @@ pub(super) struct Response {
     dialect: Dialect,
     which: Name,
     with_dates: bool,
+    without_files: bool,
     count: u64,
 }
 
@@ -46,15 +48,14 @@ impl Response {
         file: Reader,
         name: Arc<str>,
         dialect: Dialect,
-        column: Option<&str>,
-        with_dates: bool,
+        options: &Options,
     ) -> Result<Self, Error> {
         let (path, columns): (&[&str], &[&str]) = match dialect {
             Dialect::UmmJson => (&["items"], &["GranuleUR", "producer"]),
             Dialect::CmrJson => (&["feed", "entry"], &["title", "producer"]),
             Dialect::Stac => (&["features"], &["id"]),
         };
-        let which = match column {
+        let which = match options.column.as_deref() {
             None => Name::Catalogue,
             Some("producer") if columns.contains(&"producer") => Name::Producer,
             Some(column) if columns[0] == column => Name::Catalogue,
@@ -65,7 +66,8 @@ impl Response {
             }
         };
         let items = JsonItems::new(file, name.clone(), path);
-        Ok(Response { items, name, dialect, which, with_dates, count: 0 })
+        let (with_dates, without_files) = (options.with_dates, options.without_files);
+        Ok(Response { items, name, dialect, which, with_dates, without_files, count: 0 })
     }
 
     /// The next granule.
@@ -108,6 +110,13 @@ impl Response {
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
         let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
+        if !self.without_files {
+            record.files = match self.dialect {
+                Dialect::UmmJson => content::of_umm(item).map_err(fail)?,
+                Dialect::Stac => content::of_stac(item).map_err(fail)?,
+                Dialect::CmrJson => Vec::new(),
+            };
+        }
         if self.with_dates {
             let read = |text: &Value| -> Result<Moment, Error> {
                 let text = text.as_str().unwrap_or_default();

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
+use super::content::{self, StatedFile};
 use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::{MAX_ROW_BYTES, Reader, Record};
-use crate::model::{GranuleId, Moment, SourceLocation};
+use crate::model::{Algorithm, FileContent, GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table {
@@ -21,6 +22,9 @@ pub(super) struct Table {
     columns: usize,
     ingested: Option<DateColumn>,
     deleted: Option<DateColumn>,
+    /// The columns with the size, the checksum and the path of a file.
+    file: [Option<usize>; 3],
+    algorithm: Option<Algorithm>,
     row: ByteRecord,
 }
 
@@ -104,6 +108,8 @@ impl Table {
             columns: 0,
             ingested: None,
             deleted: None,
+            file: [None; 3],
+            algorithm: options.algorithm.clone(),
             row: ByteRecord::new(),
         };
         table.next_row()?;
@@ -111,6 +117,13 @@ impl Table {
         let fail = |kind| Error::new(&table.name, 1, kind);
         table.columns = header.len();
         table.column = find_column(header, options.column.as_deref()).map_err(fail)?;
+        if !options.without_files {
+            let columns = [&options.size_column, &options.checksum_column, &options.path_column];
+            for (index, column) in table.file.iter_mut().zip(columns) {
+                let found = column.as_deref().map(|column| find_column(header, Some(column)));
+                *index = found.transpose().map_err(fail)?;
+            }
+        }
         if options.with_dates {
             let ingested = match options.ingested_column.as_deref() {
                 Some(column) => find_column(header, Some(column)).map(Some),
@@ -155,8 +168,27 @@ impl Table {
             return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
         }
         let deleted = time(&mut self.deleted)?;
-        Ok(Some(Record { ingested, deleted, ..Record::new(granule_id, location) }))
+        let file = self.file().map_err(|kind| Error::new(&self.name, line, kind))?;
+        let files = Vec::from_iter(file);
+        Ok(Some(Record { ingested, deleted, files, ..Record::new(granule_id, location) }))
     }
+
+    /// What a row states of a file. `None` means that it states nothing.
+    fn file(&self) -> Result<Option<StatedFile>, InputErrorKind> {
+        let cell = |column: Option<usize>| {
+            let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
+            let cell = cell.trim_ascii();
+            (!cell.is_empty()).then(|| String::from_utf8_lossy(cell).into_owned())
+        };
+        let [size, checksum, path] = self.file.map(cell);
+        let size = size.as_deref().map(content::size).transpose()?;
+        let algorithm = self.algorithm.as_ref();
+        let checksum = checksum.map(|text| content::checksum(algorithm, &text)).transpose()?;
+        let Some(content) = FileContent::new(size, checksum) else { return Ok(None) };
+        let path = path.as_deref().map(content::path).transpose()?;
+        Ok(Some(StatedFile { path, content }))
+    }
+
     /// Reads the next row that is not empty. Returns `false` at the end of the file.
     fn next_row(&mut self) -> Result<bool, Error> {
         loop {

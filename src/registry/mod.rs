@@ -38,8 +38,8 @@ pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
-    FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed, ListedFile, MirrorSource,
-    NotedPeriod, RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
+    FileTotals, FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed, ListedFile,
+    MirrorSource, NotedPeriod, RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};

@@ -56,7 +56,7 @@ pub fn fields(text: &str) -> Vec<String> {
 const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded recorded_by note \
      annotations";
 const APPLIED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note annotations changed added removed dry_run skipped created";
+     recorded_by note annotations changed added removed dry_run skipped files created";
 const MIRROR_SOURCE: &str = "dataset source changes timestamp identifier read identical pulled default failed failure verdict";
 const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected";
 const VERDICT: &str =
@@ -68,7 +68,7 @@ const DATASET: &str = "name doi title description creators publisher version yea
 const ADDED: &str = "name doi title description creators publisher version year url licence \
      archive granule_url keywords free_access temporal withdrawn former_names latest confirmed created";
 const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note annotations changed added removed dry_run skipped created status";
+     recorded_by note annotations changed added removed dry_run skipped files created status";
 const COMPARED: &str = "identical left right matched only_left only_right";
 
 #[test]

@@ -9,7 +9,7 @@ const INSTANCE: &str = "dataset timestamp until identifier granules ingested del
 const COMPARISON: &str = "identical left right matched only_left only_right";
 
 fn applied() -> String {
-    format!("{INSTANCE} changed added removed dry_run skipped created")
+    format!("{INSTANCE} changed added removed dry_run skipped files created")
 }
 
 /// A registry with a dataset that holds twenty granules, and another.

@@ -41,6 +41,7 @@ fn new_world() -> Sandbox {
     }
     std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
     std::fs::write(sandbox.path().join("new.txt"), "C\n").unwrap();
+    std::fs::write(sandbox.path().join("sums"), "d41d8cd98f00b204e9800998ecf8427e  A\n").unwrap();
     std::fs::write(sandbox.path().join("header.csv"), "granule_id,ingested\n").unwrap();
     sandbox
 }
@@ -117,6 +118,9 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG header.csv --create", 0),
+        ("fixity add US --from sums --skip-missing", 0),
+        ("fixity list US", 2),
+        ("fixity digest US", 2),
         ("annotate US --note N", 0),
         ("annotate US --note N --at now --questionable", 0),
         ("annotate OTHER --note N", 2),

@@ -41,6 +41,7 @@ transcripts!(
     compare,
     dataset,
     everyday,
+    file_records,
     fixity,
     formats,
     granule_id,

@@ -158,9 +158,9 @@ fn the_first_twenty_contradictions_are_named_and_the_others_counted() {
     let of_byte = |byte| ids.iter().map(|id| sha256(id, byte)).collect::<Vec<_>>();
     add(&registry, &of_byte(1), &options()).unwrap();
     let error = add(&registry, &of_byte(2), &options()).unwrap_err().to_string();
-    assert_eq!(error.lines().count(), 1 + 20 + 1, "{error}");
+    assert_eq!(error.split("; ").count(), 20 + 1, "{error}");
     assert!(
-        error.starts_with("25 files contradict what is recorded of them:\n  \"G00\" has"),
+        error.starts_with("25 files contradict what is recorded of them: \"G00\" has"),
         "{error}"
     );
     assert!(error.ends_with("and 5 more"), "{error}");

@@ -10,6 +10,7 @@ use accession::input::{InputFormat, Options, UnknownInputFormat};
 use accession::model::quoted;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::files::FileArgs;
 use crate::cli::error::{Error, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -48,6 +49,29 @@ impl GranuleArgs {
         session: &'a Session,
         missing: MissingPages,
     ) -> Result<Entries<'a>> {
+        self.entries_with(session, self.format.options(), missing)
+    }
+
+    /// The granules, with what the input states of their files.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`GranuleArgs::entries`].
+    pub fn entries_and_files<'a>(
+        &'a self,
+        session: &'a Session,
+        files: &FileArgs,
+        missing: MissingPages,
+    ) -> Result<Entries<'a>> {
+        self.entries_with(session, files.reading(self.format.options()), missing)
+    }
+
+    fn entries_with<'a>(
+        &'a self,
+        session: &'a Session,
+        options: Options,
+        missing: MissingPages,
+    ) -> Result<Entries<'a>> {
         if self.ids.is_empty() && self.from.is_empty() {
             return Err(Error::usage("no granules are named")
                 .with_hint("name granules as arguments, or a file with --from"));
@@ -62,7 +86,6 @@ impl GranuleArgs {
                 ),
             ));
         }
-        let options = self.format.options();
         Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
     }
 }
@@ -97,7 +120,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Default, clap::Args)]
 pub struct FormatArgs {
     /// The format of the file: auto (detected from its content), lines, csv (also
-    /// tab-separated), ndjson, umm-json, cmr-json, stac or pdr; for import also changes and
+    /// tab-separated), ndjson, umm-json, cmr-json, stac, pdr or checksums; for import also changes and
     /// manifest. Each may be compressed with gzip
     #[arg(
         long,
@@ -132,9 +155,9 @@ impl FromStr for TypedFormat {
 }
 
 impl FormatArgs {
-    /// The options of the library.
+    /// The options of the library, which leave out what is stated of files.
     pub fn options(&self) -> Options {
         let column = self.column.clone();
-        Options { format: self.format.0, column, ..Options::default() }
+        Options { format: self.format.0, column, without_files: true, ..Options::default() }
     }
 }

@@ -1,10 +1,12 @@
 //! Arguments that several commands take. Each type converts what was typed into what it means.
 
+mod files;
 mod granules;
 mod primary;
 mod set;
 mod value;
 
+pub use files::{FileArgs, FileColumns};
 pub use granules::{FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, Source, age, oldest, source_name};
 pub use set::{

@@ -10,7 +10,7 @@ use accession::{
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
-use crate::cli::args::{FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
+use crate::cli::args::{FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -36,6 +36,9 @@ pub struct Ingest {
 
     #[command(flatten)]
     change: ChangeArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
 
     /// Skip granules that are already held or that are repeated in the input
     #[arg(long)]
@@ -72,16 +75,22 @@ impl Ingest {
         let mut change = accession::Change::new();
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
+            accept_content: self.files.accept_content,
             create_dataset: self.create,
             ..self.change.options()
         };
         let now = session.now()?;
-        let mut entries = self.granules.entries(session, MissingPages::when(self.partial))?;
-        for (index, entry) in (0..).zip(entries.by_ref()) {
-            change.ingest(match &uniquify {
+        let missing = MissingPages::when(self.partial);
+        let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
+        let mut index = 0;
+        while let Some(entry) = entries.next() {
+            let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
                 None => entry?,
-            })?;
+            };
+            index += 1;
+            entries.add_files(&entry, &mut change.files)?;
+            change.ingest(entry)?;
         }
         let samples = entries.into_samples();
         // Other new ids are nothing unusual.
@@ -183,6 +192,9 @@ pub struct Change {
     #[command(flatten)]
     change: ChangeArgs,
 
+    #[command(flatten)]
+    files: FileArgs,
+
     /// Skip granules to add that are already held or that are repeated in the input
     #[arg(long)]
     skip_existing: bool,
@@ -203,15 +215,21 @@ impl Change {
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
             skip_missing: self.skip_missing,
+            accept_content: self.files.accept_content,
             ..self.change.options()
         };
-        let entries = |files, missing| {
-            Entries::new(session, &[], files, options.clone(), &self.paths, missing)
+        let entries = |files, options, missing| {
+            Entries::new(session, &[], files, options, &self.paths, missing)
         };
-        for entry in entries(&self.ingest, MissingPages::Refuse) {
-            change.ingest(entry?)?;
+        let reading = self.files.reading(options.clone());
+        let mut ingested = entries(&self.ingest, reading, MissingPages::Refuse);
+        while let Some(entry) = ingested.next() {
+            let entry = entry?;
+            ingested.add_files(&entry, &mut change.files)?;
+            change.ingest(entry)?;
         }
-        let mut deleted = entries(&self.delete, MissingPages::Warn);
+        drop(ingested);
+        let mut deleted = entries(&self.delete, options, MissingPages::Warn);
         for entry in deleted.by_ref() {
             change.delete(entry?)?;
         }
@@ -245,6 +263,9 @@ pub struct Sync {
     #[command(flatten)]
     change: ChangeArgs,
 
+    #[command(flatten)]
+    files: FileArgs,
+
     /// How many granules may be deleted: a number, or a percentage of those held [default: the
     /// larger of 10 granules and 10%, and never more than half]
     #[arg(long, value_name = "N|P%")]
@@ -257,12 +278,19 @@ pub struct Sync {
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = ChangeOptions { create_dataset: self.create, ..self.change.options() };
+        let options = ChangeOptions {
+            create_dataset: self.create,
+            accept_content: self.files.accept_content,
+            ..self.change.options()
+        };
         let max_delete = self.max_delete.unwrap_or_default();
         let mut listing = Listing::new();
-        let mut entries = self.granules.entries(session, MissingPages::Refuse)?;
-        for entry in entries.by_ref() {
-            listing.add(entry?)?;
+        let missing = MissingPages::Refuse;
+        let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            entries.add_files(&entry, &mut listing.files)?;
+            listing.add(entry)?;
         }
         let samples = entries.into_samples();
         let application = self.change.application(&self.dataset, self.create);

@@ -5,7 +5,7 @@ use accession::mirror::{Replica, read_replica};
 use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
 
 use crate::cli::applied::{Application, ClockArgs, write_dry_run};
-use crate::cli::args::{FormatArgs, HttpArgs};
+use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::{
     warn_of_back_dated, warn_of_former_name, warn_of_future_change,
 };
@@ -39,6 +39,13 @@ pub struct Args {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
+
+    /// A note to store with the sizes and checksums of files
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
 
     /// The column or field that has the time of ingest [default: ingested, else createdAt]
     #[arg(long, value_name = "COLUMN")]
@@ -93,6 +100,8 @@ impl Args {
         import.options = ChangeOptions {
             create_dataset: self.create,
             dry_run: self.dry_run,
+            accept_content: self.files.accept_content,
+            note: self.note.clone(),
             ..ChangeOptions::default()
         };
         import.is_daily = self.every.is_some();
@@ -176,7 +185,7 @@ impl Args {
             ingested_column: self.ingested.clone(),
             deleted_column: self.deleted.clone(),
             unfinished_day: (!self.include_today).then(|| now.day()),
-            ..self.format.options()
+            ..self.files.reading(self.format.options())
         }
     }
 

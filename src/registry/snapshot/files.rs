@@ -1,11 +1,11 @@
 //! What is known of the files of a set.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::granules::IdPages;
 use super::view::{Known, Snapshot};
 use crate::error::{Error, Result};
-use crate::model::{Checksum, GranuleId, Set, Timestamp};
+use crate::model::{Algorithm, Checksum, GranuleId, Set, Timestamp};
 use crate::registry::files::{KnownFile, known_files};
 use crate::registry::handle::Registry;
 use crate::store::DatasetKey;
@@ -125,5 +125,58 @@ impl Iterator for FileList {
             }
         }
         self.read.pop_front().map(Ok)
+    }
+}
+
+/// How much is known of the files of a set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileTotals {
+    /// The granules of the set.
+    pub granules: u64,
+    /// The granules with a file that has a checksum.
+    pub with_checksums: u64,
+    /// The files that something is known of.
+    pub files: u64,
+    /// The sum of the sizes that are known, in bytes.
+    pub bytes: u64,
+    /// The files whose sizes are not known.
+    pub without_size: u64,
+    /// The number of files with a checksum of each algorithm.
+    pub algorithms: BTreeMap<Algorithm, u64>,
+}
+
+impl FileTotals {
+    /// SHA-256 if a file has one, else the strongest algorithm that a file has a checksum of. `None`
+    /// means that there is no checksum.
+    pub fn usual_algorithm(&self) -> Option<&Algorithm> {
+        use Algorithm::{Adler32, Cksum, Crc32, Md5, Sha1, Sha256, Sha384, Sha512};
+        let strength = [Sha256, Sha512, Sha384, Sha1, Md5, Crc32, Cksum, Adler32];
+        let known = strength.iter().find_map(|it| self.algorithms.get_key_value(it));
+        known.or_else(|| self.algorithms.first_key_value()).map(|(algorithm, _)| algorithm)
+    }
+}
+
+impl FileList {
+    /// How much is known. Costs a pass over the granules of the set.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the list.
+    pub fn totals(self) -> Result<FileTotals> {
+        let mut totals = FileTotals::default();
+        for granule in self {
+            let files = granule?.files;
+            totals.granules += 1;
+            totals.with_checksums += u64::from(files.iter().any(|it| !it.checksums.is_empty()));
+            for file in files {
+                totals.files += 1;
+                totals.bytes = totals.bytes.saturating_add(file.size.unwrap_or(0));
+                totals.without_size += u64::from(file.size.is_none());
+                for checksum in file.checksums {
+                    *totals.algorithms.entry(checksum.algorithm().clone()).or_default() += 1;
+                }
+            }
+        }
+        Ok(totals)
     }
 }

@@ -29,7 +29,7 @@ pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};
 pub use export::{Export, Exported};
-pub use files::{FileList, GranuleFiles, ListedFile};
+pub use files::{FileList, FileTotals, GranuleFiles, ListedFile};
 pub(super) use granules::{GranulePages, GranulesWithin, identify, identify_selected};
 pub use granules::{Granules, IdPages};
 pub use history::{FoundPeriod, History, NotedPeriod};

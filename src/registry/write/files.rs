@@ -310,16 +310,13 @@ impl Contradictions {
     /// Refuses them, if there are any.
     fn refuse(&self) -> Result<()> {
         let Some((granule_id, _)) = &self.first else { return Ok(()) };
-        let more = match self.count - self.named.len() as u64 {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        let named = self.named.join("\n  ");
-        let message = match self.count {
-            1 => format!("1 file contradicts what is recorded of it:\n  {named}"),
-            count => {
-                format!("{count} files contradict what is recorded of them:\n  {named}{more}")
-            }
+        let named = self.named.join("; ");
+        let message = match (self.count, self.count - self.named.len() as u64) {
+            (1, _) => format!("1 file contradicts what is recorded of it: {named}"),
+            (count, 0) => format!("{count} files contradict what is recorded of them: {named}"),
+            (count, more) => format!(
+                "{count} files contradict what is recorded of them: {named}; and {more} more"
+            ),
         };
         Err(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
     }

@@ -1,0 +1,306 @@
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use accession::fixity::{ContentDigest, ListStyle};
+use accession::model::{Algorithm, Checksum};
+use accession::registry::{FileList, GranuleFiles, ListedFile};
+use accession::{
+    Access, DatasetName, ErrorKind, GranuleId, Identifier, Selection, Set, Snapshot, Timestamp,
+};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::cli::args::{KnownAtArgs, SetArgs};
+use crate::cli::dataset_warnings::warn_of_dataset;
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::count;
+use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
+
+/// List the checksums of the files of a set, as sha256sum --check reads them
+///
+/// By granule, then path. A file without a checksum of the algorithm is left out, with a warning
+/// that counts them.
+///
+/// Examples:
+///   accession fixity list US.FOOL2.002 | (cd /data && sha256sum --check --quiet)
+///   accession fixity list DI:763122197bfb3ffbf0da14adbfb1b13b --format bagit > manifest-sha256.txt
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct List {
+    #[command(flatten)]
+    listed: Listed,
+
+    /// The algorithm [default: sha-256 if a file has one, else the strongest that is there]
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Option<Algorithm>,
+
+    /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
+    format: Format,
+}
+
+/// Print the content digest of a set: the SHA-256 of the list of its checksums
+///
+/// It is what `accession fixity list SET --algorithm sha-256 | sha256sum` prints, and exists only
+/// where every file of every granule has a sha-256. Two archives with equal identifiers and equal
+/// content digests hold the same bytes.
+///
+/// Example:
+///   accession fixity digest US.FOOL2.002@2001-01-05
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Digest {
+    #[command(flatten)]
+    listed: Listed,
+}
+
+/// A set whose files are listed.
+#[derive(clap::Args)]
+struct Listed {
+    #[command(flatten)]
+    set: SetArgs,
+
+    /// The dataset whose records are listed, if several hold the identifier
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<DatasetName>,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Checksums,
+    Bagit,
+    Json,
+}
+
+/// A file with its checksum, as JSON.
+#[derive(Serialize)]
+struct FileRow<'a> {
+    granule: &'a str,
+    path: &'a str,
+    algorithm: &'a str,
+    size: Option<u64>,
+    checksum: String,
+}
+
+/// The content digest, as JSON.
+#[derive(Serialize)]
+struct DigestJson {
+    dataset: DatasetName,
+    identifier: Identifier,
+    digest: String,
+    recorded: Option<Timestamp>,
+}
+
+impl Listed {
+    /// The set, in the snapshot in which its files are listed.
+    fn select(
+        self,
+        session: &mut Session,
+        algorithm: Option<&Algorithm>,
+    ) -> Result<(Snapshot, Set)> {
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let typed = self.set.into_selection(session.now()?, &snapshot)?;
+        let selection = match (typed, self.dataset) {
+            (Selection::Identifier { identifier, dataset: None }, dataset) => {
+                Selection::Identifier { identifier, dataset }
+            }
+            (typed, None) => typed,
+            (_, Some(_)) => {
+                return Err(Error::usage(
+                    "--dataset is for an identifier that several datasets hold",
+                ));
+            }
+        };
+        let snapshot = self.known_at.apply(snapshot, session)?;
+        let mut set = snapshot.select(&selection)?.set;
+        if let Selection::Identifier { identifier, dataset: None } = selection
+            && let Some(listed) = the_listed_one(&snapshot, identifier, algorithm)?
+        {
+            set = listed;
+        }
+        warn_of_dataset(session, &snapshot, set.dataset())?;
+        Ok((snapshot, set))
+    }
+}
+
+/// Of the sets with an identifier, one that has checksums. `None` means that none has, or that only one
+/// dataset holds the identifier.
+///
+/// # Errors
+///
+/// Several datasets hold it, and their lists differ.
+fn the_listed_one(
+    snapshot: &Snapshot,
+    identifier: Identifier,
+    algorithm: Option<&Algorithm>,
+) -> Result<Option<Set>> {
+    let rows = snapshot.resolve(identifier, None, None)?.rows;
+    let names: BTreeSet<DatasetName> =
+        rows.into_iter().map(|row| row.set.dataset().clone()).collect();
+    if names.len() < 2 {
+        return Ok(None);
+    }
+    let (mut digests, mut listed) = (BTreeSet::new(), Vec::new());
+    for name in names {
+        let selection = Selection::Identifier { identifier, dataset: Some(name) };
+        let set = snapshot.select(&selection)?.set;
+        let Some(algorithm) = algorithm_of(snapshot, &set, algorithm)? else { continue };
+        let mut digest = ContentDigest::new();
+        let lacking = each_checksum(snapshot.files(&set)?, &algorithm, |_, file, checksum| {
+            digest.add(checksum, &file.path);
+            Ok(())
+        })?;
+        if lacking.listed > 0 {
+            digests.insert(digest.finish());
+            listed.push(set);
+        }
+    }
+    match digests.len() {
+        0 | 1 => Ok(listed.into_iter().next()),
+        _ => Err(ambiguous(identifier, &listed)),
+    }
+}
+
+/// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
+/// checksums.
+fn algorithm_of(
+    snapshot: &Snapshot,
+    set: &Set,
+    algorithm: Option<&Algorithm>,
+) -> Result<Option<Algorithm>> {
+    match algorithm {
+        Some(algorithm) => Ok(Some(algorithm.clone())),
+        None => Ok(snapshot.files(set)?.totals()?.usual_algorithm().cloned()),
+    }
+}
+
+/// What has no checksum of an algorithm.
+#[derive(Default)]
+struct Lacking {
+    /// How many granules have no known file.
+    granules: u64,
+    /// How many files have none of this algorithm.
+    files: u64,
+    /// How many files have one.
+    listed: u64,
+}
+
+/// Calls `each` for every file with a checksum of an algorithm.
+fn each_checksum(
+    files: FileList,
+    algorithm: &Algorithm,
+    mut each: impl FnMut(&GranuleId, &ListedFile, &Checksum) -> Result<()>,
+) -> Result<Lacking> {
+    let mut lacking = Lacking::default();
+    for granule in files {
+        let GranuleFiles { granule_id, files } = granule?;
+        lacking.granules += u64::from(files.is_empty());
+        for file in &files {
+            match file.checksums.iter().find(|checksum| checksum.algorithm() == algorithm) {
+                Some(checksum) => {
+                    lacking.listed += 1;
+                    each(&granule_id, file, checksum)?;
+                }
+                None => lacking.files += 1,
+            }
+        }
+    }
+    Ok(lacking)
+}
+
+fn ambiguous(identifier: Identifier, sets: &[Set]) -> Error {
+    let datasets: Vec<String> = sets.iter().map(|set| set.dataset().to_string()).collect();
+    let message = format!(
+        "{identifier} is held by several datasets whose files differ: {}",
+        datasets.join(", ")
+    );
+    let error = accession::Error::new(ErrorKind::Ambiguous, message);
+    Error::from(error).with_hint("name one of them with --dataset")
+}
+
+fn no_checksums(set: &Set, algorithm: Option<&Algorithm>) -> Error {
+    let what = algorithm.map_or("checksum".to_owned(), ToString::to_string);
+    let (dataset, identifier) = (set.dataset(), set.identifier());
+    let message = format!("no file of {identifier} in {dataset} has a {what}");
+    accession::Error::new(ErrorKind::NoChecksums, message).into()
+}
+
+fn no_digest(lacking: &Lacking) -> Error {
+    let (granules, files) = (count(lacking.granules, "granule"), count(lacking.files, "file"));
+    let message = match (lacking.granules, lacking.files) {
+        (_, 0) => format!("there is no content digest: of {granules} no file is known"),
+        (0, _) => format!("there is no content digest: {files} lack a sha-256"),
+        _ => format!(
+            "there is no content digest: {files} lack a sha-256, and of {granules} no file is known"
+        ),
+    };
+    accession::Error::new(ErrorKind::NoChecksums, message).into()
+}
+
+impl List {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let (snapshot, set) = self.listed.select(session, self.algorithm.as_ref())?;
+        let Some(algorithm) = algorithm_of(&snapshot, &set, self.algorithm.as_ref())? else {
+            return Err(no_checksums(&set, None));
+        };
+        let files = snapshot.files(&set)?;
+        drop(snapshot);
+        let format = if session.is_json() { Format::Json } else { self.format };
+        let lacking = each_checksum(files, &algorithm, |granule_id, file, checksum| {
+            let style = match format {
+                Format::Checksums => ListStyle::Checksums,
+                Format::Bagit => ListStyle::BagIt,
+                Format::Json => {
+                    return Ok(session.json(&FileRow {
+                        granule: granule_id.as_str(),
+                        path: &file.path,
+                        algorithm: algorithm.as_str(),
+                        size: file.size,
+                        checksum: checksum.to_string(),
+                    })?);
+                }
+            };
+            Ok(style.write_line(session.out(), checksum, &file.path)?)
+        })?;
+        if lacking.listed == 0 {
+            return Err(no_checksums(&set, Some(&algorithm)));
+        }
+        let parts: Vec<String> = [(lacking.granules, "granule"), (lacking.files, "file")]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, thing)| count(number, thing))
+            .collect();
+        if !parts.is_empty() {
+            let what = format!("left out {} without {algorithm}", parts.join(" and "));
+            session.warn(WarningKind::NoChecksum, &what);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Digest {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let (snapshot, set) = self.listed.select(session, Some(&Algorithm::Sha256))?;
+        let files = snapshot.files(&set)?;
+        drop(snapshot);
+        let recorded = files.recorded();
+        let mut content = ContentDigest::new();
+        let lacking = each_checksum(files, &Algorithm::Sha256, |_, file, checksum| {
+            content.add(checksum, &file.path);
+            Ok(())
+        })?;
+        if lacking.listed == 0 {
+            return Err(no_checksums(&set, Some(&Algorithm::Sha256)));
+        }
+        if lacking.granules + lacking.files > 0 {
+            return Err(no_digest(&lacking));
+        }
+        let (dataset, identifier) = (set.dataset().clone(), set.identifier());
+        let json = DigestJson { dataset, identifier, digest: content.finish(), recorded };
+        session.print(&json, |out| writeln!(out, "{}", json.digest))
+    }
+}

@@ -1,0 +1,163 @@
+//! Sizes and checksums of files, as the formats state them.
+
+use serde_json::Value;
+
+use super::error::InputErrorKind;
+use crate::model::{Algorithm, Checksum, FileContent, FilePath};
+
+/// What a file states of a file of a granule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatedFile {
+    /// The path. `None` means that it equals the id.
+    pub path: Option<FilePath>,
+    /// What is stated of its bytes.
+    pub content: FileContent,
+}
+
+/// The greatest size that a registry stores.
+const MAX_SIZE: u64 = i64::MAX as u64;
+
+/// Multihash codes (<https://github.com/multiformats/multicodec>) of algorithms that are computed here,
+/// and the names of others.
+const MULTIHASHES: [(u64, &str); 14] = [
+    (0x11, "sha-1"),
+    (0x12, "sha-256"),
+    (0x13, "sha-512"),
+    (0x14, "sha3-512"),
+    (0x15, "sha3-384"),
+    (0x16, "sha3-256"),
+    (0x17, "sha3-224"),
+    (0x1e, "blake3"),
+    (0x20, "sha-384"),
+    (0xd5, "md5"),
+    (0x0132, "crc32"),
+    (0xb220, "blake2b-256"),
+    (0xb240, "blake2b-512"),
+    (0xb260, "blake2s-256"),
+];
+
+/// Reads a path, without a leading `./`.
+pub(super) fn path(text: &str) -> Result<FilePath, InputErrorKind> {
+    let text = text.trim_start_matches("./");
+    FilePath::new(text).map_err(|cause| InputErrorKind::FilePath { text: text.to_owned(), cause })
+}
+
+/// Reads a size in bytes.
+pub(super) fn size(text: &str) -> Result<u64, InputErrorKind> {
+    let size = text.trim().parse().ok().filter(|size| *size <= MAX_SIZE);
+    size.ok_or_else(|| InputErrorKind::Size { text: text.to_owned() })
+}
+
+/// Reads a checksum. Where no algorithm is named, the number of digits says which it is.
+pub(super) fn checksum(
+    algorithm: Option<&Algorithm>,
+    text: &str,
+) -> Result<Checksum, InputErrorKind> {
+    let text = text.trim();
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let of_length = || Algorithm::of_digits(text.len()).filter(|_| is_hex);
+    let algorithm = algorithm.cloned().or_else(of_length);
+    let algorithm =
+        algorithm.ok_or_else(|| InputErrorKind::NoAlgorithm { text: text.to_owned() })?;
+    Checksum::parse(algorithm, text)
+        .map_err(|cause| InputErrorKind::Checksum { text: text.to_owned(), cause })
+}
+
+/// The algorithm of this name.
+pub(super) fn algorithm(name: &str) -> Result<Algorithm, InputErrorKind> {
+    name.parse().map_err(|cause| InputErrorKind::Checksum { text: name.to_owned(), cause })
+}
+
+/// The files of a granule of UMM-G. What has no name, or only a size in another unit, is left out.
+pub(super) fn of_umm(item: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
+    let files = item.pointer("/umm/DataGranule/ArchiveAndDistributionInformation");
+    stated(files, |file| {
+        let name = file.get("Name").filter(|name| *name != "Not provided");
+        let checksum = (file.pointer("/Checksum/Algorithm"), file.pointer("/Checksum/Value"));
+        (name, file.get("SizeInBytes"), checksum)
+    })
+}
+
+/// The files of a granule record of Cumulus.
+pub(super) fn of_cumulus(object: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
+    stated(object.get("files"), |file| {
+        let path = file.get("key").or_else(|| file.get("fileName"));
+        (path, file.get("size"), (file.get("checksumType"), file.get("checksum")))
+    })
+}
+
+type Stated<'file> =
+    (Option<&'file Value>, Option<&'file Value>, (Option<&'file Value>, Option<&'file Value>));
+
+fn stated<'item>(
+    files: Option<&'item Value>,
+    take: impl Fn(&'item Value) -> Stated<'item>,
+) -> Result<Vec<StatedFile>, InputErrorKind> {
+    let mut stated = Vec::new();
+    for file in files.and_then(Value::as_array).into_iter().flatten() {
+        let (name, bytes, (by, value)) = take(file);
+        let Some(name) = name.and_then(Value::as_str) else { continue };
+        let bytes = bytes.and_then(text).map(|text| size(&text)).transpose()?;
+        let value = match (by.and_then(Value::as_str), value.and_then(text)) {
+            (_, None) => None,
+            (by, Some(value)) => Some(checksum(by.map(algorithm).transpose()?.as_ref(), &value)?),
+        };
+        if let Some(content) = FileContent::new(bytes, value) {
+            stated.push(StatedFile { path: Some(path(name)?), content });
+        }
+    }
+    Ok(stated)
+}
+
+/// The files of a STAC item: its assets with `file:size` or `file:checksum`, a multihash.
+pub(super) fn of_stac(item: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
+    let mut stated = Vec::new();
+    for asset in item.get("assets").and_then(Value::as_object).into_iter().flatten() {
+        let (_, asset) = asset;
+        let bytes = asset.get("file:size").and_then(text).map(|text| size(&text)).transpose()?;
+        let multihash = asset.get("file:checksum").and_then(Value::as_str).map(multihash);
+        let Some(content) = FileContent::new(bytes, multihash.transpose()?) else { continue };
+        let Some(href) = asset.get("href").and_then(Value::as_str) else { continue };
+        let is_relative = !href.contains("://") && FilePath::new(href).is_ok();
+        let before_query = href.split(['?', '#']).next().unwrap_or_default();
+        let last = before_query.rsplit('/').next().unwrap_or_default();
+        stated
+            .push(StatedFile { path: Some(path(if is_relative { href } else { last })?), content });
+    }
+    Ok(stated)
+}
+
+/// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least
+/// significant first, and the digest.
+fn multihash(text: &str) -> Result<Checksum, InputErrorKind> {
+    let invalid = || InputErrorKind::Multihash { text: text.to_owned() };
+    let bytes = hex::decode(text).map_err(|_| invalid())?;
+    let (code, rest) = varint(&bytes).ok_or_else(invalid)?;
+    let (length, digest) = varint(rest).ok_or_else(invalid)?;
+    if digest.len() as u64 != length {
+        return Err(invalid());
+    }
+    let known = MULTIHASHES.into_iter().find(|(known, _)| *known == code);
+    let name = known.map_or_else(|| format!("multihash-{code:x}"), |(_, name)| name.to_owned());
+    checksum(Some(&algorithm(&name)?), &hex::encode(digest))
+}
+
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(9).position(|byte| byte & 0x80 == 0)?;
+    let (number, rest) = bytes.split_at(end + 1);
+    let number = number.iter().rev().fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f));
+    Some((number, rest))
+}
+
+/// A number, or a string that is not empty.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.trim().is_empty() => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(match number.as_f64().filter(|it| it.fract() == 0.0) {
+            Some(whole) if !number.is_u64() => format!("{whole:.0}"),
+            _ => number.to_string(),
+        }),
+        _ => None,
+    }
+}
