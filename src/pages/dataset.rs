@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::figures::{change, counted, grouped, identifier, note, time, visible};
+use super::figures::{annotations, change, counted, grouped, identifier, note, time, visible};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
 use super::plot::Series;
@@ -140,6 +140,10 @@ impl DatasetPage {
                 p.summary {
                     strong { (counted(latest.granules, "granule")) }
                     " since " (time(latest.timestamp))
+                    (annotations(&latest.annotations))
+                    @if let Some(confirmed) = &self.listed.confirmed {
+                        span.note { "Last confirmed " (time(confirmed.recorded)) }
+                    }
                 }
                 @if site.is_complete() {
                     p.actions {
@@ -204,6 +208,7 @@ pub(super) fn list(site: &Site, instances: &[Instance]) -> Markup {
                     span.held { (grouped(instance.granules)) span.unit { " held" } }
                     span.change { (change(instance.ingested, instance.deleted)) }
                     @if let Some(text) = &instance.note { span.note { (note(text)) } }
+                    (annotations(&instance.annotations))
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Identifier, Timestamp, is_interpreted};
+use crate::model::{Annotation, Identifier, Timestamp, is_interpreted};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {
@@ -84,6 +84,18 @@ pub fn identifier(identifier: Identifier) -> Markup {
     html! { code.id { "DI:" (identifier) } }
 }
 
+/// What was noted about a set after the change, questionable sets marked.
+pub(super) fn annotations(annotations: &[Annotation]) -> Markup {
+    html! {
+        @for annotation in annotations {
+            span.note.annotation {
+                @if annotation.questionable { strong.bad { "Questionable:" } " " }
+                (note(&annotation.note)) " (noted " (time(annotation.recorded)) ")"
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +116,21 @@ mod tests {
         let shown = |text: &str| time(text.parse().unwrap()).into_string();
         assert!(shown("2001-01-05T00:00:00Z").ends_with(">2001-01-05</time>"));
         assert!(shown("2001-01-05T12:30:00.250Z").contains("12:30:00.250</span>"));
+    }
+
+    #[test]
+    fn a_questionable_annotation_is_marked_and_what_it_says_is_escaped() {
+        let annotation = |questionable| Annotation {
+            note: "<b>incomplete</b>".to_owned(),
+            questionable,
+            recorded: "2025-03-29T00:00:00Z".parse().unwrap(),
+            recorded_by: None,
+        };
+        let marked = annotations(&[annotation(true)]).into_string();
+        assert!(marked.contains("Questionable:"), "{marked}");
+        assert!(marked.contains("&lt;b&gt;incomplete&lt;/b&gt;"), "{marked}");
+        let plain = annotations(&[annotation(false)]).into_string();
+        assert!(!plain.contains("Questionable") && plain.contains("2025-03-29"), "{plain}");
+        assert_eq!(annotations(&[]).into_string(), "");
     }
 }

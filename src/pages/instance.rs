@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{change, counted, identifier, note, time, time_text};
+use super::figures::{annotations, change, counted, identifier, note, time, time_text};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
 use super::set::ids;
@@ -84,6 +84,7 @@ impl InstancePage {
                 p.summary {
                     "This change: " (change(instance.ingested, instance.deleted))
                     @if let Some(text) = &instance.note { span.note { (note(text)) } }
+                    (annotations(&instance.annotations))
                 }
                 p.actions {
                     a.button href=(site.href(&Site::granules(instance.identifier))) { "List the granules" }

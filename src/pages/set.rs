@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{change, counted, grouped, identifier as code, time, visible};
+use super::figures::{annotations, change, counted, grouped, identifier as code, time, visible};
 use super::layout::{Head, Section, page};
 use super::link::Link;
 use super::site::Site;
@@ -156,9 +156,12 @@ impl SetPage {
                                 None => strong.now { "now" },
                             }
                         }
+                        (annotations(&instance.annotations))
                     }
                 }
-                @for set in &self.subsets { li { (subset(site, set)) } }
+                @for set in &self.subsets {
+                    li { (subset(site, set)) (annotations(&set.instance().annotations)) }
+                }
             }
             @if self.has_more_intervals {
                 p.more {
