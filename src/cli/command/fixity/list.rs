@@ -232,10 +232,10 @@ fn no_checksums(set: &Set, algorithm: Option<&Algorithm>) -> Error {
 fn no_digest(lacking: &Lacking) -> Error {
     let (granules, files) = (count(lacking.granules, "granule"), count(lacking.files, "file"));
     let message = match (lacking.granules, lacking.files) {
-        (_, 0) => format!("there is no content digest: of {granules} no file is known"),
-        (0, _) => format!("there is no content digest: {files} lack a sha-256"),
+        (_, 0) => format!("there is no content digest: no file of {granules} is known"),
+        (0, _) => format!("there is no content digest: {files} without sha-256"),
         _ => format!(
-            "there is no content digest: {files} lack a sha-256, and of {granules} no file is known"
+            "there is no content digest: {files} without sha-256, and no file of {granules} is known"
         ),
     };
     accession::Error::new(ErrorKind::NoChecksums, message).into()
