@@ -104,7 +104,7 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("mirror status US", MIRROR_SOURCE, 0),
         ("mirror pull US", PULLED, 0),
         ("mirror pull --all", PULLED, 0),
-        ("mirror forget US us.jsonl", "dataset source", 0),
+        ("mirror forget US us.jsonl", "dataset source changes", 0),
         ("granule-id new A --collection C___1", "granule producer_granule", 0),
         ("payment-id new --worker 3 --count 2", PAYMENT, 0),
         ("payment-id decode 000000300", PAYMENT, 0),

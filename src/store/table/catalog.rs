@@ -1,5 +1,5 @@
-//! The tables `dataset`, `record_version` and `dataset_name`: the records of the datasets, with their
-//! earlier versions and former names, and withdrawals.
+//! The tables `dataset` and `record_version`: the records of the datasets, with their earlier versions,
+//! and withdrawals.
 
 use super::annotation::annotations;
 use crate::model::{
@@ -385,34 +385,6 @@ fn creators_from(text: &str) -> Result<Vec<Creator>> {
 }
 
 impl Snapshot {
-    /// The former names of a dataset, latest first. Those that are names of datasets again are left
-    /// out.
-    pub fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
-        static FORMER: Sql = Sql::new(
-            "SELECT former.name
-            FROM {dataset_name} AS former
-            WHERE former.dataset_id = ?1 AND NOT EXISTS (
-                SELECT 1
-                FROM {dataset} AS present
-                WHERE present.name = former.name)
-            ORDER BY former.renamed DESC, former.name",
-        );
-        self.rows(Scope::Registry, &FORMER, &[dataset.into()], |row| row.dataset_name(0))
-    }
-
-    /// The names that a dataset gave up, each with the time, in order of time.
-    pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
-        static GIVEN_UP: Sql = Sql::new(
-            "SELECT dataset_name.name, dataset_name.renamed
-            FROM {dataset_name}
-            WHERE dataset_name.dataset_id = ?1
-            ORDER BY dataset_name.renamed, dataset_name.name",
-        );
-        self.rows(Scope::Registry, &GIVEN_UP, &[dataset.into()], |row| {
-            Ok((row.dataset_name(0)?, row.instant(1)?))
-        })
-    }
-
     /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
     pub fn withdrawal(&self, dataset: DatasetKey) -> Result<Option<Withdrawal>> {
         static WITHDRAWN: Sql = Sql::new(
@@ -538,56 +510,6 @@ impl Transaction {
             record.as_str().into(),
         ];
         self.run(dataset, &INSERT, &values)
-    }
-
-    /// Keeps a name that a dataset gave up, also where another dataset gave it up before.
-    pub fn keep_name(
-        &self,
-        dataset: DatasetKey,
-        former: &DatasetName,
-        renamed: Timestamp,
-    ) -> Result<()> {
-        static KEEP: Sql = Sql::new(
-            "INSERT INTO {dataset_name} (name, dataset_id, renamed)
-            VALUES (?1, ?2, ?3)
-            ON CONFLICT (name) DO UPDATE
-            SET renamed = excluded.renamed",
-        );
-        static KEPT: Sql = Sql::new(
-            "SELECT dataset_id
-            FROM {dataset_name}
-            WHERE name = ?1",
-        );
-        static LEAD: Sql = Sql::new(
-            "UPDATE {dataset_name}
-            SET dataset_id = ?2
-            WHERE name = ?1",
-        );
-        self.run(dataset, &KEEP, &[former.into(), dataset.into(), renamed.into()])?;
-        let kept = self.row(Scope::Registry, &KEPT, &[former.into()], key)?;
-        match kept {
-            Some(other) if other != dataset => {
-                self.run(dataset, &LEAD, &[former.into(), dataset.into()])
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Gives a dataset a new name, and keeps the former one.
-    pub fn rename_dataset(
-        &self,
-        dataset: DatasetKey,
-        former: &DatasetName,
-        name: &DatasetName,
-        renamed: Timestamp,
-    ) -> Result<()> {
-        static RENAME: Sql = Sql::new(
-            "UPDATE {dataset}
-            SET name = ?2
-            WHERE id = ?1",
-        );
-        self.keep_name(dataset, former, renamed)?;
-        self.run(dataset, &RENAME, &[dataset.into(), name.into()])
     }
 
     /// Withdraws a dataset; `None` reinstates it.

@@ -8,6 +8,7 @@ mod annotation;
 mod catalog;
 mod checkpoint;
 mod confirmation;
+mod dataset_name;
 mod file_record;
 mod fixity;
 mod granule;

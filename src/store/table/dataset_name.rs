@@ -1,0 +1,90 @@
+//! The table `dataset_name`: the names that datasets gave up. A dataset is found by its former names,
+//! unless they are names of datasets again.
+
+use crate::model::{DatasetName, Timestamp};
+use crate::store::Result;
+use crate::store::rows::DatasetKey;
+use crate::store::session::{Snapshot, Transaction};
+use crate::store::statement::{Scope, Sql};
+
+impl Snapshot {
+    /// The former names of a dataset, latest first. Those that are names of datasets again are left
+    /// out.
+    pub fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
+        static FORMER: Sql = Sql::new(
+            "SELECT former.name
+            FROM {dataset_name} AS former
+            WHERE former.dataset_id = ?1 AND NOT EXISTS (
+                SELECT 1
+                FROM {dataset} AS present
+                WHERE present.name = former.name)
+            ORDER BY former.renamed DESC, former.name",
+        );
+        self.rows(Scope::Registry, &FORMER, &[dataset.into()], |row| row.dataset_name(0))
+    }
+
+    /// The names that a dataset gave up, each with the time, in order of time.
+    pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
+        static GIVEN_UP: Sql = Sql::new(
+            "SELECT dataset_name.name, dataset_name.renamed
+            FROM {dataset_name}
+            WHERE dataset_name.dataset_id = ?1
+            ORDER BY dataset_name.renamed, dataset_name.name",
+        );
+        self.rows(Scope::Registry, &GIVEN_UP, &[dataset.into()], |row| {
+            Ok((row.dataset_name(0)?, row.instant(1)?))
+        })
+    }
+}
+
+impl Transaction {
+    /// Keeps a name that a dataset gave up, also where another dataset gave it up before.
+    pub fn keep_name(
+        &self,
+        dataset: DatasetKey,
+        former: &DatasetName,
+        renamed: Timestamp,
+    ) -> Result<()> {
+        static KEEP: Sql = Sql::new(
+            "INSERT INTO {dataset_name} (name, dataset_id, renamed)
+            VALUES (?1, ?2, ?3)
+            ON CONFLICT (name) DO UPDATE
+            SET renamed = excluded.renamed",
+        );
+        static KEPT: Sql = Sql::new(
+            "SELECT dataset_id
+            FROM {dataset_name}
+            WHERE name = ?1",
+        );
+        static LEAD: Sql = Sql::new(
+            "UPDATE {dataset_name}
+            SET dataset_id = ?2
+            WHERE name = ?1",
+        );
+        self.run(dataset, &KEEP, &[former.into(), dataset.into(), renamed.into()])?;
+        let kept = self.row(Scope::Registry, &KEPT, &[former.into()], |row| row.int(0))?;
+        match kept {
+            Some(other) if other != dataset.0 => {
+                self.run(dataset, &LEAD, &[former.into(), dataset.into()])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a dataset a new name, and keeps the former one.
+    pub fn rename_dataset(
+        &self,
+        dataset: DatasetKey,
+        former: &DatasetName,
+        name: &DatasetName,
+        renamed: Timestamp,
+    ) -> Result<()> {
+        static RENAME: Sql = Sql::new(
+            "UPDATE {dataset}
+            SET name = ?2
+            WHERE id = ?1",
+        );
+        self.keep_name(dataset, former, renamed)?;
+        self.run(dataset, &RENAME, &[dataset.into(), name.into()])
+    }
+}
