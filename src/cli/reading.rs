@@ -152,18 +152,25 @@ impl<'a> Entries<'a> {
     ///
     /// The temporary file cannot be written.
     pub fn add_files(&mut self, entry: &Entry, listing: &mut FileListing) -> Result<()> {
-        let Some((read, files)) = self.stated.take() else { return Ok(()) };
-        for StatedFile { path, content } in files {
-            // A path that is not stated equals the id that was read.
-            let path = path.or_else(|| FilePath::new(read.as_str()).ok());
-            let granule_id = entry.granule_id.clone();
-            let record = match path {
-                Some(path) => FileRecord::new(granule_id, path, content),
-                None => FileRecord { granule_id, path, content },
-            };
+        for record in self.take_files(entry) {
             listing.add(&record, entry.location.as_ref())?;
         }
         Ok(())
+    }
+
+    /// What is stated of the files of the last entry, which has this id now.
+    pub fn take_files(&mut self, entry: &Entry) -> Vec<FileRecord> {
+        let Some((read, files)) = self.stated.take() else { return Vec::new() };
+        let records = files.into_iter().map(|StatedFile { path, content }| {
+            // A path that is not stated equals the id that was read.
+            let path = path.or_else(|| FilePath::new(read.as_str()).ok());
+            let granule_id = entry.granule_id.clone();
+            match path {
+                Some(path) => FileRecord::new(granule_id, path, content),
+                None => FileRecord { granule_id, path, content },
+            }
+        });
+        records.collect()
     }
 
     /// The first ids that were read.

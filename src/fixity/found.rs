@@ -88,7 +88,11 @@ impl Compared {
             self.current = self.content_at(&path)?.map(|content| (path, content));
         }
         let content = self.current.as_ref().map(|(_, content)| content);
-        let problem = content.map_or(Some(Problem::Missing), |content| problem(&file, content));
+        let problem = match content {
+            _ if file.size.is_none() && file.checksums.is_empty() => Some(Problem::NoRecord),
+            Some(content) => problem(&file, content),
+            None => Some(Problem::Missing),
+        };
         Ok((file, problem))
     }
 

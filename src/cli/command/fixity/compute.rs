@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use accession::fixity::{Compute, RecordedFile};
@@ -6,6 +7,7 @@ use accession::registry::{FileListing, FileOptions};
 use accession::{Access, DatasetName, Registry, Selection};
 
 use super::files::{Files, FilesOfSet, Found, Summary, TreeArgs};
+use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::session::Session;
 
@@ -23,6 +25,10 @@ use crate::cli::session::Session;
 pub struct Args {
     /// The dataset
     dataset: DatasetName,
+
+    /// The directory that has the files; their paths are relative to it
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    root: PathBuf,
 
     #[command(flatten)]
     tree: TreeArgs,
@@ -66,7 +72,7 @@ impl Files for Unhashed<'_> {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let root = self.tree.open()?;
+        let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;
         let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
         // A dataset that accepts no records is refused before its files are read.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use accession::error::Result as LibraryResult;
@@ -11,18 +11,13 @@ use accession::registry::{FileList, GranuleFiles, ListedFile};
 use accession::{Monitor, Registry, Set};
 use serde::Serialize;
 
-use crate::cli::args::named_path;
 use crate::cli::error::Result;
 use crate::cli::output::{Column, Progress, Row, count};
 use crate::cli::session::Session;
 
-/// The directory of the files, and how they are read.
+/// How the files of a directory are read.
 #[derive(clap::Args)]
 pub struct TreeArgs {
-    /// The directory that has the files; their paths are relative to it
-    #[arg(long, value_name = "DIR", value_parser = named_path())]
-    root: PathBuf,
-
     /// Read this many files at a time [default: the number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -39,8 +34,8 @@ impl TreeArgs {
     }
 
     /// Opens the directory.
-    pub fn open(&self) -> Result<Arc<Root>> {
-        Ok(Arc::new(Root::open(&self.root, self.mounted())?))
+    pub fn open(&self, root: &Path) -> Result<Arc<Root>> {
+        Ok(Arc::new(Root::open(root, self.mounted())?))
     }
 
     /// Checks that the directory has some of the files, and begins to report the progress. Files are read
