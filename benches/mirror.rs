@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
 use accession::{
-    Access, Change, DatasetName, GranuleId, MaxDelete, Registry, Selection, Stamp, Timestamp,
+    Access, Change, DatasetName, GranuleId, Limits, Registry, Selection, Stamp, Timestamp,
 };
 
 const MILLION: usize = 1_000_000;
@@ -105,7 +105,7 @@ fn child(directory: &Path) {
         let differ = (compared.status().status, counts.only_right, counts.only_left);
         assert_eq!(differ, (Status::Diverged, 2, 1));
     });
-    let policy = PullPolicy::Reset(MaxDelete::Default);
+    let policy = PullPolicy::Reset(Limits::default());
     let options = PullOptions { policy, dry_run: true, ..PullOptions::default() };
     let pulled = median(|| {
         pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();

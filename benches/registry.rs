@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use accession::chain::Chain;
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, GranuleId, Listing, MaxDelete, Moment, Registry,
+    Access, Change, ChangeOptions, DatasetName, GranuleId, Limits, Listing, Moment, Registry,
     Selection, Stamp, Timestamp,
 };
 
@@ -318,7 +318,7 @@ fn peak_memory_child(path: &Path) {
         .sync(
             &dataset(),
             &listing,
-            MaxDelete::Default,
+            Limits::default(),
             &ChangeOptions::default(),
             &Stamp::now(now()),
         )

@@ -416,6 +416,10 @@ error_kinds! {
     NoChecksums = "no-checksums",
     /// What is to be recorded of a file contradicts what is known of it.
     ContentContradicts = "content-contradicts",
+    /// The change would add more granules than is allowed.
+    TooManyAdditions = "too-many-additions",
+    /// A change without a time would follow a history that was entered long after it happened.
+    Backfill = "backfill",
     /// The change would take effect at or before the dataset's last one.
     NotAfterLast = "not-after-last",
     /// The change would take effect in the future.

@@ -81,11 +81,11 @@ mod store;
 pub use error::{Error, ErrorKind, Unknown};
 pub use model::{
     Annotation, Confirmation, Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule,
-    GranuleId, Identifier, Instance, Moment, Pattern, Set, SourceLocation, Subset, Timestamp,
+    GranuleId, Identifier, Instance, Limit, Limits, Moment, Pattern, Set, SourceLocation, Subset,
+    Timestamp,
 };
 pub use registry::{
-    Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
-    EarlierSet, Exported, Finding, Granules, History, Import, Imported, Listing, MaxDelete,
-    Members, Monitor, OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp,
-    Verification,
+    Access, Applied, CameBack, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
+    EarlierSet, Exported, Finding, Granules, History, Import, Imported, Listing, Members, Monitor,
+    OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp, Verification,
 };

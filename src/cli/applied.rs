@@ -7,8 +7,8 @@ use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
 use accession::registry::{Effort, FileCounts, Skipped};
 use accession::{
-    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
-    Registry, Stamp,
+    Annotation, Applied, CameBack, ChangeOptions, DatasetName, GranuleId, Identifier, Imported,
+    Instance, Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub struct Application<'a> {
     pub create: bool,
     /// Whether the change is rolled back.
     pub dry_run: bool,
+    /// Whether a change is reported in one line with `--quiet`, so that cron sends it.
+    pub has_line: bool,
 }
 
 /// The time of a change, and its options.
@@ -60,7 +62,7 @@ impl ChangeArgs {
 
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
-        Application { dataset, at: self.at, create, dry_run: self.dry_run }
+        Application { dataset, at: self.at, create, dry_run: self.dry_run, has_line: false }
     }
 }
 
@@ -196,6 +198,11 @@ enum InForce<'a> {
 }
 
 impl Application<'_> {
+    /// The same, reported in one line with `--quiet` if something changed.
+    pub fn with_line(self) -> Self {
+        Application { has_line: true, ..self }
+    }
+
     /// Makes the change, and says what was created for it. The result is not printed yet.
     pub fn make<T>(
         &self,
@@ -258,6 +265,12 @@ impl Application<'_> {
                 annotations: [],
             },
         };
+        if let (InForce::Instance(in_force), true) = (&instance, self.has_line && changed)
+            && session.wants_lines()
+            && !dry_run
+        {
+            write_line(session.out(), in_force, added, removed)?;
+        }
         let registry = session.registry_path();
         let json = AppliedJson {
             instance,
@@ -304,9 +317,21 @@ pub fn apply(
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
-    warn_of_skipped(session, &applied);
-    warn_of_time(session, application, &applied)?;
-    application.report(session, &applied, created, None, |out| {
+    print_applied(session, application, unchanged, &applied, created)
+}
+
+/// Prints what [`apply`] did, with its warnings.
+pub fn print_applied(
+    session: &mut Session,
+    application: &Application<'_>,
+    unchanged: Option<&str>,
+    applied: &Applied,
+    created: Created,
+) -> Result<Exit> {
+    warn_of_skipped(session, applied);
+    warn_of_time(session, application, applied)?;
+    warn_of_sync(session, applied);
+    application.report(session, applied, created, None, |out| {
         match (unchanged, &applied.instance) {
             (Some(why), None) => {
                 writeln!(out, "no changes: {why}")?;
@@ -314,7 +339,7 @@ pub fn apply(
                     writeln!(out, "identifier {}", in_force.identifier)?;
                 }
             }
-            _ => write_applied(out, &applied)?,
+            _ => write_applied(out, applied)?,
         }
         match application.dry_run {
             true => write_dry_run(
@@ -363,6 +388,40 @@ fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Appl
         warn_of_back_dated(session, change);
     }
     Ok(())
+}
+
+/// Warns that granules came back, or that a confirmation could not be recorded.
+fn warn_of_sync(session: &Session, applied: &Applied) {
+    if let Some(CameBack { earlier, replaced }) = &applied.came_back {
+        let Instance { dataset, timestamp, .. } = replaced;
+        session.warn(
+            WarningKind::CameBack,
+            &format!(
+                "granules that were deleted at {timestamp} are back, and the set is again that of {}, DI:{}: if they were never gone, `accession annotate {dataset}@{timestamp} --note WHY --questionable` marks the set without them",
+                earlier.timestamp, earlier.identifier
+            ),
+        );
+    }
+    if let Some(why) = &applied.not_confirmed {
+        session.warn(
+            WarningKind::NotConfirmed,
+            &format!("it could not be recorded that the listing was confirmed: {why}"),
+        );
+    }
+}
+
+/// Writes a change in one line.
+fn write_line(
+    out: &mut impl Write,
+    in_force: &Instance,
+    added: u64,
+    removed: u64,
+) -> io::Result<()> {
+    let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
+    writeln!(
+        out,
+        "{dataset} at {timestamp}: +{added} -{removed}, holds {granules}, identifier {identifier}"
+    )
 }
 
 /// Writes the result of a change.

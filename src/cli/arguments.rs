@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
@@ -41,9 +41,10 @@ pub struct Arguments {
     #[arg(long, global = true, display_order = LAST)]
     pub json: bool,
 
-    /// Print no text on stdout if the command only confirms what it did
-    #[arg(short, long, global = true, display_order = LAST)]
-    pub quiet: bool,
+    /// Print no text on stdout if the command only confirms what it did, but one line from sync,
+    /// pull and import if something changed; with -qq, not that either
+    #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
+    pub quiet: u8,
 
     /// Print on stderr how much work was done, and how long it took
     #[arg(short, long, global = true, display_order = LAST)]

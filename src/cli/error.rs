@@ -84,6 +84,13 @@ impl Error {
         self.0.of_library
     }
 
+    /// Whether it means that the registry can perhaps be read, but not written.
+    pub fn is_of_writing(&self) -> bool {
+        self.0.of_library.is_some_and(|kind| {
+            matches!(kind, ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied)
+        })
+    }
+
     /// Reports why a command failed.
     pub fn report(&self, wants_json: bool) -> Exit {
         self.print(wants_json);
@@ -384,7 +391,13 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"
         }
         ErrorKind::TooManyDeletions => {
-            "nothing was changed; check that the listing is complete; --max-delete N or P% allows more"
+            "nothing was changed; `accession mirror compare --all` lists all that differ; --max-delete N or P% allows more"
+        }
+        ErrorKind::TooManyAdditions => {
+            "nothing was changed; `accession mirror compare --all` lists all that differ; --max-add N or P% allows more"
+        }
+        ErrorKind::Backfill => {
+            "nothing was changed; name the time of the change with --at; say --at now if it is now"
         }
         ErrorKind::ContentContradicts => {
             "nothing was changed; either a file is damaged, or it was made anew: then --accept-content with --note WHY records its new content beside the old"

@@ -33,8 +33,8 @@ pub struct RunOptions {
     pub registry: PathBuf,
     /// Whether stdout carries JSON only.
     pub json: bool,
-    /// Whether confirmations are omitted.
-    pub quiet: bool,
+    /// 1 means that confirmations are omitted, 2 also the lines that some commands print instead.
+    pub quiet: u8,
     /// Whether the work that was done is reported.
     pub verbose: bool,
     /// Who makes changes. `None` or an empty string means the user of the system.
@@ -61,7 +61,12 @@ impl Session {
 
     /// Whether confirmations are omitted, which are printed only to report success.
     pub fn is_quiet(&self) -> bool {
-        self.options.quiet
+        self.options.quiet > 0
+    }
+
+    /// Whether what changed is printed in one line, in the place of a confirmation.
+    pub fn wants_lines(&self) -> bool {
+        self.options.quiet == 1 && !self.options.json
     }
 
     /// Whether the work that is done is reported.

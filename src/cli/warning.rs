@@ -31,6 +31,8 @@ warning_kinds! {
     /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
     /// history: citations already made for a date after that give the identifier before it.
     BackDated = "back-dated",
+    /// What a sync added had been deleted by the change before, and the set is an earlier one again.
+    CameBack = "came-back",
     /// Granules were ingested and deleted within one day, and cancel out.
     CancelledOut = "cancelled-out",
     /// The citation lacks fields that its format requires.
@@ -69,6 +71,8 @@ warning_kinds! {
     NoChecksum = "no-checksum",
     /// The identifier of a list is not the expected one.
     NotAsExpected = "not-as-expected",
+    /// It could not be recorded that a dataset is its listing.
+    NotConfirmed = "not-confirmed",
     /// The identifier was never in force, or not at the time given.
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.

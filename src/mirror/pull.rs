@@ -6,8 +6,8 @@ use super::differences::MirrorDifference;
 use super::plan::Asking;
 use super::primary::Primary;
 use crate::error::Result;
-use crate::model::{DatasetName, Entry, Granule, Moment};
-use crate::registry::{Applied, Change, ChangeOptions, MaxDelete, Registry, Stamp};
+use crate::model::{DatasetName, Entry, EventKind, Granule, Limits, Moment};
+use crate::registry::{Applied, Change, ChangeOptions, Guard, Registry, Stamp};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,8 +29,9 @@ pub enum PullPolicy {
     /// granules that the primary never held together, and is not changed.
     #[default]
     Follow,
-    /// Any mirror, unless the change would delete more granules than is allowed.
-    Reset(MaxDelete),
+    /// Any mirror, unless the change would delete or add more granules than the limits allow: these
+    /// or, where there are none, those of the mirror or the default.
+    Reset(Limits),
 }
 
 impl PullPolicy {
@@ -78,7 +79,7 @@ impl Pulled {
 /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to be created; those of
 /// [`compare`](super::compare()) for the primary; a refused change: the time is refused, another process
 /// has changed the mirror since and the identifier differs, or, with
-/// [`PullPolicy::Reset`], more granules would be deleted than is allowed.
+/// [`PullPolicy::Reset`], more granules would be deleted or added than is allowed.
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
@@ -106,26 +107,25 @@ pub fn pull(
         return Ok(Pulled { before, applied: None, primary_renamed, agrees: false });
     }
     let mut change = Change::new();
-    let (mut ingested, mut deleted) = (0, 0);
+    let mut guard = match options.policy {
+        PullPolicy::Reset(limits) => Guard::new(limits),
+        PullPolicy::Follow => Guard::new(Limits::NONE),
+    };
     for difference in comparison.differences()? {
         match difference? {
             MirrorDifference::Missing(granule) => {
-                ingested += 1;
+                guard.count(EventKind::Ingested, &granule.granule_id);
                 change.ingest(entry(granule))?;
             }
             MirrorDifference::Unexpected(granule) => {
-                deleted += 1;
+                guard.count(EventKind::Deleted, &granule.granule_id);
                 change.delete(entry(granule))?;
             }
         }
     }
-    if ingested + deleted == 0 {
+    if guard.is_empty() {
         remember(Outcome::Pulled)?;
         return Ok(Pulled { before, applied: None, primary_renamed, agrees: true });
-    }
-    if let PullPolicy::Reset(max_delete) = options.policy {
-        let held = before.mirror.as_ref().map_or(0, |latest| latest.granules);
-        max_delete.check(dataset, deleted, held)?;
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
@@ -135,7 +135,8 @@ pub fn pull(
         ..ChangeOptions::default()
     };
     let remembered = comparison.remembered(Outcome::Pulled);
-    let applied = mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref())?;
+    let applied =
+        mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref(), &guard)?;
     Ok(Pulled { before, applied: Some(applied), primary_renamed, agrees: true })
 }
 

@@ -43,6 +43,10 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// A change is timely if it took effect at most 48 hours before it was recorded: the delay of an
+    /// everyday delivery is shorter.
+    pub(crate) const TIMELY_MICROS: i64 = 48 * 3_600 * 1_000_000;
+
     /// Whether it was in force at `timestamp`.
     pub fn is_in_force_at(&self, timestamp: Timestamp) -> bool {
         self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)
@@ -50,7 +54,7 @@ impl Instance {
 
     /// Whether its change took effect more than 48 hours before it was recorded.
     pub fn is_back_dated(&self) -> bool {
-        self.recorded.as_micros() - self.timestamp.as_micros() > BACK_DATED_MICROS
+        self.recorded.as_micros() - self.timestamp.as_micros() > Instance::TIMELY_MICROS
     }
 
     /// Whether it was in force at an instant, or at any time of a day.
@@ -59,10 +63,6 @@ impl Instance {
             && self.until.is_none_or(|until| at.first_instant() < until)
     }
 }
-
-/// A change that takes effect longer than 48 hours before it is recorded is back-dated: the delay of an
-/// everyday delivery is shorter.
-const BACK_DATED_MICROS: i64 = 48 * 3_600 * 1_000_000;
 
 /// One holding period of a granule in a dataset. A granule that was deleted and ingested again has
 /// several.

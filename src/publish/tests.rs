@@ -7,10 +7,10 @@ use super::{Published, publish};
 use crate::error::ErrorKind;
 use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
-use crate::model::{DatasetName, Event, EventKind, GranuleId, Timestamp};
+use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Import, Listing, MaxDelete, Members,
-    PaymentIds, Registry, Stamp,
+    Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Import, Listing, Members, PaymentIds,
+    Registry, Stamp,
 };
 use crate::store::Fault;
 
@@ -64,7 +64,7 @@ fn sync(registry: &Registry, _: &Path) -> Outcome {
     let mut listing = Listing::new();
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
     let options = ChangeOptions::default();
-    Ok(registry.sync(&name(), &listing, MaxDelete::Default, &options, &stamp(2)).map(drop)?)
+    Ok(registry.sync(&name(), &listing, Limits::default(), &options, &stamp(2)).map(drop)?)
 }
 
 fn import(registry: &Registry, _: &Path) -> Outcome {

@@ -279,6 +279,7 @@ impl Source<'_> {
         if listed.withdrawal.is_some() {
             self.transaction.set_withdrawal(target, listed.withdrawal.as_ref())?;
         }
+        self.transaction.set_limits(target, listed.limits)?;
         for (name, renamed) in names {
             self.transaction.keep_name(target, name, *renamed)?;
         }

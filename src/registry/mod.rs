@@ -44,11 +44,11 @@ pub use snapshot::{
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
-    Annotated, Applied, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort, FileCounts,
-    FileOptions, Import, Imported, Lease, MAX_EXAMPLES, MaxDelete, Members, NewAnnotation,
+    Annotated, Applied, CameBack, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort,
+    FileCounts, FileOptions, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation,
     SharedDoi, Skipped, Stamp,
 };
-pub(crate) use write::{CitedSubset, LoggedAnnotation, Remembered};
+pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered};
 #[cfg(feature = "http")]
 pub(crate) use write::{CitedSubsets, LoggedAnnotations};
 

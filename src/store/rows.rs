@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::model::{
     Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId,
-    GranuleUrl, Identifier, Instance, LastPull, Timestamp, Withdrawal,
+    GranuleUrl, Identifier, Instance, LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -116,6 +116,8 @@ pub(crate) struct ListedRow {
     pub withdrawal: Option<Withdrawal>,
     /// Its former names, latest first.
     pub former_names: Vec<DatasetName>,
+    /// Its limits.
+    pub limits: Limits,
     /// The last instance. `None` means that it has no history.
     pub latest: Option<Instance>,
     /// When it was last confirmed. `None` means that it never was.
@@ -151,6 +153,8 @@ pub(crate) struct ToChange {
     pub name: DatasetName,
     /// When it was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawal: Option<Withdrawal>,
+    /// Its limits.
+    pub limits: Limits,
     /// The last instance that is stored. `None` means that it has no history.
     pub latest: Option<Instance>,
 }

@@ -138,6 +138,11 @@ impl Snapshot {
         self.annotated_by.is_none_or(|last| recorded <= last)
     }
 
+    /// Whether others see what is read.
+    pub(super) fn is_public(&self) -> bool {
+        self.hides_recorders
+    }
+
     /// Who recorded something, unless that is hidden.
     pub(super) fn shown(&self, recorded_by: Option<String>) -> Option<String> {
         recorded_by.filter(|_| !self.hides_recorders)

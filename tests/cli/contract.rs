@@ -64,9 +64,9 @@ const VERDICT: &str =
 const PAYMENT: &str = "id time worker counter layout epoch";
 const RESOLVED: &str = "kind dataset from until identifier granules instance subset annotations";
 const DATASET: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest confirmed";
+     archive granule_url keywords free_access temporal withdrawn former_names max_delete max_add latest confirmed";
 const ADDED: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names latest confirmed created";
+     archive granule_url keywords free_access temporal withdrawn former_names max_delete max_add latest confirmed created";
 const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
      recorded_by note annotations changed added removed dry_run skipped files created status";
 const COMPARED: &str = "identical left right matched only_left only_right";
@@ -79,8 +79,8 @@ fn json_has_the_fields_of_the_contract_in_its_order() {
         ("dataset list", DATASET, 0),
         ("dataset show US", DATASET, 0),
         ("ingest US --at 2001-01-05 C", APPLIED, 0),
-        ("ingest US --dry-run D", APPLIED, 0),
-        ("ingest US --skip-existing A", APPLIED, 0),
+        ("ingest US --at now --dry-run D", APPLIED, 0),
+        ("ingest US --at now --skip-existing A", APPLIED, 0),
         ("delete US --at 2001-01-06 C", APPLIED, 0),
         ("change US --ingest fixtures/seed/us-2001-02-03.txt --at 2001-01-07", APPLIED, 0),
         ("history US", INSTANCE, 0),
@@ -204,18 +204,18 @@ fn an_error_in_json_is_one_object_on_stderr_and_stdout_is_empty() {
     let sandbox = sandbox();
     std::fs::write(sandbox.path().join("ids.txt"), "C\nD\tE\n").unwrap();
     let cases = [
-        ("ingest US A", "held"),
-        ("delete US X", "not-held"),
-        ("ingest US C C", "twice"),
+        ("ingest US --at now A", "held"),
+        ("delete US --at now X", "not-held"),
+        ("ingest US --at now C C", "twice"),
         (
-            "change US --ingest fixtures/seed/us-2001-02-03.txt --delete fixtures/seed/us-2001-02-03.txt",
+            "change US --at now --ingest fixtures/seed/us-2001-02-03.txt --delete fixtures/seed/us-2001-02-03.txt",
             "both",
         ),
-        ("ingest US --from /dev/null", "empty"),
+        ("ingest US --at now --from /dev/null", "empty"),
         ("ingest US --at 2001-01-03 C", "not-after-last"),
         ("ingest US --at 9999-01-01 C", "future"),
-        ("ingest US --from ids.txt", "input"),
-        ("ingest US --from missing.txt", "io"),
+        ("ingest US --at now --from ids.txt", "input"),
+        ("ingest US --at now --from missing.txt", "io"),
         ("ingest NOWHERE C", "dataset-unknown"),
         ("dataset add US", "dataset-exists"),
         ("lookup EMPTY", "no-history"),

@@ -53,6 +53,7 @@ const WARNED_BY: &[(&str, &str, &str)] = &[
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),
+    ("not-confirmed", "tests/cli/files.rs", "not-confirmed"),
     ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
 ];
 

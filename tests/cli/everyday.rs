@@ -28,10 +28,10 @@ fn sandbox() -> Sandbox {
 #[test]
 fn json_of_the_everyday_commands_has_the_fields_of_the_contract() {
     let cases = [
-        ("sync US --dry-run G01 --max-delete 19", applied(), 0),
-        ("sync THEM G01 G02", applied(), 0),
-        ("revert US --to 2001-01-02", applied(), 0),
-        ("revert THEM --to 2001-01-04 --dry-run", applied(), 0),
+        ("sync US --at now --dry-run G01 --max-delete 19", applied(), 0),
+        ("sync THEM --at now G01 G02", applied(), 0),
+        ("revert US --at now --to 2001-01-02", applied(), 0),
+        ("revert THEM --at now --to 2001-01-04 --dry-run", applied(), 0),
         ("mirror pull NEW accession.db --primary-dataset US --create", applied() + " status", 0),
         ("mirror pull THEM accession.db --primary-dataset US", applied() + " status", 1),
         ("find G01", "dataset granule ingested deleted withdrawn url".to_owned(), 0),
@@ -69,16 +69,22 @@ fn a_refused_command_changes_nothing_and_creates_nothing() {
     let sandbox = sandbox();
     let before = sandbox.run("accession history US --json; accession dataset list --json");
     let cases = [
-        ("accession sync US G01", "too-many-deletions"),
-        ("accession sync US G01 --max-delete 18", "too-many-deletions"),
-        ("accession sync US G01 --max-delete 90%", "too-many-deletions"),
-        ("accession sync US --from /dev/null --max-delete 100%", "empty-listing"),
-        ("accession sync US --from fixtures/input/umm.json --max-delete 100%", "pages-missing"),
+        ("accession sync US --at now G01", "too-many-deletions"),
+        ("accession sync US --at now G01 --max-delete 18", "too-many-deletions"),
+        ("accession sync US --at now G01 --max-delete 90%", "too-many-deletions"),
+        ("accession sync US --at now --from /dev/null --max-delete 100%", "empty-listing"),
+        (
+            "accession sync US --at now --from fixtures/input/umm.json --max-delete 100%",
+            "pages-missing",
+        ),
         ("accession sync NEW --create --from /dev/null", "empty-listing"),
         ("accession sync NEW G01", "dataset-unknown"),
         ("accession sync 10.5067/NEW --create G01", "usage"),
-        ("accession revert US --to 00000000000000000000000000000000", "identifier-unknown"),
-        ("accession revert US --to 2000-12-31", "before-history"),
+        (
+            "accession revert US --at now --to 00000000000000000000000000000000",
+            "identifier-unknown",
+        ),
+        ("accession revert US --at now --to 2000-12-31", "before-history"),
         (
             "accession mirror pull US accession.db --primary-dataset THEM --reset",
             "too-many-deletions",

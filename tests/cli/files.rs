@@ -88,7 +88,8 @@ fn a_dry_run_changes_nothing_and_creates_nothing() {
     sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
     let registry = sandbox.path().join("accession.db");
     let before = dump(&registry);
-    for arguments in ["ingest DATASET C --dry-run", "delete DATASET A --dry-run"] {
+    for arguments in ["ingest DATASET C --at now --dry-run", "delete DATASET A --at now --dry-run"]
+    {
         assert!(sandbox.command(arguments).output().unwrap().status.success());
         assert_eq!(dump(&registry), before);
     }
@@ -238,7 +239,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 #[test]
 fn a_subset_is_cited_and_not_saved_where_the_registry_cannot_be_written() {
     let sandbox = sandbox();
-    assert!(!sandbox.run("accession ingest DATASET B.1 B.2").contains("? "));
+    assert!(!sandbox.run("accession ingest DATASET --at now B.1 B.2").contains("? "));
     let registry = sandbox.path().join("accession.db");
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
@@ -251,6 +252,25 @@ fn a_subset_is_cited_and_not_saved_where_the_registry_cannot_be_written() {
         sandbox.command("cite DATASET --select B.* --format tuple --json").output().unwrap();
     assert_eq!(saved.stdout, output.stdout);
     assert!(!stderr(&saved).contains("subset-not-saved"), "{}", stderr(&saved));
+}
+
+#[test]
+fn a_listing_is_confirmed_without_a_record_where_the_registry_cannot_be_written() {
+    let sandbox = sandbox();
+    let registry = sandbox.path().join("accession.db");
+    set_mode(&registry, 0o444);
+    let bytes = std::fs::read(&registry).unwrap();
+    let output = as_nobody(&sandbox, 0o555, "sync DATASET A B --json");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("\"kind\":\"not-confirmed\""), "{}", stderr(&output));
+    let applied = String::from_utf8(output.stdout).unwrap();
+    assert!(applied.contains("\"changed\":false,\"added\":0"), "{applied}");
+    for listing in ["A", "A B C"] {
+        let output = as_nobody(&sandbox, 0o555, &format!("sync DATASET {listing} --json"));
+        assert_eq!(output.status.code(), Some(2), "{listing}");
+        assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
 }
 
 #[test]
@@ -358,7 +378,7 @@ fn two_writers_lose_no_change() {
     let writers: Vec<_> = (0..2)
         .map(|writer| {
             let commands: Vec<_> = (0..25)
-                .map(|n| sandbox.command(&format!("ingest DATASET writer.{writer}.{n}")))
+                .map(|n| sandbox.command(&format!("ingest DATASET --at now writer.{writer}.{n}")))
                 .collect();
             std::thread::spawn(move || {
                 for mut command in commands {
@@ -381,7 +401,7 @@ fn two_writers_lose_no_change() {
 fn a_mirror_reads_its_primary_while_the_owner_writes() {
     let sandbox = sandbox();
     let owner: Vec<_> =
-        (0..20).map(|n| sandbox.command(&format!("ingest DATASET owner.{n}"))).collect();
+        (0..20).map(|n| sandbox.command(&format!("ingest DATASET --at now owner.{n}"))).collect();
     let owner = std::thread::spawn(move || {
         for mut command in owner {
             assert!(command.output().unwrap().status.success());

@@ -179,7 +179,7 @@ fn a_warning_escapes_the_name_of_a_file() {
     let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
     let name = format!("answer{EVIL}.json");
     std::fs::write(sandbox.path().join(&name), fixture).unwrap();
-    let mut command = sandbox.command("ingest DATASET --dry-run --partial --from");
+    let mut command = sandbox.command("ingest DATASET --at now --dry-run --partial --from");
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let warned = text(&output.stderr);
@@ -210,7 +210,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         succeeds("export DATASET --output", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));
-        let refused = run("ingest DATASET --from", &path(".txt"));
+        let refused = run("ingest DATASET --at now --from", &path(".txt"));
         let printed = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2));
         assert!(printed.contains(":1: \"A\" is already held"), "{printed}");

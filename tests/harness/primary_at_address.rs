@@ -8,7 +8,7 @@ use accession::mirror::{
     Pulled, Remote, compare, pull, read_replica,
 };
 use accession::publish::publish;
-use accession::{Import, Imported, MaxDelete, Members, Pattern, Registry, Selection, Stamp};
+use accession::{Import, Imported, Limits, Members, Pattern, Registry, Selection, Stamp};
 
 use crate::harness::history::held;
 use crate::harness::values::{change, name, now, second};
@@ -121,6 +121,6 @@ pub fn quick() -> HttpOptions {
 }
 
 pub const FOLLOW: PullPolicy = PullPolicy::Follow;
-pub const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+pub const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);
 pub const LOG: &str = "datasets/us/log/000000.jsonl";
 pub const HEAD: &str = "datasets/us/head.json";

@@ -49,6 +49,8 @@ fn difficult() -> DatasetEdit {
         keywords: Edit::Set(["sea ice", "</script> é"].map(|it| it.parse().unwrap()).to_vec()),
         free_access: Edit::Set(false),
         temporal: Edit::Set("1999-12-31T00:00:00Z/..".parse().unwrap()),
+        max_delete: Edit::Set("3%".parse().unwrap()),
+        max_add: Edit::Set("4000".parse().unwrap()),
     }
 }
 

@@ -5,8 +5,8 @@
 
 use accession::registry::Edit;
 use accession::{
-    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Event, EventKind, Import, Listing,
-    MaxDelete, Members, Moment, Registry, Stamp, Timestamp,
+    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Event, EventKind, Import, Limits,
+    Listing, Members, Moment, Registry, Stamp, Timestamp,
 };
 
 use crate::harness::history::{change, id, instances, name, now, second};
@@ -46,7 +46,7 @@ const WRITES: [Write; 10] = [
     ("sync", |registry, stamp| {
         let mut listing = Listing::new();
         listing.add(id("new"))?;
-        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
+        let (most, options) = (Limits::NONE, ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, stamp).map(drop)
     }),
     ("revert", |registry, stamp| {
@@ -149,7 +149,7 @@ fn what_stores_nothing_is_not_refused() {
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
     let options = ChangeOptions::default();
     let applied =
-        registry.sync(&name("D"), &listing, MaxDelete::Default, &options, &stamp()).unwrap();
+        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap();
     assert_eq!(applied.instance, None);
     let mut change = Change::new();
     change.options.skip_existing = true;

@@ -3,7 +3,7 @@
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
 use accession::registry::{FileCounts, FileListing, FileOptions};
 use accession::{
-    Access, Change, ErrorKind, GranuleId, Import, Listing, MaxDelete, Registry, Selection, Stamp,
+    Access, Change, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection, Stamp,
 };
 
 use crate::harness::history::{change, id, name, now, second};
@@ -209,7 +209,7 @@ fn a_sync_records_files_without_a_change_and_is_refused_by_other_bytes() {
             listing.add(id(granule)).unwrap();
             listing.files.add(&sha256(granule, byte), None).unwrap();
         }
-        let (most, options) = (MaxDelete::default(), accession::ChangeOptions::default());
+        let (most, options) = (Limits::default(), accession::ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, &Stamp::at(second(at), now()))
     };
     let applied = sync(1, 2).unwrap();

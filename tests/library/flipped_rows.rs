@@ -8,8 +8,8 @@ use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, EarlierSet, Import, Listing, MaxDelete, Members, Moment, Registry, Selection,
-    Set, Stamp,
+    ChangeOptions, EarlierSet, Import, Limits, Listing, Members, Moment, Registry, Selection, Set,
+    Stamp,
 };
 
 use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
@@ -175,7 +175,7 @@ impl World {
     }
 
     fn sync(&self, without: &[usize]) -> Done {
-        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
+        let (most, options) = (Limits::NONE, ChangeOptions::default());
         let listing = self.listing(without);
         self.registry.sync(&name("dataset"), &listing, most, &options, &self.stamp())?;
         Ok(())
@@ -207,7 +207,7 @@ impl World {
 
     fn pull(&self) -> Done {
         let options =
-            PullOptions { policy: PullPolicy::Reset(MaxDelete::Default), ..PullOptions::default() };
+            PullOptions { policy: PullPolicy::Reset(Limits::default()), ..PullOptions::default() };
         let (dataset, stamp) = (name("dataset"), self.stamp());
         mirror::pull(&self.registry, &dataset, &self.primary(), options, &stamp)?;
         Ok(())

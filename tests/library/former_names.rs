@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::check;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Listing, MaxDelete, Members,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Members, Moment,
+    Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -211,7 +211,7 @@ fn add_changes(
     let mut listing = Listing::new();
     listing.add(id("new")).unwrap();
     let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
-    let most = MaxDelete::Percent(100);
+    let most = Limits::NONE;
     add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
     for at in history.sets.keys() {
         let to = EarlierSet::At(Moment::Instant(*at));

@@ -64,6 +64,7 @@ mod monitor;
 mod named;
 mod names_given_up;
 mod new_ids;
+mod nights;
 mod old_registries;
 mod on_postgres;
 mod pages;

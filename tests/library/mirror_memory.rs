@@ -9,7 +9,7 @@ use accession::mirror::{
 };
 use accession::model::SourceOptions;
 use accession::registry::MirrorSource;
-use accession::{MaxDelete, Registry, Stamp, Timestamp};
+use accession::{Limits, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{change, name, now, second};
@@ -79,7 +79,7 @@ impl Mirror {
 const COMMIT: bool = false;
 const REHEARSE: bool = true;
 const FOLLOW: PullPolicy = PullPolicy::Follow;
-const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);
 
 #[test]
 fn an_older_manifest_is_stale_even_where_the_mirror_holds_what_it_says() {

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use accession::mirror::{
     MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, manifest, pull,
 };
-use accession::{Identifier, Import, Imported, MaxDelete, Moment, Registry, Stamp};
+use accession::{Identifier, Import, Imported, Limits, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, change, instances, name, now, second};
@@ -138,7 +138,7 @@ proptest! {
         }
         here.assert_matches(&mirror, &name("mirror"));
 
-        let policy = PullPolicy::Reset(MaxDelete::Percent(100));
+        let policy = PullPolicy::Reset(Limits::NONE);
         let options = PullOptions { policy, ..options };
         pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         here.assert_matches(&mirror, &name("mirror"));

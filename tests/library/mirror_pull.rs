@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status, manifest};
-use accession::{Change, Identifier, MaxDelete, Registry, Stamp};
+use accession::{Change, Identifier, Limit, Limits, Registry, Stamp};
 
 use crate::harness::history::{change, id, instances, name, now, second};
 use crate::harness::store::new_registry;
@@ -101,12 +101,17 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
     let before = identifiers(&mirror);
     let primary = manifest_of("us", SETS);
-    let guarded = PullPolicy::Reset(MaxDelete::Default);
+    let guarded = PullPolicy::Reset(Limits::default());
     let refused = try_pull(&mirror, &primary, guarded, 9).unwrap_err();
     assert_eq!(refused.kind().as_str(), "too-many-deletions");
     assert_eq!(identifiers(&mirror), before);
 
-    let pulled = pull(&mirror, &primary, PullPolicy::Reset(MaxDelete::Granules(40)), 9);
+    let pulled = pull(
+        &mirror,
+        &primary,
+        PullPolicy::Reset(Limits { max_delete: Some(Limit::Granules(40)), ..Limits::default() }),
+        9,
+    );
     assert_eq!(pulled.before.status, Status::Diverged);
     assert!(pulled.is_identical());
     assert_eq!(

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use accession::error::Result;
 use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    ChangeOptions, EarlierSet, Event, EventKind, Import, Listing, MaxDelete, Members, Moment,
-    Monitor, Registry, Selection, Stamp,
+    ChangeOptions, EarlierSet, Event, EventKind, Import, Limits, Listing, Members, Moment, Monitor,
+    Registry, Selection, Stamp,
 };
 
 use crate::harness::history::{History, change, id, name, now, plan, second};
@@ -203,7 +203,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = Primary::from_manifest(file, "us.jsonl", None, now()).unwrap();
     let options = PullOptions {
         primary_at: None,
-        policy: PullPolicy::Reset(MaxDelete::Percent(100)),
+        policy: PullPolicy::Reset(Limits::NONE),
         create_dataset: false,
         dry_run: false,
     };
@@ -221,7 +221,7 @@ fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
 fn every_phase_of_long_work_is_reported_one_after_the_other() {
     let (registry, _) = registry();
     let sync_all: Job = |registry| {
-        let (most, options) = (MaxDelete::Percent(100), ChangeOptions::default());
+        let (most, options) = (Limits::NONE, ChangeOptions::default());
         let (listing, stamp) = (listing(&odd_numbers()), Stamp::at(second(20), now()));
         registry.sync(&name("dataset"), &listing, most, &options, &stamp).map(drop)
     };

@@ -3,7 +3,7 @@
 
 use accession::mirror::{Primary, PullOptions, Status, manifest, pull};
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
-use accession::{Access, Dataset, DatasetEdit, ErrorKind, Registry, Stamp};
+use accession::{Access, Dataset, DatasetEdit, ErrorKind, Limits, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;
@@ -138,7 +138,7 @@ fn a_doi_is_not_shared_unless_that_is_accepted() {
     registry.edit_dataset(&name("first"), &set, &stamp()).unwrap();
     registry.edit_dataset_with(&name("new"), &set, SharedDoi::Accepted, &stamp()).unwrap();
     let both = with("third", "10.9999/GEE");
-    registry.add_dataset_with(&both, SharedDoi::Accepted, &stamp()).unwrap();
+    registry.add_dataset_with(&both, Limits::default(), SharedDoi::Accepted, &stamp()).unwrap();
     // Another field of a record with a shared DOI can be edited.
     let title = DatasetEdit { title: Edit::Set("Title".to_owned()), ..DatasetEdit::default() };
     registry.edit_dataset(&name("third"), &title, &stamp()).unwrap();

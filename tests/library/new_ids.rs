@@ -3,7 +3,7 @@
 
 use accession::{
     Access, Change, ChangeOptions, EarlierSet, Entry, ErrorKind, Event, EventKind, GranuleId,
-    Import, Listing, MaxDelete, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
+    Import, Limits, Listing, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -42,7 +42,7 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
         import.add(Event { at: second(5), kind, granule_id, producer_granule, location }).unwrap();
         let refusals = [
             registry.change(&name("D"), &ingest, &at(5)).map(drop),
-            registry.sync(&name("D"), &listing, MaxDelete::Default, &options(), &at(5)).map(drop),
+            registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(5)).map(drop),
             registry.import(&name("D"), &import, &at(9)).map(drop),
         ];
         for refused in refusals {
@@ -99,7 +99,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let mut listing = Listing::new();
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();
-    registry.sync(&name("D"), &listing, MaxDelete::Default, &options(), &at(1)).unwrap();
+    registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(1)).unwrap();
     registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
@@ -107,7 +107,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let to = EarlierSet::At(Moment::Instant(second(0)));
     registry.revert(&name("D"), to, &options(), &at(3)).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
-    let most = MaxDelete::Percent(100);
+    let most = Limits::NONE;
     let mut listing = Listing::new();
     ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
     registry.sync(&name("D"), &listing, most, &options(), &at(4)).unwrap();

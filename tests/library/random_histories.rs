@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Listing, MaxDelete, Moment,
-    Registry, Selection, Stamp, Timestamp,
+    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing,
+    Moment, Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ enum Step {
     /// Deletes some ids, skipping those that are not held.
     SkipMissing(BTreeSet<usize>),
     /// Synchronises with a listing, if the limit on deletions permits.
-    Sync(BTreeSet<usize>, MaxDelete),
+    Sync(BTreeSet<usize>, Limits),
     /// Reverts to the set after an earlier change.
     Revert(usize),
     /// Closes the file and opens it again.
@@ -43,12 +43,12 @@ fn some_ids() -> impl Strategy<Value = BTreeSet<usize>> {
     ]
 }
 
-fn max_delete() -> impl Strategy<Value = MaxDelete> {
-    prop_oneof![
-        Just(MaxDelete::Default),
-        Just(MaxDelete::Percent(100)),
-        (0..4_u64).prop_map(MaxDelete::Granules),
-    ]
+fn at_most(granules: u64) -> Limits {
+    Limits { max_delete: Some(Limit::Granules(granules)), ..Limits::default() }
+}
+
+fn max_delete() -> impl Strategy<Value = Limits> {
+    prop_oneof![Just(Limits::default()), Just(Limits::NONE), (0..4_u64).prop_map(at_most),]
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -187,7 +187,7 @@ fn sync(
     history: &mut History,
     at: Timestamp,
     ids: &BTreeSet<&str>,
-    most: MaxDelete,
+    most: Limits,
 ) {
     let mut listing = Listing::new();
     // In no order, and the first one twice.
@@ -204,7 +204,7 @@ fn sync(
     let synced = registry.sync(dataset, &listing, most, &options, &Stamp::at(at, now()));
     if ids.is_empty() {
         assert_eq!(synced.unwrap_err().kind().as_str(), "empty-listing");
-    } else if plan.delete.len() as u64 > most.of(held.len() as u64) {
+    } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "too-many-deletions");
     } else {
         let applied = synced.unwrap();

@@ -53,6 +53,8 @@ fn filled(directory: &Path) -> PathBuf {
         keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
         free_access: Edit::Set(true),
         temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
+        max_delete: Edit::Set("3%".parse().unwrap()),
+        max_add: Edit::Set("4000".parse().unwrap()),
     };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();

@@ -7,7 +7,7 @@ use accession::mirror::{
     Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
     Remote, Status, compare, pull,
 };
-use accession::{MaxDelete, Registry, Selection, Stamp, Timestamp};
+use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
 use crate::fault_proxy::FaultProxy;
 use crate::serving::Serving;
@@ -128,4 +128,4 @@ pub fn texts(ids: &[String]) -> impl Iterator<Item = &str> {
     ids.iter().map(String::as_str)
 }
 
-pub const RESET: PullPolicy = PullPolicy::Reset(MaxDelete::Percent(100));
+pub const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);

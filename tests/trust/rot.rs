@@ -110,6 +110,8 @@ impl Original {
                 keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
                 free_access: Edit::Set(true),
                 temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
+                max_delete: Edit::Set("3%".parse().unwrap()),
+                max_add: Edit::Set("4000".parse().unwrap()),
             };
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
             let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);

@@ -90,6 +90,29 @@ impl GranuleArgs {
     }
 }
 
+impl GranuleArgs {
+    /// The options with which another command reads the same list: a file that cannot be read again,
+    /// or ids as arguments, are `FILE`.
+    pub fn as_typed(&self) -> String {
+        let named = |file: &InputFile| match file.path().map(Path::to_string_lossy) {
+            Some(path) if path.chars().any(|c| c.is_whitespace() || "'\"\\$`*?".contains(c)) => {
+                quoted(&path).to_string()
+            }
+            Some(path) => path.into_owned(),
+            None => "FILE".to_owned(),
+        };
+        let mut files: Vec<String> = self.from.iter().map(named).collect();
+        if files.is_empty() {
+            files.push("FILE".to_owned());
+        }
+        let mut words: Vec<String> = files.iter().map(|file| format!("--from {file}")).collect();
+        words.extend(
+            self.format.column.as_ref().map(|column| format!("--column {}", quoted(column))),
+        );
+        words.join(" ")
+    }
+}
+
 /// The bytes at the beginning of a file that show whether it is text.
 const SHOWN_BYTES: u64 = 8 * 1_024;
 

@@ -5,11 +5,12 @@ use std::str::FromStr;
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
 use accession::{
-    Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Listing, MaxDelete, Moment,
+    Access, Applied, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing,
+    Moment,
 };
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{ChangeArgs, apply};
+use crate::cli::applied::{Application, ChangeArgs, Created, apply, print_applied};
 use crate::cli::args::{FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, Samples};
@@ -245,8 +246,9 @@ impl Change {
 /// Make a dataset hold exactly the listed granules, in one change
 ///
 /// Granules that are listed but not held are ingested; granules that are held but not listed are
-/// marked deleted. A listing that is empty, or that would delete too many granules, is refused,
-/// since it is probably incomplete.
+/// marked deleted. A listing that is empty, or that would delete or add too many granules, is
+/// refused, since it is probably incomplete or of another dataset. A listing that changes nothing
+/// is recorded as confirmed.
 ///
 /// Examples:
 ///   ls *.nc | accession sync US.FOOL2.002 --from -
@@ -266,15 +268,23 @@ pub struct Sync {
     #[command(flatten)]
     files: FileArgs,
 
-    /// How many granules may be deleted: a number, or a percentage of those held [default: the
-    /// larger of 10 granules and 10%, and never more than half]
+    /// How many granules may be deleted: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
     #[arg(long, value_name = "N|P%")]
-    max_delete: Option<MaxDelete>,
+    max_delete: Option<Limit>,
+
+    /// How many granules may be added: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 1,000 granules and 100%]
+    #[arg(long, value_name = "N|P%")]
+    max_add: Option<Limit>,
 
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
 }
+
+/// Why a sync changed nothing.
+const SAME: &str = "the dataset holds exactly the listed granules";
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
@@ -283,7 +293,7 @@ impl Sync {
             accept_content: self.files.accept_content,
             ..self.change.options()
         };
-        let max_delete = self.max_delete.unwrap_or_default();
+        let limits = Limits { max_delete: self.max_delete, max_add: self.max_add };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
@@ -293,12 +303,47 @@ impl Sync {
             listing.add(entry)?;
         }
         let samples = entries.into_samples();
-        let application = self.change.application(&self.dataset, self.create);
-        let unchanged = Some("the dataset holds exactly the listed granules");
-        apply(session, &application, unchanged, |registry, stamp| {
-            registry.sync(&self.dataset, &listing, max_delete, &options, stamp)
-        })
-        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
+        let application = self.change.application(&self.dataset, self.create).with_line();
+        let synced = apply(session, &application, Some(SAME), |registry, stamp| {
+            registry.sync(&self.dataset, &listing, limits, &options, stamp)
+        });
+        match synced {
+            Err(error) if error.is_of_writing() && !options.dry_run => {
+                self.without_writing(session, &application, &listing, error)
+            }
+            synced => synced
+                .map_err(|error| self.with_way_out(error))
+                .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples)),
+        }
+    }
+
+    /// Succeeds if nothing changes, although the registry cannot be written.
+    fn without_writing(
+        &self,
+        session: &mut Session,
+        application: &Application<'_>,
+        listing: &Listing,
+        error: Error,
+    ) -> Result<Exit> {
+        let registry = session.open(Access::Read)?;
+        let Some(applied) = registry.sync_without_change(&self.dataset, listing)? else {
+            return Err(error);
+        };
+        let applied = Applied { not_confirmed: Some(error.to_string()), ..applied };
+        print_applied(session, application, Some(SAME), &applied, Created::default())
+    }
+
+    /// Adds to the error of a guard how to see all that differs, and how to accept it.
+    fn with_way_out(&self, error: Error) -> Error {
+        let (option, expected) = match error.of_library() {
+            Some(ErrorKind::TooManyDeletions) => ("--max-delete", "is complete"),
+            Some(ErrorKind::TooManyAdditions) => ("--max-add", "is of this dataset"),
+            _ => return error,
+        };
+        let (dataset, listing) = (&self.dataset, self.granules.as_typed());
+        error.with_hint(format!(
+            "nothing was changed; check that the listing {expected}: `accession compare {dataset} {listing}` lists all that differ; if it is right, {option} N or P% accepts it"
+        ))
     }
 }
 

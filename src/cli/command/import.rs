@@ -128,6 +128,7 @@ impl Args {
             at: self.clock.time(),
             create: self.create,
             dry_run: self.dry_run,
+            has_line: true,
         };
         let (imported, created) = application.make(session, |registry, stamp| match &replica {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),

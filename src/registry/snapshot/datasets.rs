@@ -2,7 +2,9 @@
 
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Confirmation, Dataset, DatasetName, Doi, Instance, Timestamp, Withdrawal};
+use crate::model::{
+    Confirmation, Dataset, DatasetName, Doi, Instance, Limits, Timestamp, Withdrawal,
+};
 use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
 
 /// A dataset with its latest instance.
@@ -17,6 +19,9 @@ pub struct Listed {
     pub withdrawn: Option<Withdrawal>,
     /// Its former names, latest first. The dataset is still found by them.
     pub former_names: Vec<DatasetName>,
+    /// How much a `sync` may delete and add, if that is not the default. Others do not see it.
+    #[serde(flatten)]
+    pub limits: Limits,
     /// The latest instance. `None` means that there was no change yet, or that there is a problem.
     pub latest: Option<Instance>,
     /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
@@ -258,9 +263,16 @@ impl Snapshot {
 
 impl From<ListedRow> for Listed {
     fn from(row: ListedRow) -> Self {
-        let ListedRow { key: _, dataset, withdrawal: withdrawn, former_names, latest, confirmed } =
-            row;
-        Listed { dataset, withdrawn, former_names, latest, confirmed, problem: None }
+        let ListedRow {
+            key: _,
+            dataset,
+            withdrawal: withdrawn,
+            former_names,
+            limits,
+            latest,
+            confirmed,
+        } = row;
+        Listed { dataset, withdrawn, former_names, limits, latest, confirmed, problem: None }
     }
 }
 
@@ -305,5 +317,13 @@ fn listed_with_problem(
         Err(error) => return Err(error),
     };
     let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);
-    Ok(Listed { dataset, withdrawn, former_names, latest, confirmed, problem })
+    Ok(Listed {
+        dataset,
+        withdrawn,
+        former_names,
+        limits: Limits::default(),
+        latest,
+        confirmed,
+        problem,
+    })
 }

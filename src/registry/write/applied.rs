@@ -10,6 +10,16 @@ use crate::registry::files::FileListing;
 use crate::registry::handle::End;
 use crate::registry::staging::Staging;
 
+/// That the granules that a sync added had been deleted by the change before it, and that the set is an
+/// earlier one again: the listing of that change was probably incomplete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CameBack {
+    /// The last instance before with the same set.
+    pub earlier: Instance,
+    /// The instance that the sync replaced.
+    pub replaced: Instance,
+}
+
 /// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
@@ -32,6 +42,11 @@ pub struct Applied {
     pub clock_behind_micros: Option<i64>,
     /// What was recorded about files. Records alone make no new instance.
     pub files: FileCounts,
+    /// Of a sync: that what it added had been deleted by the change before. `None` means otherwise.
+    pub came_back: Option<CameBack>,
+    /// Of a sync without a change: why it could not be recorded that the listing was confirmed. `None`
+    /// means that it was, or that it was not to be.
+    pub not_confirmed: Option<String>,
     /// The work that it took.
     pub effort: Effort,
 }
@@ -70,6 +85,8 @@ impl Target<'_> {
             first_deleted: added.first_deleted,
             skipped: added.skipped,
             files,
+            came_back: None,
+            not_confirmed: None,
             effort: added.effort,
         })
     }

@@ -1,6 +1,7 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
 use super::applied::Applied;
+use super::guard::Guard;
 use super::remember::Remembered;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
@@ -69,10 +70,11 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
     pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
-        self.change_and_remember(dataset, change, stamp, None)
+        self.make(dataset, change, stamp, |target| target.refuse_backfill(), None)
     }
 
-    /// Applies a change, and remembers in the same transaction the log that it was made of.
+    /// Applies a change of a pull, if the guard allows it, and remembers in the same transaction the log
+    /// that it was made of.
     ///
     /// # Errors
     ///
@@ -83,6 +85,18 @@ impl Registry {
         change: &Change,
         stamp: &Stamp,
         remembered: Option<&Remembered<'_>>,
+        guard: &Guard,
+    ) -> Result<Applied> {
+        self.make(dataset, change, stamp, |target| target.check(guard), remembered)
+    }
+
+    fn make(
+        &self,
+        dataset: &DatasetName,
+        change: &Change,
+        stamp: &Stamp,
+        check: impl Fn(&Target<'_>) -> Result<()>,
+        remembered: Option<&Remembered<'_>>,
     ) -> Result<Applied> {
         let options = &change.options;
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
@@ -91,6 +105,7 @@ impl Registry {
         }
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            check(&target)?;
             let key = target.dataset;
             let (applied, end) =
                 target.apply(&change.staging, Conduct::Change, Some(&change.files))?.ended(options);
@@ -146,7 +161,13 @@ mod tests {
                 forget_from: None,
                 changes: Some(&changes),
             };
-            registry.change_and_remember(&dataset, &change, &stamp, Some(&remembered))
+            registry.change_and_remember(
+                &dataset,
+                &change,
+                &stamp,
+                Some(&remembered),
+                &Guard::default(),
+            )
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();

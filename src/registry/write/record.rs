@@ -6,8 +6,8 @@ use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Temporal, Timestamp, WebAddress,
-    Withdrawal, Year, quoted,
+    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Limit, Limits, Temporal, Timestamp,
+    WebAddress, Withdrawal, Year, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
@@ -89,6 +89,11 @@ pub struct DatasetEdit {
     pub free_access: Edit<bool>,
     /// The time that the data are about.
     pub temporal: Edit<Temporal>,
+    /// How much a `sync` may delete. This and the next are not part of a [`Dataset`]: nobody else sees
+    /// them.
+    pub max_delete: Edit<Limit>,
+    /// How much a `sync` may add.
+    pub max_add: Edit<Limit>,
 }
 
 impl DatasetEdit {
@@ -109,10 +114,19 @@ impl DatasetEdit {
             keywords: self.keywords.or(other.keywords),
             free_access: self.free_access.or(other.free_access),
             temporal: self.temporal.or(other.temporal),
+            max_delete: self.max_delete.or(other.max_delete),
+            max_add: self.max_add.or(other.max_add),
         }
     }
 
-    /// Applies the edit.
+    /// These limits, edited.
+    pub fn limits(&self, mut limits: Limits) -> Limits {
+        self.max_delete.apply_to(&mut limits.max_delete);
+        self.max_add.apply_to(&mut limits.max_add);
+        limits
+    }
+
+    /// Applies the edit, but for the limits.
     pub fn apply_to(self, dataset: &mut Dataset) {
         self.doi.apply_to(&mut dataset.doi);
         self.title.apply_to(&mut dataset.title);
@@ -170,6 +184,8 @@ impl Action {
 struct Whole<'a> {
     #[serde(flatten)]
     dataset: &'a Dataset,
+    #[serde(flatten)]
+    limits: Limits,
     withdrawn: Option<&'a Withdrawal>,
 }
 
@@ -182,10 +198,10 @@ impl Registry {
     /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
     /// dataset has the DOI.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
-        self.add_dataset_with(dataset, SharedDoi::Refused, stamp)
+        self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused, stamp)
     }
 
-    /// Adds a dataset, whose DOI another dataset may have if `shared_doi` says so.
+    /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if `shared_doi` says so.
     ///
     /// # Errors
     ///
@@ -193,6 +209,7 @@ impl Registry {
     pub fn add_dataset_with(
         &self,
         dataset: &Dataset,
+        limits: Limits,
         shared_doi: SharedDoi,
         stamp: &Stamp,
     ) -> Result<()> {
@@ -200,7 +217,7 @@ impl Registry {
             if let Some(other) = transaction.dataset_to_change(&dataset.name)? {
                 refuse_name_in_use(&other, &dataset.name)?;
             }
-            insert(transaction, dataset, stamp)?;
+            insert(transaction, dataset, limits, stamp)?;
             refuse_shared_doi(transaction, dataset, shared_doi)?;
             Ok(((), End::Commit))
         })
@@ -237,7 +254,9 @@ impl Registry {
             let (key, before) = dataset_of(transaction, name)?;
             let mut dataset = before.clone();
             edit.clone().apply_to(&mut dataset);
-            if dataset == before {
+            let limits_before = transaction.limits(key)?;
+            let limits = edit.limits(limits_before);
+            if (&dataset, limits) == (&before, limits_before) {
                 return Ok((dataset, End::RollBack));
             }
             if dataset.doi != before.doi {
@@ -245,6 +264,7 @@ impl Registry {
             }
             keep_existing(transaction, key, &before, stamp)?;
             transaction.update_dataset(&dataset)?;
+            transaction.set_limits(key, limits)?;
             keep_version(transaction, key, &dataset, Action::Edited, stamp)?;
             Ok((dataset, End::Commit))
         })
@@ -329,9 +349,13 @@ impl Registry {
 pub(super) fn insert(
     transaction: &Transaction,
     dataset: &Dataset,
+    limits: Limits,
     stamp: &Stamp,
 ) -> Result<DatasetKey> {
     let key = transaction.insert_dataset(dataset)?;
+    if limits != Limits::default() {
+        transaction.set_limits(key, limits)?;
+    }
     keep_version(transaction, key, dataset, Action::Added, stamp)?;
     Ok(key)
 }
@@ -408,7 +432,8 @@ fn keep_version(
     stamp: &Stamp,
 ) -> Result<()> {
     let withdrawn = transaction.withdrawal(key)?;
-    let whole = Whole { dataset, withdrawn: withdrawn.as_ref() };
+    let limits = transaction.limits(key)?;
+    let whole = Whole { dataset, limits, withdrawn: withdrawn.as_ref() };
     let record = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("a record is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;

@@ -1,81 +1,21 @@
 //! Makes a dataset hold exactly another set: that of a full listing, or an earlier one of its own.
 
-use std::num::ParseIntError;
-use std::str::FromStr;
-
-use super::applied::Applied;
+use super::applied::{Applied, CameBack};
+use super::engine::Skipped;
+use super::files::FileCounts;
+use super::guard::Guard;
+use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Moment};
-use crate::registry::handle::Registry;
-use crate::registry::listing::Listing;
+use crate::model::{
+    Confirmation, DatasetName, GranuleId, Identifier, Instance, Limits, Moment, Timestamp,
+};
+use crate::registry::handle::{End, Registry};
+use crate::registry::listing::{Identified, Listing};
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
-
-/// The greatest number of granules that a change may delete if it replaces a dataset's set by a
-/// listing, since an incomplete listing would delete every granule that it lacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MaxDelete {
-    /// The larger of 10 granules and 10 % of those held, but never more than half.
-    #[default]
-    Default,
-    /// A number of granules.
-    Granules(u64),
-    /// A percentage of the granules held, rounded down.
-    Percent(u8),
-}
-
-/// Why a string is not a limit of deletions.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MaxDeleteError {
-    /// It is neither a number nor a percentage.
-    #[error("it is neither a number of granules nor a percentage such as 25%")]
-    Number(#[from] ParseIntError),
-    /// The percentage is greater than 100.
-    #[error("it is more than 100%")]
-    Percent,
-}
-
-impl FromStr for MaxDelete {
-    type Err = MaxDeleteError;
-
-    fn from_str(text: &str) -> Result<Self, MaxDeleteError> {
-        match text.strip_suffix('%') {
-            None => Ok(MaxDelete::Granules(text.parse()?)),
-            Some(percent) => match percent.parse()? {
-                percent @ 0..=100 => Ok(MaxDelete::Percent(percent)),
-                _ => Err(MaxDeleteError::Percent),
-            },
-        }
-    }
-}
-
-impl MaxDelete {
-    /// The limit for a dataset that holds this number of granules.
-    pub fn of(self, held: u64) -> u64 {
-        match self {
-            MaxDelete::Default => (held / 10).max(10).min(held / 2),
-            MaxDelete::Granules(most) => most,
-            MaxDelete::Percent(percent) => {
-                let most = u128::from(held) * u128::from(percent) / 100;
-                u64::try_from(most).unwrap_or(held)
-            }
-        }
-    }
-
-    /// Refuses to delete this number of the granules that a dataset holds, if it exceeds the limit.
-    pub(crate) fn check(self, dataset: &DatasetName, deleted: u64, held: u64) -> Result<()> {
-        let most = self.of(held);
-        if deleted <= most {
-            return Ok(());
-        }
-        let message = format!(
-            "{deleted} of the {held} granules of {dataset} would be deleted, more than the {most} that are allowed"
-        );
-        Err(Error::new(ErrorKind::TooManyDeletions, message))
-    }
-}
+use crate::store::{DatasetKey, Transaction};
 
 /// An earlier set of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,12 +32,15 @@ impl Registry {
     /// Costs one pass over the listing and the dataset in parallel, and the cost of
     /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
     /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
-    /// which is not an error.
+    /// which is not an error; that it was the listing is recorded as a [`Confirmation`], unless
+    /// that is impossible ([`Applied::not_confirmed`]).
     ///
     /// # Errors
     ///
-    /// The error of a refused change: the listing is empty (`empty-listing`), or more would be
-    /// deleted than is allowed (`too-many-deletions`);
+    /// The error of a refused change: the time is refused, unless it is that of the last change and
+    /// nothing changes; the listing is empty (`empty-listing`), or more would be deleted or added than
+    /// the limits allow (`too-many-deletions`, `too-many-additions`): those given or, where there are
+    /// none, those of the dataset or the default;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
     /// identifier in force.
@@ -105,12 +48,19 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         listing: &Listing,
-        max_delete: MaxDelete,
+        limits: Limits,
         options: &ChangeOptions,
         stamp: &Stamp,
     ) -> Result<Applied> {
-        self.write(|transaction| {
+        // What did not change is known even if the confirmation cannot be stored.
+        let mut unchanged = None;
+        let synced = self.write(|transaction| {
+            unchanged = None;
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            target.refuse_backfill()?;
+            if let Some(refusal) = target.refusal.as_ref().filter(|_| stamp.at != target.last()) {
+                return Err(refusal.clone());
+            }
             if listing.is_empty() {
                 let message = format!(
                     "the listing is empty: {dataset} would lose all of its {} granules",
@@ -120,12 +70,65 @@ impl Registry {
             }
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
-            let (events, deleted) = target.difference(listed, None)?;
-            max_delete.check(&target.name, deleted, target.held())?;
+            let mut guard = Guard::new(limits);
+            let events = target.difference(listed, None, &mut guard)?;
+            target.check(&guard)?;
+            let (key, replaced) = (target.dataset, target.latest.clone());
             let mut applied = target.apply(&events, Conduct::Change, Some(&listing.files))?;
             applied.skipped.repeated = listing.count() - distinct;
-            Ok(applied.ended(options))
-        })
+            if let (Some(change), Some(replaced)) = (&applied.instance, replaced) {
+                applied.came_back =
+                    came_back(transaction, key, guard.first_added(), change, replaced)?;
+            }
+            if applied.instance.is_some() || options.dry_run {
+                return Ok(applied.ended(options));
+            }
+            // Records of files are not a confirmation: they are stored, or the sync fails.
+            unchanged = Some(applied.clone()).filter(|applied| !applied.files.has_any());
+            let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
+            transaction.save_confirmation(key, &confirmation)?;
+            Ok((applied, End::Commit))
+        });
+        match (synced, unchanged) {
+            (Err(error), Some(applied)) => {
+                Ok(Applied { not_confirmed: Some(error.with_causes()), ..applied })
+            }
+            (synced, _) => synced,
+        }
+    }
+
+    /// What [`Registry::sync`] returns where nothing changes, without writing: for a registry that cannot
+    /// be written. `None` means that something would change. Costs a pass over the listing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
+    pub fn sync_without_change(
+        &self,
+        dataset: &DatasetName,
+        listing: &Listing,
+    ) -> Result<Option<Applied>> {
+        let in_force = self.snapshot()?.dataset(dataset)?.latest;
+        let Identified { identifier, repeated, .. } = listing.identify()?;
+        let is_same = in_force.as_ref().is_some_and(|latest| latest.identifier == identifier);
+        if !is_same || listing.files.count() > 0 {
+            return Ok(None);
+        }
+        Ok(Some(Applied {
+            instance: None,
+            last: in_force.as_ref().map(|latest| latest.timestamp),
+            in_force,
+            first_ingested: Vec::new(),
+            first_deleted: Vec::new(),
+            skipped: Skipped { repeated, ..Skipped::default() },
+            created_dataset: false,
+            clock_behind_micros: None,
+            files: FileCounts::default(),
+            came_back: None,
+            not_confirmed: None,
+            effort: Effort::default(),
+        }))
     }
 
     /// Makes a dataset hold an earlier set again, in one new change, so the history contains both.
@@ -148,6 +151,7 @@ impl Registry {
     ) -> Result<Applied> {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
+            target.refuse_backfill()?;
             let name = dataset.clone();
             let selection = match to {
                 EarlierSet::At(at) => Selection::Dataset { name, at: Some(at) },
@@ -158,7 +162,8 @@ impl Registry {
             let set = select(transaction, &selection)?.set;
             let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
             let wanted = wanted.map(|granule| granule.map(ingest));
-            let (events, _) = target.difference(wanted, Some(Claim::of(self, &set)))?;
+            let claim = Some(Claim::of(self, &set));
+            let events = target.difference(wanted, claim, &mut Guard::default())?;
             let expected = options.expected.or(Some(set.identifier()));
             let options = &ChangeOptions { expected, ..options.clone() };
             let applied = Target { options, ..target }.apply(&events, Conduct::Revert, None)?;
@@ -167,28 +172,25 @@ impl Registry {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenth_may_be_deleted_but_ten_of_few_and_never_more_than_half() {
-        let cases = [(0, 0), (1, 0), (2, 1), (10, 5), (19, 9), (20, 10), (99, 10), (935, 93)];
-        for (held, most) in cases {
-            assert_eq!(MaxDelete::Default.of(held), most, "{held}");
-        }
-        assert_eq!(MaxDelete::Granules(7).of(3), 7);
-        assert_eq!(MaxDelete::Percent(25).of(7), 1);
-        assert_eq!(MaxDelete::Percent(100).of(u64::MAX), u64::MAX);
+/// Whether what a change added had been deleted by the one before, `replaced`, and made the set an
+/// earlier one again. Looks at the first granules that it added.
+fn came_back(
+    transaction: &Transaction,
+    dataset: DatasetKey,
+    first_added: &[GranuleId],
+    change: &Instance,
+    replaced: Instance,
+) -> Result<Option<CameBack>> {
+    if first_added.is_empty() || replaced.deleted == 0 {
+        return Ok(None);
     }
-
-    #[test]
-    fn it_is_written_as_a_number_or_a_percentage() {
-        assert_eq!("12".parse(), Ok(MaxDelete::Granules(12)));
-        assert_eq!("100%".parse(), Ok(MaxDelete::Percent(100)));
-        assert_eq!("101%".parse::<MaxDelete>(), Err(MaxDeleteError::Percent));
-        for text in ["", "%", "-1", "1.5%", "all", "300%"] {
-            assert!(text.parse::<MaxDelete>().is_err(), "{text}");
-        }
+    let ids: Vec<&str> = first_added.iter().map(GranuleId::as_str).collect();
+    let periods = transaction.periods_among(dataset, &ids)?;
+    let lost = periods.iter().filter(|period| period.deleted == Some(replaced.timestamp)).count();
+    if lost < ids.len() {
+        return Ok(None);
     }
+    let mut earlier = transaction.instances_of_with(dataset, change.identifier)?;
+    earlier.retain(|instance| instance.timestamp < replaced.timestamp);
+    Ok(earlier.pop().map(|earlier| CameBack { earlier, replaced }))
 }

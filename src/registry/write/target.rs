@@ -1,11 +1,12 @@
 //! The dataset that is changed, and the options of the change.
 
+use super::guard::Guard;
 use super::record::{gives_up, insert, refuse_withdrawn};
 use super::results::{Results, check_entered_note, check_expected};
 use super::stamp::Stamp;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, Granule, Identifier, Instance, Set, Timestamp,
+    Dataset, DatasetName, Event, EventKind, Granule, Identifier, Instance, Limits, Set, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
@@ -65,6 +66,8 @@ pub(super) struct Target<'a> {
     pub dataset: DatasetKey,
     /// Its present name, even if the change refers to it by a former one.
     pub name: DatasetName,
+    /// Its own limits.
+    pub limits: Limits,
     /// The last instance that is stored. `None` means that the dataset has no history yet.
     pub latest: Option<Instance>,
     /// Whether the dataset was added for the change.
@@ -98,22 +101,25 @@ impl<'a> Target<'a> {
         stamp: &'a Stamp,
     ) -> Result<Self> {
         check_entered_note(options.note.as_deref())?;
-        let (dataset, name, latest, is_created) = match transaction.dataset_to_change(name)? {
-            Some(found) if !(options.create_dataset && gives_up(&found, name)) => {
-                let ToChange { key, name, withdrawal, latest } = found;
-                refuse_withdrawn(withdrawal, &name)?;
-                (key, name, latest, false)
-            }
-            Some(_) | None if options.create_dataset => {
-                let name = name.clone();
-                let record = match &options.record {
-                    Some(record) => Dataset { name, ..record.clone() },
-                    None => Dataset::named(name),
-                };
-                (insert(transaction, &record, stamp)?, record.name, None, true)
-            }
-            _ => return Err(Error::dataset_unknown(name)),
-        };
+        let (dataset, name, limits, latest, is_created) =
+            match transaction.dataset_to_change(name)? {
+                Some(found) if !(options.create_dataset && gives_up(&found, name)) => {
+                    let ToChange { key, name, withdrawal, limits, latest } = found;
+                    refuse_withdrawn(withdrawal, &name)?;
+                    (key, name, limits, latest, false)
+                }
+                Some(_) | None if options.create_dataset => {
+                    let name = name.clone();
+                    let record = match &options.record {
+                        Some(record) => Dataset { name, ..record.clone() },
+                        None => Dataset::named(name),
+                    };
+                    let limits = Limits::default();
+                    let key = insert(transaction, &record, limits, stamp)?;
+                    (key, record.name, limits, None, true)
+                }
+                _ => return Err(Error::dataset_unknown(name)),
+            };
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let (at, clock_behind_micros, refusal) = match stamp.after(last) {
             Ok((at, behind)) => (at, behind, None),
@@ -130,6 +136,7 @@ impl<'a> Target<'a> {
             stamp,
             dataset,
             name,
+            limits,
             latest,
             is_created,
             times: vec![at],
@@ -138,6 +145,41 @@ impl<'a> Target<'a> {
             refusal,
             clock_behind_micros,
         })
+    }
+
+    /// Refuses a change without a time in a dataset every change of which was recorded long after it took
+    /// effect: the time was probably forgotten, and after a change of now no earlier one can be added.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Backfill`].
+    pub fn refuse_backfill(&self) -> Result<()> {
+        let Some(latest) = &self.latest else { return Ok(()) };
+        if self.stamp.is_clock_confirmed
+            || !latest.is_back_dated()
+            || self.transaction.has_timely_change(self.dataset)?
+        {
+            return Ok(());
+        }
+        let message = format!(
+            "this change of {} has no time, and every earlier one was recorded more than 48 hours after it took effect: if this one takes effect now, none before now can follow",
+            self.name
+        );
+        Err(Error::new(ErrorKind::Backfill, message))
+    }
+
+    /// Refuses a change that the guard has counted, unless its time can be accepted and the limits allow
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// That of a refused time; those of [`Guard::check`].
+    pub fn check(&self, guard: &Guard) -> Result<()> {
+        match &self.refusal {
+            _ if guard.is_empty() => Ok(()),
+            Some(refusal) => Err(refusal.clone()),
+            None => guard.check(&self.name, self.limits, self.held()),
+        }
     }
 
     /// The time of the last stored instance.
@@ -166,8 +208,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The events that make the dataset hold the wanted granules, and the number of deletions among
-    /// them. `claim` is what the wanted granules are said to be; `None` means that it is not known.
+    /// The events that make the dataset hold the wanted granules, which are counted by the guard.
+    /// `claim` is what the wanted granules are said to be; `None` means that it is not known.
     ///
     /// Costs one pass over both sets, which are hashed on the way.
     ///
@@ -179,7 +221,8 @@ impl<'a> Target<'a> {
         &self,
         wanted: impl Iterator<Item = Result<Event>>,
         claim: Option<Claim>,
-    ) -> Result<(Staging, u64)> {
+        guard: &mut Guard,
+    ) -> Result<Staging> {
         type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
         let held: (Held<'_>, _) = match &self.latest {
             None => (Box::new(std::iter::empty()), None),
@@ -194,14 +237,14 @@ impl<'a> Target<'a> {
         let held = (held.0.peekable(), held.1);
         let mut walk = Walk::of(self.registry, held, (wanted.peekable(), claim));
         for only in walk.by_ref() {
-            match only? {
-                Only::Left(granule) => {
-                    events.add(&Event { kind: EventKind::Deleted, ..ingest(granule) })?;
-                }
-                Only::Right(event) => events.add(&event)?,
-            }
+            let event = match only? {
+                Only::Left(granule) => Event { kind: EventKind::Deleted, ..ingest(granule) },
+                Only::Right(event) => event,
+            };
+            guard.count(event.kind, &event.granule_id);
+            events.add(&event)?;
         }
-        Ok((events, walk.counts().only_left))
+        Ok(events)
     }
 }
 

@@ -2,9 +2,10 @@
 //! and withdrawals.
 
 use super::annotation::annotations;
+use super::limits::limits;
 use crate::model::{
     Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
-    TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
+    Limits, TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
@@ -38,7 +39,8 @@ macro_rules! select_listed {
                     WHERE former.dataset_id = dataset.id AND NOT EXISTS (
                         SELECT 1
                         FROM {dataset} AS present
-                        WHERE present.name = former.name))
+                        WHERE present.name = former.name)),
+                max_delete, max_add
             FROM {dataset}
             ",
             $($rest),*
@@ -85,7 +87,8 @@ impl Snapshot {
                 latest.recorded_by, latest.note,
                 ",
             annotations!("?1", "latest.timestamp"),
-            ", dataset.withdrawn, dataset.withdrawn_note
+            ", dataset.withdrawn, dataset.withdrawn_note, dataset.max_delete,
+                dataset.max_add
             FROM {dataset}
             LEFT JOIN (
                 SELECT timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
@@ -103,6 +106,7 @@ impl Snapshot {
                 key,
                 name: row.dataset_name(0)?,
                 withdrawal: withdrawal(row, 11)?,
+                limits: limits(row, 13)?,
                 latest: has_history.then(|| self.instance_of(row)).transpose()?,
             })
         })
@@ -187,6 +191,7 @@ impl Snapshot {
                 dataset,
                 withdrawal: withdrawal(row, 16)?,
                 former_names: former_names.map_err(damaged)?,
+                limits: if self.is_public() { Limits::default() } else { limits(row, 19)? },
                 latest: None,
                 confirmed: None,
             })

@@ -275,6 +275,39 @@ impl Snapshot {
         Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
     }
 
+    /// Whether one of the first or the last thousand changes of a dataset took effect at most
+    /// [`Instance::TIMELY_MICROS`] before it was recorded. Costs at most as many rows, whatever the
+    /// length of the history, and one where the last change did.
+    pub fn has_timely_change(&self, dataset: DatasetKey) -> Result<bool> {
+        static LAST: Sql = Sql::new(
+            "SELECT timestamp
+            FROM (
+                SELECT timestamp, recorded
+                FROM {instance}
+                WHERE dataset_id = ?1
+                ORDER BY timestamp DESC
+                LIMIT 1000) AS last
+            WHERE recorded - timestamp <= ?2
+            LIMIT 1",
+        );
+        static FIRST: Sql = Sql::new(
+            "SELECT timestamp
+            FROM (
+                SELECT timestamp, recorded
+                FROM {instance}
+                WHERE dataset_id = ?1
+                ORDER BY timestamp
+                LIMIT 1000) AS first
+            WHERE recorded - timestamp <= ?2
+            LIMIT 1",
+        );
+        let has = |sql| -> Result<bool> {
+            let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
+            Ok(self.row(Scope::Dataset(dataset), sql, &values, |row| row.int(0))?.is_some())
+        };
+        Ok(has(&LAST)? || has(&FIRST)?)
+    }
+
     /// The number of instances of a dataset with a timestamp at or before `up_to`.
     pub fn count_instances(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
         static COUNT: Sql = Sql::new(

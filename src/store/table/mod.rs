@@ -14,6 +14,7 @@ mod fixity;
 mod granule;
 mod history;
 mod identifier;
+mod limits;
 mod mirror;
 mod payment;
 mod subset;

@@ -36,7 +36,7 @@ const SCENARIO: &[&str] = &[
     "accession dataset list --all",
     "accession dataset reinstate PLAIN",
     "accession sync PLAIN --at 2001-01-02 X.1 X.2",
-    "accession sync PLAIN X.1 X.2",
+    "accession sync PLAIN --at now X.1 X.2",
     "python3 -c 'import sqlite3; registry = sqlite3.connect(\"accession.db\"); \
      registry.execute(\"INSERT OR REPLACE INTO confirmation SELECT id, 1, NULL, 2 FROM dataset\"); \
      registry.commit()'; accession dataset show PLAIN",

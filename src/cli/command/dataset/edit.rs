@@ -8,7 +8,7 @@ use accession::model::{
     Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, WebAddress, Year, quoted,
 };
 use accession::registry::{Edit as Change, Listed, SharedDoi};
-use accession::{Access, Dataset, DatasetEdit, DatasetName, Registry, Stamp};
+use accession::{Access, Dataset, DatasetEdit, DatasetName, Limit, Limits, Registry, Stamp};
 use serde::Serialize;
 
 use super::show::write_listed;
@@ -77,12 +77,15 @@ struct Added<'a> {
 impl Add {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let mut dataset = Dataset::named(self.name);
-        self.record.into_edit()?.apply_to(&mut dataset);
+        let edit = self.record.into_edit()?;
+        let limits = edit.limits(Limits::default());
+        edit.apply_to(&mut dataset);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
             let stamp = session.stamp(self.clock.time())?;
-            registry.add_dataset_with(&dataset, shared_doi(self.shared_doi), &stamp)?;
+            let shared_doi = shared_doi(self.shared_doi);
+            registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
             Ok(Written { result: (), committed: Some(Commit::Record) })
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
@@ -285,6 +288,17 @@ pub struct Record {
     #[arg(long, value_name = "START/END", value_parser = value_or_removal::<Temporal>)]
     temporal: Option<ValueOrRemoval<Temporal>>,
 
+    /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
+    /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
+    /// one. It is not published
+    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Limit>)]
+    max_delete: Option<ValueOrRemoval<Limit>>,
+
+    /// How many granules a sync may add: a number, or a percentage of those held. An empty string
+    /// goes back to the default: the larger of 1,000 granules and 100%. It is not published
+    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Limit>)]
+    max_add: Option<ValueOrRemoval<Limit>>,
+
     /// A file with the record, as CSL-JSON or DataCite JSON; - is stdin. Other options take
     /// precedence over it
     #[arg(long, value_name = "FILE")]
@@ -355,6 +369,8 @@ impl Record {
             url: edit_of(self.url),
             archive: text(self.archive),
             licence: licence_edit(self.licence),
+            max_delete: edit_of(self.max_delete),
+            max_add: edit_of(self.max_add),
             granule_url: edit_of(self.granule_url),
             keywords: list_edit(self.keywords),
             free_access: match edit_of(self.free_access) {

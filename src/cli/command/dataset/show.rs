@@ -253,6 +253,11 @@ fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
             writeln!(out, "{field:10}  {}", one_line(value))?;
         }
     }
+    for (side, limit) in [("delete", listed.limits.max_delete), ("add", listed.limits.max_add)] {
+        if let Some(limit) = limit {
+            writeln!(out, "{:10}  {limit}", format!("max {side}"))?;
+        }
+    }
     for former in &listed.former_names {
         writeln!(out, "formerly    {former}")?;
     }

@@ -2,7 +2,7 @@ use std::io::{self, Write};
 
 use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
 use accession::registry::Withdrawn;
-use accession::{Access, DatasetName, Instance, MaxDelete};
+use accession::{Access, DatasetName, Instance, Limit, Limits};
 
 use super::compare::from_change;
 use super::status::sources;
@@ -50,10 +50,15 @@ pub struct Args {
     #[arg(long)]
     reset: bool,
 
-    /// How many granules a reset may delete: a number, or a percentage of those held [default: the
-    /// larger of 10 granules and 10%, and never more than half]
+    /// How many granules a reset may delete: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
     #[arg(long, value_name = "N|P%", requires = "reset")]
-    max_delete: Option<MaxDelete>,
+    max_delete: Option<Limit>,
+
+    /// How many granules a reset may add: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 1,000 granules and 100%]
+    #[arg(long, value_name = "N|P%", requires = "reset")]
+    max_add: Option<Limit>,
 
     /// Create the dataset, with the primary's record, and the registry if they do not exist
     #[arg(long)]
@@ -121,7 +126,9 @@ impl Args {
             primary_at: self.primary.primary_at,
             create_dataset: self.create,
             policy: match self.reset {
-                true => PullPolicy::Reset(self.max_delete.unwrap_or_default()),
+                true => {
+                    PullPolicy::Reset(Limits { max_delete: self.max_delete, max_add: self.max_add })
+                }
                 false => PullPolicy::Follow,
             },
             dry_run: self.dry_run,
@@ -132,7 +139,7 @@ impl Args {
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
         let Args { at, create, dry_run, .. } = *self;
-        Application { dataset, at, create, dry_run }
+        Application { dataset, at, create, dry_run, has_line: true }
     }
 
     fn report(

@@ -1,0 +1,176 @@
+//! How many granules a change may delete, and add, if it replaces the set of a dataset by a listing.
+//!
+//! A listing can be incomplete, or of another dataset. Most nights take and bring few granules, so what
+//! exceeds the limits is refused until somebody has looked.
+
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// A number of granules, or a percentage of those that a dataset holds.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Limit;
+///
+/// let limit: Limit = "2%".parse()?;
+/// assert_eq!(limit.of(935), 18);
+/// assert_eq!(limit.to_string(), "2%");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// A number of granules.
+    Granules(u64),
+    /// A percentage of the granules held, rounded down. One of additions may be greater than 100.
+    Percent(u32),
+}
+
+/// Why a string is not a limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it is neither a number of granules nor a percentage such as 25%")]
+pub struct LimitError(#[from] ParseIntError);
+
+impl Limit {
+    /// The number of granules, of a dataset that holds so many.
+    pub fn of(self, held: u64) -> u64 {
+        match self {
+            Limit::Granules(most) => most,
+            Limit::Percent(percent) => {
+                let most = u128::from(held) * u128::from(percent) / 100;
+                u64::try_from(most).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, LimitError> {
+        Ok(match text.strip_suffix('%') {
+            None => Limit::Granules(text.parse()?),
+            Some(percent) => Limit::Percent(percent.parse()?),
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Granules(most) => write!(f, "{most}"),
+            Limit::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The limits of a change that replaces a set. `None` means the default.
+///
+/// Its fields, in this order, are those of `dataset` in the command line's JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Limits {
+    /// How many granules may be deleted. By default the larger of 10 granules and 2 % of those held,
+    /// never more than half of them, but at least one.
+    pub max_delete: Option<Limit>,
+    /// How many granules may be added. By default the larger of 1,000 granules and as many as are held.
+    pub max_add: Option<Limit>,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Limits = Limits {
+        max_delete: Some(Limit::Granules(u64::MAX)),
+        max_add: Some(Limit::Granules(u64::MAX)),
+    };
+
+    /// These limits, with the other's where this has none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Limits {
+            max_delete: self.max_delete.or(other.max_delete),
+            max_add: self.max_add.or(other.max_add),
+        }
+    }
+
+    /// How many of so many granules may be deleted.
+    pub fn deletions(self, held: u64) -> u64 {
+        let default = || (held / 50).max(10).min(held / 2).max(1);
+        self.max_delete.map_or_else(default, |most| most.of(held))
+    }
+
+    /// How many granules may be added to so many. A dataset that holds nothing has no limit.
+    pub fn additions(self, held: u64) -> u64 {
+        match held {
+            0 => u64::MAX,
+            held => self.max_add.map_or(held.max(1_000), |most| most.of(held)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn two_of_a_hundred_may_be_deleted_but_ten_of_few_and_never_more_than_half() {
+        let deletions = Limits::default();
+        let cases = [(1, 1), (2, 1), (3, 1), (10, 5), (19, 9), (20, 10), (549, 10), (550, 11)];
+        for (held, most) in cases.into_iter().chain([(935, 18), (u64::MAX, u64::MAX / 50)]) {
+            assert_eq!(deletions.deletions(held), most, "{held}");
+        }
+    }
+
+    #[test]
+    fn as_many_as_are_held_may_be_added_but_a_thousand_to_few_and_any_number_to_none() {
+        for (held, most) in [(0, u64::MAX), (1, 1_000), (1_000, 1_000), (1_001, 1_001)] {
+            assert_eq!(Limits::default().additions(held), most, "{held}");
+        }
+        let few = Limits { max_add: Some(Limit::Granules(3)), ..Limits::default() };
+        assert_eq!((few.additions(0), few.additions(9)), (u64::MAX, 3));
+    }
+
+    #[test]
+    fn it_is_written_as_a_number_or_a_percentage() {
+        for text in ["0", "12", "0%", "100%", "250%"] {
+            assert_eq!(text.parse::<Limit>().unwrap().to_string(), text);
+        }
+        for text in ["", "%", "-1", "1.5%", "all", "12 %", "4294967296%"] {
+            assert!(text.parse::<Limit>().is_err(), "{text}");
+        }
+        assert_eq!(Limit::Percent(25).of(7), 1);
+        assert_eq!(Limit::Percent(200).of(u64::MAX), u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn a_default_is_between_its_bounds_and_grows_with_what_is_held(held in 1_u64.., more in 0_u64..1_000) {
+            let limits = Limits::default();
+            let most = limits.deletions(held);
+            prop_assert!(most >= 1 && most <= (held / 2).max(1));
+            prop_assert!(most >= (held / 50).min(held / 2));
+            prop_assert!(limits.additions(held) >= 1_000);
+            let held_later = held.saturating_add(more);
+            prop_assert!(most <= limits.deletions(held_later));
+        }
+
+        #[test]
+        fn a_limit_of_its_own_is_the_limit(held in 1_u64.., most: u64, percent in 0_u32..=100) {
+            let own = Limits { max_delete: Some(Limit::Granules(most)), max_add: Some(Limit::Percent(percent)) };
+            prop_assert_eq!(own.deletions(held), most);
+            prop_assert!(own.additions(held) <= held);
+            prop_assert_eq!(own.or(Limits::NONE), own);
+            prop_assert_eq!(Limits::default().or(own), own);
+        }
+    }
+}
