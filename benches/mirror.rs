@@ -1,6 +1,6 @@
 //! The cost of comparing and pulling relative to reading both lists, as ratios of one run.
 //!
-//! `cargo bench --bench mirror` prints the table of `docs/about/performance.md`.
+//! `cargo bench --bench mirror` prints the table of `benches/RESULTS.md`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 

@@ -1,6 +1,6 @@
 //! Payment ids per second: from one minter shared by threads, and leased.
 //!
-//! `cargo bench --bench payment` prints the table of `docs/about/performance.md`. Time is not the
+//! `cargo bench --bench payment` prints the table of `benches/RESULTS.md`. Time is not the
 //! limit: the clock is a number that advances when all ids of its second are used.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]

@@ -1,6 +1,6 @@
 //! The cost of a change compared to the chain alone, as ratios measured together in one run.
 //!
-//! `cargo bench --bench registry` prints the table of `docs/about/performance.md`. Figures differ
+//! `cargo bench --bench registry` prints the table of `benches/RESULTS.md`. Figures differ
 //! between machines, ratios less so. A row with a bound states whether the run met it. With one of
 //! `rewind`, `append`, `sync`, `memory` and `lookup` after `--`, only that part of it is measured.
 

@@ -2,7 +2,7 @@
 //! for the same rows, and to the same work in a file.
 //!
 //! `cargo bench --bench stores` starts a private server, with its default settings, and prints the
-//! tables of `docs/about/performance.md`. With one of `changes`, `questions`, `writers` and `memory`
+//! tables of `benches/RESULTS.md`. With one of `changes`, `questions`, `writers` and `memory`
 //! after `--`, only that part is measured.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]

@@ -1,6 +1,6 @@
 //! The speed of the chain, the sweep and the import, as ratios measured together in one run.
 //!
-//! `cargo bench --bench sweep` prints the table of `docs/about/performance.md`.
+//! `cargo bench --bench sweep` prints the table of `benches/RESULTS.md`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
