@@ -68,16 +68,17 @@ fn statements() -> Vec<String> {
             let consts = text.split("const ").skip(1).filter_map(first_string);
             statements.extend(consts.map(str::to_owned));
         } else if path.starts_with("src/store/table") {
+            let text = without_annotations(text);
             // The texts that the macros `select_…!` insert at the beginning of a query, and those of
             // macros without an argument.
             let inserted: Vec<(&str, &str, &str)> = text
                 .split("macro_rules! ")
                 .skip(1)
-                .map(|text| {
+                .filter_map(|text| {
                     let strings = strings_of(&text[..text.find("\n}\n").unwrap()]);
-                    let begin = strings.iter().position(|text| text.starts_with("SELECT")).unwrap();
+                    let begin = strings.iter().position(|text| text.starts_with("SELECT"))?;
                     let middle = strings.get(begin + 1).copied().unwrap_or_default();
-                    (text.split(' ').next().unwrap(), strings[begin], middle)
+                    Some((text.split(' ').next().unwrap(), strings[begin], middle))
                 })
                 .collect();
             for text in text.split(" static ").skip(1) {
@@ -122,6 +123,22 @@ fn statements() -> Vec<String> {
             .any(|verb| sql.trim_start().starts_with(verb))
     });
     statements
+}
+
+/// A source file in which the strings before and after each use of the macro `annotations!` are one.
+/// What it inserts is a statement of its own, with two parameters.
+fn without_annotations(text: &str) -> String {
+    let mut parts = text.split("annotations!(");
+    let mut joined = parts.next().unwrap().to_owned();
+    for part in parts {
+        joined.truncate(joined.rfind('"').unwrap());
+        let after = part.split_once("),").unwrap().1;
+        joined.push_str("NULL");
+        joined.push_str(after.split_once('"').unwrap().1);
+    }
+    let Some((_, own)) = text.split_once("macro_rules! annotations ") else { return joined };
+    let own = strings_of(own);
+    joined + &format!(" static X: Sql = Sql::new(\"SELECT {}?1{}?2)\");", own[0], own[1])
 }
 
 /// A text without what is for a server only, and without the braces around the names of tables.

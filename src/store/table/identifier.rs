@@ -1,5 +1,4 @@
-//! The identifiers of instances and of subsets, looked up by what is known of them. Every machine is
-//! asked: an identifier does not say to which dataset it belongs.
+//! The identifiers of instances and of subsets, looked up by what is known of them.
 
 use crate::model::{Identifier, IdentifierPrefix};
 use crate::store::Result;
@@ -8,7 +7,7 @@ use crate::store::statement::{Scope, Sql, Value};
 
 impl Snapshot {
     /// The identifiers of instances and of subsets that begin with some digits, in order, at most
-    /// `limit` of them.
+    /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
     pub fn identifiers_beginning(
         &self,
         prefix: &IdentifierPrefix,
@@ -30,7 +29,7 @@ impl Snapshot {
         self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.identifier(0))
     }
 
-    /// Those of some identifiers that an instance or a subset has, in order.
+    /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
     pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
         static AMONG: Sql = Sql::by_store(
             "SELECT instance.identifier
