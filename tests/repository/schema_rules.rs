@@ -196,7 +196,7 @@ fn every_statement_of_the_store_uses_a_key() {
         let may_sort = [
             "ORDER BY dataset.name",
             "WHERE instance.identifier = ?",
-            "ORDER BY dataset_name.renamed",
+            "ORDER BY former.renamed",
             "FROM rarray(",
             "string_agg(former.name",
             "UNION ALL",
