@@ -197,6 +197,7 @@ fn every_statement_of_the_store_uses_a_key() {
             "ORDER BY dataset.name",
             "WHERE instance.identifier = ?",
             "ORDER BY former.renamed",
+            "ORDER BY dataset_name.renamed",
             "FROM rarray(",
             "string_agg(former.name",
             "UNION ALL",
