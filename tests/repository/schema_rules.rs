@@ -184,6 +184,9 @@ fn every_statement_of_the_store_uses_a_key() {
                     "SCAN taken VIRTUAL TABLE",
                     // Has one row, which is looked up.
                     "SCAN latest",
+                    // A bounded number of rows, which were found by the key.
+                    "SCAN last",
+                    "SCAN first",
                 ]
                 .iter()
                 .any(|fine| step.starts_with(fine))
