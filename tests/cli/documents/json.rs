@@ -37,9 +37,7 @@ const SCENARIO: &[&str] = &[
     "accession dataset reinstate PLAIN",
     "accession sync PLAIN --at 2001-01-02 X.1 X.2",
     "accession sync PLAIN --at now X.1 X.2",
-    "python3 -c 'import sqlite3; registry = sqlite3.connect(\"accession.db\"); \
-     registry.execute(\"INSERT OR REPLACE INTO confirmation SELECT id, 1, NULL, 2 FROM dataset\"); \
-     registry.commit()'; accession dataset show PLAIN",
+    "accession dataset show PLAIN",
     "printf 'c157a79031e1c40f85931829bc5fc552  F.1\\n' | accession ingest FILES --create --at 2001-01-02 --from -",
     "printf '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae  F.1\\n' | accession fixity add FILES --from -",
     "accession fixity list FILES",
