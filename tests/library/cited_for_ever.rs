@@ -140,7 +140,7 @@ impl World {
                     wanted.difference(&held).map(String::as_str),
                     wanted.intersection(&held).map(String::as_str),
                 );
-                let stamp = Stamp::new(at, move || now);
+                let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
                 let applied = self.registry.change(&dataset, &change.change(), &stamp).unwrap();
                 let after = held.symmetric_difference(&wanted).cloned().collect();
                 self.note(applied.instance.unwrap().timestamp, after);
@@ -151,7 +151,7 @@ impl World {
                 let (to, held) = (to.at, to.held.clone());
                 let at = tenths.map(|tenths| self.between(tenths));
                 let now = self.now;
-                let stamp = Stamp::new(at, move || now);
+                let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
                 let (to, options) = (EarlierSet::At(Moment::Instant(to)), ChangeOptions::default());
                 let applied = self.registry.revert(&dataset, to, &options, &stamp).unwrap();
                 if held != self.held() {

@@ -103,9 +103,9 @@ const SCENARIO: &[&str] = &[
 
 /// Commands that are refused: by the library, and for their arguments.
 const REFUSED: &[&str] = &[
-    "accession ingest US A.1",
+    "accession ingest US --at now A.1",
     "accession ingest US --at noon D",
-    "printf 'A.1\\n' > held.txt; accession ingest US --from held.txt",
+    "printf 'A.1\\n' > held.txt; accession ingest US --at now --from held.txt",
     "accession restore missing.db",
 ];
 
