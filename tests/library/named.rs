@@ -1,7 +1,7 @@
 //! Datasets by their DOI, identifiers by their first digits, and what comes close.
 
 use accession::model::IdentifierPrefix;
-use accession::registry::Edit;
+use accession::registry::{Edit, SharedDoi};
 use accession::{Change, DatasetEdit, ErrorKind, GranuleId, Members, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
@@ -73,7 +73,8 @@ fn a_dataset_is_found_by_a_doi_that_only_it_has() {
     let set = |dataset: &str, doi: &str| {
         let doi = Edit::Set(doi.parse().unwrap());
         let edit = DatasetEdit { doi, ..DatasetEdit::default() };
-        registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+        let stamp = Stamp::now(now());
+        registry.edit_dataset_with(&name(dataset), &edit, SharedDoi::Accepted, &stamp).unwrap();
     };
     set("US.FOOL2", "10.9999/A");
     let found = |doi: &str| registry.snapshot().unwrap().dataset_with_doi(&doi.parse().unwrap());
