@@ -181,6 +181,7 @@ fn every_statement_of_the_store_uses_a_key() {
                     // Ends at the first version that is new enough to show that a clock is right.
                     "SCAN record_version USING COVERING INDEX",
                     "SCAN wanted VIRTUAL TABLE",
+                    "SCAN rarray VIRTUAL TABLE",
                     "SCAN taken VIRTUAL TABLE",
                     // Has one row, which is looked up.
                     "SCAN latest",
