@@ -204,6 +204,8 @@ fn every_statement_of_the_store_uses_a_key() {
             "ORDER BY dataset_name.renamed",
             "FROM rarray(",
             "string_agg(former.name",
+            "string_agg(
+                    annotation.",
             "UNION ALL",
         ]
         .iter()
