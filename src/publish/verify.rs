@@ -22,9 +22,7 @@ use crate::mirror::log::{
     SubsetReader, SubsetWriter,
 };
 use crate::mirror::manifest;
-#[cfg(feature = "serve")]
-use crate::model::Timestamp;
-use crate::model::{DatasetName, Identifier};
+use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::registry::{Exported, Listed, Registry, Snapshot};
 
 /// What was found of a dataset in a published directory, or of the files that belong to none.
