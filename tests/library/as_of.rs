@@ -94,7 +94,8 @@ fn select_identifier(registry: &Registry, at: &str) -> accession::Identifier {
 #[test]
 fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
     let registry = registry();
-    let behind = Stamp::now("2001-01-04T23:59:00Z".parse().unwrap());
+    let behind =
+        Stamp { is_clock_confirmed: true, ..Stamp::now("2001-01-04T23:59:00Z".parse().unwrap()) };
     let applied = registry.change(&name("dataset"), &change(["E"], []), &behind).unwrap();
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
     let instance = applied.instance.unwrap();

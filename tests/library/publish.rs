@@ -90,6 +90,11 @@ proptest! {
     }
 }
 
+/// A change of now, although all before it was entered at once.
+fn confirmed() -> Stamp {
+    Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
+}
+
 #[test]
 fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -212,7 +217,7 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
         // With and without news, and again: nothing is forgotten, and nothing is appended.
         for news in [None, None, Some("E1"), Some("F1")] {
             if let Some(id) = news {
-                registry.change(&name("us"), &change([id], []), &Stamp::now(now())).unwrap();
+                registry.change(&name("us"), &change([id], []), &confirmed()).unwrap();
             }
             let refused = published(&registry, directory.path()).unwrap_err();
             assert_eq!(refused.kind().as_str(), "published-damaged");
@@ -280,7 +285,7 @@ fn nothing_is_written_of_a_history_that_cannot_be_exported() {
     // Before anything was published, and after it.
     for news in ["first", "second"] {
         let step = change([news], []);
-        stored.registry.change(&name("dataset"), &step, &Stamp::now(now())).unwrap();
+        stored.registry.change(&name("dataset"), &step, &confirmed()).unwrap();
         let before = files(directory.path());
         let lost = "UPDATE granule SET deleted = ingested + 1 WHERE granule_id = ?1";
         stored.connection().execute(lost, [news]).unwrap();
