@@ -78,14 +78,14 @@ pub mod registry;
 pub mod server;
 mod store;
 
-pub use error::{Error, ErrorKind, Unknown};
+pub use error::{Error, ErrorKind};
 pub use model::{
     Annotation, Confirmation, Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule,
     GranuleId, Identifier, Instance, Limit, Limits, Moment, Pattern, Set, SourceLocation, Subset,
     Timestamp,
 };
 pub use registry::{
-    Access, Applied, CameBack, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
+    Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
     EarlierSet, Exported, Finding, Granules, History, Import, Imported, Listing, Members, Monitor,
     OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp, Verification,
 };

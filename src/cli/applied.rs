@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
-use accession::registry::{Effort, FileCounts, Skipped};
+use accession::registry::{CameBack, Effort, FileCounts, Skipped};
 use accession::{
-    Annotation, Applied, CameBack, ChangeOptions, DatasetName, GranuleId, Identifier, Imported,
-    Instance, Registry, Stamp,
+    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
+    Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;

@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use accession::error::Unknown;
 use accession::model::is_interpreted;
-use accession::{ErrorKind, SourceLocation, Unknown, input};
+use accession::{ErrorKind, SourceLocation, input};
 use serde::Serialize;
 
 use super::output::{Failure, Label, json, one_line, write_message};

@@ -1,6 +1,7 @@
 //! What may have been meant by a name or an identifier that is unknown.
 
-use accession::{Access, DatasetName, Snapshot, Unknown};
+use accession::error::Unknown;
+use accession::{Access, DatasetName, Snapshot};
 
 use super::error::Error;
 use super::session::Session;

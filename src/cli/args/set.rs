@@ -4,12 +4,11 @@
 use std::str::FromStr;
 
 use accession::citation::recognise::{Stated, find};
+use accession::error::Unknown;
 use accession::model::{
     DatasetNameError, Doi, IdentifierPrefix, IdentifierPrefixError, TimestampError,
 };
-use accession::{
-    DatasetName, ErrorKind, Identifier, Moment, Selection, Snapshot, Timestamp, Unknown,
-};
+use accession::{DatasetName, ErrorKind, Identifier, Moment, Selection, Snapshot, Timestamp};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;

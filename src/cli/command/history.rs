@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use accession::error::Unknown;
 use accession::model::quoted;
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Subset, Unknown};
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Subset};
+
 use serde::Serialize;
 
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, dataset_at, refuse_future};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::digest::LinesDigest;
+use super::LinesDigest;
 use crate::model::{Annotation, SourceLocation, Timestamp};
 use crate::registry::LoggedAnnotation;
 

@@ -12,17 +12,18 @@
 //! ```
 
 mod annotations;
-mod digest;
 mod head;
 mod line;
 mod reader;
 mod subsets;
 mod writer;
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
 pub(crate) use annotations::{
     AnnotationReader, AnnotationWriter, BEGINNING as ANNOTATION_BEGINNING,
 };
-pub(crate) use digest::LinesDigest;
 #[cfg(feature = "http")]
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
@@ -31,3 +32,29 @@ pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use subsets::{BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter};
 pub(crate) use writer::{LogWriter, Segment, Segments};
+
+/// The lines of a file beside a log, as the head announces them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LinesDigest {
+    /// How many subsets or annotations they have.
+    pub count: u64,
+    /// The length of the lines.
+    pub bytes: u64,
+    /// Their SHA-256.
+    #[serde(with = "hex")]
+    pub sha256: [u8; 32],
+}
+
+impl LinesDigest {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl Default for LinesDigest {
+    /// That of no lines.
+    fn default() -> Self {
+        LinesDigest { count: 0, bytes: 0, sha256: Sha256::digest([]).into() }
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::digest::LinesDigest;
+use super::LinesDigest;
 use super::line::LINE_GRANULES;
 use crate::model::{
     AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
