@@ -81,10 +81,10 @@ warning_kinds! {
     OtherIdentifiers = "other-identifiers",
     /// A search result is incomplete: some of its pages are missing.
     PagesMissing = "pages-missing",
-    /// The set that is cited, or that from which it is selected, is annotated as questionable.
-    Questionable = "questionable",
     /// The primary renamed the dataset that a mirror follows.
     PrimaryRenamed = "primary-renamed",
+    /// The set that is cited, or that from which it is selected, is annotated as questionable.
+    Questionable = "questionable",
     /// The criteria select every granule, so the whole set is cited.
     SelectsAll = "selects-all",
     /// Most lines contain a separator: the file may be a table.
