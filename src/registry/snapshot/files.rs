@@ -106,7 +106,7 @@ impl FileList {
                 let (size, checksums) = (state.size(), state.checksums().to_vec());
                 files.push(ListedFile { path, size, checksums });
             }
-            let granule_id = GranuleId::new(id).map_err(|error| Error::damaged(error))?;
+            let granule_id = GranuleId::new(id).map_err(Error::damaged)?;
             self.read.push_back(GranuleFiles { granule_id, files });
         }
         Ok(true)
