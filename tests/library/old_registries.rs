@@ -204,7 +204,8 @@ fn every_old_registry_accepts_a_change() {
         let directory = tempfile::tempdir().unwrap();
         let path = unpacked(old, directory.path());
         let registry = Registry::open(&path, Access::Write).unwrap();
-        let stamp = accession::Stamp::now(now());
+        let now = accession::Stamp::now(now());
+        let stamp = accession::Stamp { is_clock_confirmed: true, ..now };
         registry.change(&name("THEM.FOOL2.002"), &change(["new"], []), &stamp).unwrap();
         assert_reports_the_same(&registry, old);
         drop(registry);

@@ -166,9 +166,9 @@ impl Monitor for ChangesMeanwhile {
         if more > 0 && !self.is_done.swap(true, Ordering::SeqCst) {
             let path = self.path.to_str().unwrap();
             for arguments in [
-                &["delete", "LARGE", "granule.000000", "granule.019999"][..],
+                &["delete", "LARGE", "granule.000000", "granule.019999", "--at", "now"][..],
                 &["ingest", "LARGE", "granule.0000001", "granule.9"],
-                &["ingest", "OURS", "later"],
+                &["ingest", "OURS", "later", "--at", "now"],
                 &["dataset", "edit", "OURS", "--title", "later"],
                 &["dataset", "rename", "OURS", "LATER"],
                 &["dataset", "rename", "THIRD", "FOURTH"],

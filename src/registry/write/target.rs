@@ -155,7 +155,8 @@ impl<'a> Target<'a> {
     /// [`ErrorKind::Backfill`].
     pub fn refuse_backfill(&self) -> Result<()> {
         let Some(latest) = &self.latest else { return Ok(()) };
-        if self.stamp.is_clock_confirmed
+        if self.stamp.at.is_some()
+            || self.stamp.is_clock_confirmed
             || !latest.is_back_dated()
             || self.transaction.has_timely_change(self.dataset)?
         {
