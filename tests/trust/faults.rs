@@ -191,8 +191,9 @@ fn end_of(output: &Output, context: &str) -> End {
     match output.status.code() {
         Some(0) => End::Done,
         Some(2) => {
-            let report: serde_json::Value = serde_json::from_str(stderr.trim())
-                .unwrap_or_else(|error| panic!("{context}: {error}"));
+            let report: serde_json::Value =
+                serde_json::from_str(stderr.lines().last().unwrap_or_default())
+                    .unwrap_or_else(|error| panic!("{context}: {error}"));
             let field = |field: &str| report["error"][field].as_str().unwrap().to_owned();
             let (kind, message) = (field("kind"), field("message"));
             assert!(!message.is_empty(), "{context}");
