@@ -412,11 +412,13 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::NotAfterLast if was_read => {
             "nothing was changed; an import must be later than the last change of the dataset"
         }
-        ErrorKind::NotAfterLast => "name a later time with --at, or omit --at for now",
+        ErrorKind::NotAfterLast => {
+            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession export --until`"
+        }
         ErrorKind::Future if was_read => {
             "nothing was changed; correct the time, or import the file when that time has come"
         }
-        ErrorKind::Future => "name an earlier time with --at, or omit --at for now",
+        ErrorKind::Future => "name an earlier time with --at, or --at now",
         ErrorKind::ClockBehind => "correct the clock, or wait until it has caught up",
         ErrorKind::NotYetIssued => "name the epoch of the id with --epoch",
         ErrorKind::WorkerUnknown => "name the layout of the id with --layout",

@@ -27,7 +27,7 @@ pub struct GranuleArgs {
     #[arg(long, value_name = "FILE")]
     from: Vec<InputFile>,
 
-    /// Take a single ID for an id, even if it is the name of a text file
+    /// Take an ID for an id, even if it is the name of a text file
     #[arg(long)]
     literal: bool,
 
@@ -43,7 +43,7 @@ impl GranuleArgs {
     ///
     /// # Errors
     ///
-    /// No granule or file is named, or the only id is the name of a file.
+    /// No granule or file is named; the only id, or one beside files, is the name of a file.
     pub fn entries<'a>(
         &'a self,
         session: &'a Session,
@@ -76,13 +76,15 @@ impl GranuleArgs {
             return Err(Error::usage("no granules are named")
                 .with_hint("name granules as arguments, or a file with --from"));
         }
-        if let ([id], [], false) = (&self.ids[..], &self.from[..], self.literal)
-            && is_text_file(Path::new(id))
+        let may_be_a_list = self.ids.len() == 1 || !self.from.is_empty();
+        if let Some(id) = self.ids.iter().find(|id| is_text_file(Path::new(id)))
+            && may_be_a_list
+            && !self.literal
         {
             let name = quoted(id);
             return Err(Error::usage(format!("{name} is the name of a text file")).with_hint(
                 format!(
-                    "nothing was changed; did you mean --from {name}? --literal takes it for an id"
+                    "nothing was changed; did you mean --from {name}, which names one file each time? --literal takes it for an id"
                 ),
             ));
         }

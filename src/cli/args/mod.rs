@@ -12,4 +12,4 @@ pub use primary::{HttpArgs, PrimaryArgs, Source, age, oldest, source_name};
 pub use set::{
     GivenIdentifier, KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future,
 };
-pub use value::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};
+pub use value::{Deletions, PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use accession::model::{WebAddress, WebAddressError};
+use accession::Limit;
+use accession::model::{LimitError, WebAddress, WebAddressError};
 use accession::registry::Edit;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
@@ -25,6 +26,30 @@ pub fn edit_of<T>(value: Option<ValueOrRemoval<T>>) -> Edit<T> {
         None => Edit::Keep,
         Some(ValueOrRemoval(None)) => Edit::Clear,
         Some(ValueOrRemoval(Some(value))) => Edit::Set(value),
+    }
+}
+
+/// How many granules may be deleted. More than all of them is a slip: it would switch the guard off.
+#[derive(Debug, Clone, Copy)]
+pub struct Deletions(pub Limit);
+
+/// Why a string is not a limit of deletions.
+#[derive(Debug, thiserror::Error)]
+pub enum DeletionsError {
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    #[error("it is more than 100%")]
+    MoreThanAll,
+}
+
+impl FromStr for Deletions {
+    type Err = DeletionsError;
+
+    fn from_str(text: &str) -> Result<Self, DeletionsError> {
+        match text.parse()? {
+            Limit::Percent(101..) => Err(DeletionsError::MoreThanAll),
+            limit => Ok(Deletions(limit)),
+        }
     }
 }
 

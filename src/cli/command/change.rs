@@ -11,7 +11,9 @@ use accession::{
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{Application, ChangeArgs, Created, apply, print_applied};
-use crate::cli::args::{FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future};
+use crate::cli::args::{
+    Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
+};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -271,7 +273,7 @@ pub struct Sync {
     /// How many granules may be deleted: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
     #[arg(long, value_name = "N|P%")]
-    max_delete: Option<Limit>,
+    max_delete: Option<Deletions>,
 
     /// How many granules may be added: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 1,000 granules and 100%]
@@ -293,7 +295,7 @@ impl Sync {
             accept_content: self.files.accept_content,
             ..self.change.options()
         };
-        let limits = Limits { max_delete: self.max_delete, max_add: self.max_add };
+        let limits = Limits { max_delete: self.max_delete.map(|it| it.0), max_add: self.max_add };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
@@ -342,7 +344,7 @@ impl Sync {
         };
         let (dataset, listing) = (&self.dataset, self.granules.as_typed());
         error.with_hint(format!(
-            "nothing was changed; check that the listing {expected}: `accession compare {dataset} {listing}` lists all that differ; if it is right, {option} N or P% accepts it"
+            "nothing was changed; check that the listing {expected}: `accession compare {dataset} {listing} --json` lists all that differ; if it is right, {option} N or P% accepts it"
         ))
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
-use crate::cli::args::{ValueOrRemoval, edit_of, value_or_removal};
+use crate::cli::args::{Deletions, ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::error::{Commit, Context, Error, Result, with_causes};
 use crate::cli::reading::{InputFile, open};
@@ -291,8 +291,8 @@ pub struct Record {
     /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
     /// one. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Limit>)]
-    max_delete: Option<ValueOrRemoval<Limit>>,
+    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Deletions>)]
+    max_delete: Option<ValueOrRemoval<Deletions>>,
 
     /// How many granules a sync may add: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 1,000 granules and 100%. It is not published
@@ -369,7 +369,11 @@ impl Record {
             url: edit_of(self.url),
             archive: text(self.archive),
             licence: licence_edit(self.licence),
-            max_delete: edit_of(self.max_delete),
+            max_delete: match edit_of(self.max_delete) {
+                Change::Set(Deletions(limit)) => Change::Set(limit),
+                Change::Clear => Change::Clear,
+                Change::Keep => Change::Keep,
+            },
             max_add: edit_of(self.max_add),
             granule_url: edit_of(self.granule_url),
             keywords: list_edit(self.keywords),

@@ -7,7 +7,7 @@ use accession::{Access, DatasetName, Instance, Limit, Limits};
 use super::compare::from_change;
 use super::status::sources;
 use crate::cli::applied::{Application, Created};
-use crate::cli::args::{PrimaryArgs, Source};
+use crate::cli::args::{Deletions, PrimaryArgs, Source};
 use crate::cli::error::{Context, Exit, Result};
 use crate::cli::output::Output;
 use crate::cli::session::{ChangeTime, Session};
@@ -53,7 +53,7 @@ pub struct Args {
     /// How many granules a reset may delete: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
     #[arg(long, value_name = "N|P%", requires = "reset")]
-    max_delete: Option<Limit>,
+    max_delete: Option<Deletions>,
 
     /// How many granules a reset may add: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 1,000 granules and 100%]
@@ -126,9 +126,10 @@ impl Args {
             primary_at: self.primary.primary_at,
             create_dataset: self.create,
             policy: match self.reset {
-                true => {
-                    PullPolicy::Reset(Limits { max_delete: self.max_delete, max_add: self.max_add })
-                }
+                true => PullPolicy::Reset(Limits {
+                    max_delete: self.max_delete.map(|it| it.0),
+                    max_add: self.max_add,
+                }),
                 false => PullPolicy::Follow,
             },
             dry_run: self.dry_run,
