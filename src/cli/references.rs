@@ -130,15 +130,6 @@ fn of_bibtex(text: &str, name: &str) -> Result<Vec<Reference>> {
     })?;
     let abbreviations: HashMap<String, &str> =
         bibliography.abbreviations.iter().filter_map(abbreviation).collect();
-    let value_of = |field: &Pair<'_>| -> String {
-        let chunks = field.value.v.iter().map(|chunk| match chunk.v {
-            RawChunk::Normal(text) => text,
-            RawChunk::Abbreviation(short) => {
-                abbreviations.get(&short.to_ascii_lowercase()).copied().unwrap_or(short)
-            }
-        });
-        chunks.take(MAX_CHUNKS).collect()
-    };
     let mut references = Vec::new();
     let mut bytes = 0;
     for entry in &bibliography.entries {
@@ -146,16 +137,25 @@ fn of_bibtex(text: &str, name: &str) -> Result<Vec<Reference>> {
         let mut text = format!("@{}{{{},\n", entry.v.kind.v, entry.v.key.v);
         let mut dois = Vec::new();
         for field in &entry.v.fields {
-            let value = value_of(field);
-            if ["doi", "url"].iter().any(|name| field.key.v.eq_ignore_ascii_case(name)) {
-                add_doi(&mut dois, &value);
-            }
-            text.push_str(&format!("  {} = {{{value}}},\n", field.key.v));
-            bytes += value.len() as u64;
+            let chunks = || {
+                field.value.v.iter().take(MAX_CHUNKS).map(|chunk| match chunk.v {
+                    RawChunk::Normal(text) => text,
+                    RawChunk::Abbreviation(short) => {
+                        abbreviations.get(&short.to_ascii_lowercase()).copied().unwrap_or(short)
+                    }
+                })
+            };
+            // Counted before it is built: a hundred references to a long abbreviation are short.
+            bytes += chunks().map(|text| text.len() as u64).sum::<u64>();
             if bytes > MAX_BYTES {
                 let what = format!("its abbreviations stand for more than {MAX_BYTES} bytes");
                 return Err(wrong(name, line, &what));
             }
+            let value: String = chunks().collect();
+            if ["doi", "url"].iter().any(|name| field.key.v.eq_ignore_ascii_case(name)) {
+                add_doi(&mut dois, &value);
+            }
+            text.push_str(&format!("  {} = {{{value}}},\n", field.key.v));
         }
         text.push_str("}\n");
         let key = Some(entry.v.key.v.to_owned()).filter(|key| !key.is_empty());

@@ -2,8 +2,8 @@
 //!
 //! A backup is called `NAME-20260131T030000Z.db`: the name of the registry (of a file without `.db`,
 //! of a database on a server its own) and the time in UTC, to the second; where that is taken,
-//! `-2`, `-3`, … follow the time. Only a regular file with such a name that is a registry is ever
-//! removed.
+//! `-2`, `-3`, … follow the time. Only a regular file with such a name that is a copy of this registry
+//! is ever removed: another one may have the same name, and the same directory.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::copy::BackedUp;
 use super::handle::Registry;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{DatasetName, Timestamp};
 use crate::store::{self, Access};
 
 /// The length of a time in a name: `20260131T030000Z`.
@@ -19,6 +19,9 @@ const STAMP_BYTES: usize = 16;
 
 /// The greatest number of backups that one second can have.
 const MAX_SUFFIX: u32 = 1_000;
+
+/// How many datasets of a file are looked up to find whether it is a copy of a registry.
+const COMPARED_DATASETS: u32 = 100;
 
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
@@ -44,15 +47,21 @@ impl Registry {
         Err(Error::new(ErrorKind::RegistryExists, message).in_path(directory))
     }
 
-    /// Removes the oldest of the backups of registries with this name from a directory, and keeps so
-    /// many of the others. Returns the paths of those that were removed. Whatever is not a backup
-    /// that [`Registry::back_up_into`] made is left as it is.
+    /// Removes the oldest backups of this registry from a directory, and keeps so many, the one at `new`
+    /// included, which is never removed: the clock may have been wrong when the others were made.
+    /// Returns the paths of those that were removed. Whatever is not a backup that
+    /// [`Registry::back_up_into`] made of this registry is left as it is.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io): the directory cannot be read, or a backup cannot be
     /// removed.
-    pub fn remove_old_backups(&self, directory: &Path, keep: NonZeroUsize) -> Result<Vec<PathBuf>> {
+    pub fn remove_old_backups(
+        &self,
+        directory: &Path,
+        new: &Path,
+        keep: NonZeroUsize,
+    ) -> Result<Vec<PathBuf>> {
         let unread = |source| Error::cannot("read", directory, source);
         let name = self.name_of_backups();
         let mut backups = Vec::new();
@@ -62,18 +71,42 @@ impl Registry {
             let Some(age) = file.to_str().and_then(|file| age_of(&name, file)) else { continue };
             // A link is not a file of its own.
             let is_file = entry.file_type().map_err(unread)?.is_file();
-            if is_file && Registry::open(&entry.path(), Access::Read).is_ok() {
-                backups.push((age, entry.path()));
+            let path = entry.path();
+            // What cannot be read is not known to be a copy, so it is kept.
+            if is_file && path != new && self.has_copy_at(&path).unwrap_or(false) {
+                backups.push((age, path));
             }
         }
         backups.sort();
-        let excess = backups.len().saturating_sub(keep.get());
+        let excess = backups.len().saturating_sub(keep.get() - 1);
         let mut removed = Vec::new();
         for (_, path) in backups.drain(..excess) {
             std::fs::remove_file(&path).map_err(|source| Error::cannot("remove", &path, source))?;
             removed.push(path);
         }
         Ok(removed)
+    }
+
+    /// Whether a file is a copy of an earlier state of this registry: it has a dataset that was added to
+    /// both at the same time.
+    fn has_copy_at(&self, path: &Path) -> Result<bool> {
+        let copy = Registry::open(path, Access::Read)?;
+        let (copy, read) = (copy.read()?, self.read()?);
+        for name in copy.dataset_names_after("", COMPARED_DATASETS)? {
+            let Ok(name) = name.parse::<DatasetName>() else { continue };
+            let (Some((copied, _)), Some((own, _))) = (copy.dataset(&name)?, read.dataset(&name)?)
+            else {
+                continue;
+            };
+            let added = |versions: Vec<store::StoredVersion>| {
+                versions.into_iter().next().map(|first| first.recorded)
+            };
+            let added_to_copy = added(copy.record_versions(copied, 0, 1)?);
+            if added_to_copy.is_some() && added_to_copy == added(read.record_versions(own, 0, 1)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What the backups of this registry are called.

@@ -126,7 +126,8 @@ fn a_directory_keeps_the_latest_backups_and_everything_that_is_not_one() {
     let back_up = |at| registry.back_up_into(&backups, second(at)).unwrap().0;
     let keep = |count| {
         let keep = NonZeroUsize::new(count).unwrap();
-        let removed = registry.remove_old_backups(&backups, keep).unwrap();
+        let new = backups.join("archive-20010101T000003Z-2.db");
+        let removed = registry.remove_old_backups(&backups, &new, keep).unwrap();
         removed.into_iter().map(|path| path.file_name().unwrap().to_owned()).collect::<Vec<_>>()
     };
     // Of the same second, and not in the order of their names.
@@ -152,6 +153,17 @@ fn a_directory_keeps_the_latest_backups_and_everything_that_is_not_one() {
     assert_eq!(keep(1), [made[2].as_str()]);
     assert_eq!(files(&backups).len(), count - 3);
     assert!(backups.join(&made[3]).exists());
+    // Another registry of the same name, and a backup of a time at which the clock was wrong.
+    let namesake = directory.path().join("namesake");
+    std::fs::create_dir(&namesake).unwrap();
+    let added_later = Registry::create(&namesake.join("archive.db")).unwrap();
+    let dataset = accession::Dataset::named(name("dataset"));
+    added_later.add_dataset(&dataset, &Stamp::now(second(77))).unwrap();
+    let other = added_later.back_up_into(&backups, second(0)).unwrap().0;
+    let ahead = registry.back_up_into(&backups, second(1_000_000)).unwrap().0;
+    assert_eq!(keep(2), Vec::<std::ffi::OsString>::new());
+    assert_eq!(keep(1), [ahead.file_name().unwrap()]);
+    assert!(backups.join(&made[3]).exists() && other.exists());
     let error = registry.back_up_into(&directory.path().join("none"), second(1)).unwrap_err();
     assert!(error.with_causes().contains("the directory does not exist"), "{error}");
 }

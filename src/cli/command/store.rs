@@ -65,7 +65,7 @@ impl Backup {
         session.note_commit(Commit::Backup);
         let removed = match self.keep {
             Some(keep) => registry
-                .remove_old_backups(&self.file, keep)
+                .remove_old_backups(&self.file, &path, keep)
                 .with_context(|| format!("{} was made, but", shown(&path)))?,
             None => Vec::new(),
         };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::record::refuse_withdrawn;
+use super::results::check_entered_note;
 use super::stamp::Stamp;
 use super::target::Target;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,6 +70,7 @@ impl Registry {
         options: &FileOptions,
         stamp: &Stamp,
     ) -> Result<(FileCounts, u64)> {
+        check_entered_note(options.note.as_deref())?;
         self.write(|transaction| {
             let Some(ToChange { key, name, withdrawal, .. }) =
                 transaction.dataset_to_change(dataset)?
@@ -177,7 +179,8 @@ impl<'a> Recording<'a> {
         self.contradictions.refuse()?;
         if self.counts.has_any() {
             let earliest = last.as_ref().map_or(Timestamp::MIN, |last| last.recorded);
-            let (recorded, recorded_by) = stamp.record(self.transaction, None, earliest)?;
+            let latest = last.as_ref().map(|last| last.recorded);
+            let (recorded, recorded_by) = stamp.record(self.transaction, latest, earliest)?;
             self.transaction.insert_record_batch(
                 self.dataset,
                 &RecordBatch {

@@ -74,6 +74,7 @@ impl Registry {
             let events = target.difference(listed, None, &mut guard)?;
             target.check(&guard)?;
             let (key, replaced) = (target.dataset, target.latest.clone());
+            let latest = replaced.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change, Some(&listing.files))?;
             applied.skipped.repeated = listing.count() - distinct;
             if let (Some(change), Some(replaced)) = (&applied.instance, replaced) {
@@ -85,7 +86,7 @@ impl Registry {
             }
             // Records of files are not a confirmation: they are stored, or the sync fails.
             unchanged = Some(applied.clone()).filter(|applied| !applied.files.has_any());
-            let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let (recorded, recorded_by) = stamp.record(transaction, latest, Timestamp::MIN)?;
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
             transaction.save_confirmation(key, &confirmation)?;
             Ok((applied, End::Commit))
