@@ -214,8 +214,11 @@ fn write_line(
     out: &mut Output,
     dataset: &DatasetName,
     pulled: &Pulled,
-    _dry_run: bool,
+    dry_run: bool,
 ) -> io::Result<()> {
+    if dry_run {
+        write!(out, "dry run: ")?;
+    }
     match change(pulled) {
         Some(change) => write_change(out, change),
         None => writeln!(out, "{dataset}: no changes: {}", why_unchanged(pulled)),
