@@ -102,10 +102,12 @@ def compare_builds(accession, before, changes):
             run(f"{build}: `compare`", [program, "compare", state, "D", "--summary"])
             run(f"{build}: `export`", [program, "export", "D", "--output", "manifest.jsonl"])
             run(f"{build}: `verify`", [program, "verify", "--jobs", "1"])
-            run(f"{build}: an append", [program, "ingest", "D", "zzz"])
-            run(f"{build}: the append is taken back", [program, "delete", "D", "zzz"])
-            run(f"{build}: a rewind", [program, "ingest", "D", "!"])
-            run(f"{build}: the rewind is taken back", [program, "delete", "D", "!"])
+            run(f"{build}: an append", [program, "ingest", "D", "zzz", "--at", "now"])
+            run(f"{build}: the append is taken back",
+                [program, "delete", "D", "zzz", "--at", "now"])
+            run(f"{build}: a rewind", [program, "ingest", "D", "!", "--at", "now"])
+            run(f"{build}: the rewind is taken back",
+                [program, "delete", "D", "!", "--at", "now"])
     print("\n| Ratio | Time | Processor time | Bound |\n|---|---|---|---|")
     shell = "shell: the ids into a pipe"
     ratio("`granules`, relative to the shell", "now: `granules`", (1, shell), bound=1.15)
@@ -182,8 +184,8 @@ def main():
             run("`mirror compare` with this manifest",
                 [accession, "--registry", "mirror.db", "mirror", "compare", "D", "manifest.jsonl"])
         run("a look-up by date", [accession, "cite", "D@2000-02-01", "--format", "tuple"])
-        run("a granule after all others", [accession, "ingest", "D", "zzz"])
-        run("a granule before all others", [accession, "ingest", "D", "!"])
+        run("a granule after all others", [accession, "ingest", "D", "zzz", "--at", "now"])
+        run("a granule before all others", [accession, "ingest", "D", "!", "--at", "now"])
         print(f"\nThe registry has {bytes_of_file / 1e6:,.0f} MB.")
 
 
