@@ -44,6 +44,11 @@ const SAMPLE: &str = "granule.sample";
 /// Measures something, and prints it.
 type Part = fn(&Stores<'_>);
 
+/// A change of now, which is not taken for a forgotten time.
+fn stamp() -> Stamp {
+    Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let Some(at) = arguments.iter().position(|argument| argument == "--peak-memory-of") {
@@ -119,7 +124,7 @@ fn import(registry: &Registry, granules: usize) -> f64 {
         };
         import.add(event).unwrap();
     }
-    seconds(|| drop(registry.import(&dataset(), &import, &Stamp::now(now())).unwrap()))
+    seconds(|| drop(registry.import(&dataset(), &import, &stamp()).unwrap()))
 }
 
 fn list(registry: &Registry) -> usize {
@@ -194,7 +199,7 @@ fn both(
 /// What a change takes, beside what the server takes for its rows alone.
 fn changes(stores: &Stores<'_>) {
     let apply = |registry: &Registry, change: &Change| {
-        seconds(|| drop(registry.change(&dataset(), change, &Stamp::now(now())).unwrap()))
+        seconds(|| drop(registry.change(&dataset(), change, &stamp()).unwrap()))
     };
     heading("A bare client", "accession");
     let mut imported = [Vec::new(), Vec::new()];
@@ -354,7 +359,7 @@ fn writers(stores: &Stores<'_>) {
             let name = |writer: usize| -> DatasetName { format!("D{writer}").parse().unwrap() };
             let change = |writer: usize, text: String| {
                 let registry = Registry::open(&path, Access::Write).unwrap();
-                registry.change(&name(writer), &ingest([text].into_iter()), &Stamp::now(now()))
+                registry.change(&name(writer), &ingest([text].into_iter()), &stamp())
             };
             // The first change creates the dataset.
             (0..writers).for_each(|writer| drop(change(writer, "A".to_owned()).unwrap()));
@@ -363,7 +368,7 @@ fn writers(stores: &Stores<'_>) {
                 begin.wait();
                 for number in 0..CHANGES {
                     let change = ingest([granule_id(number)].into_iter());
-                    registry.change(&name(writer), &change, &Stamp::now(now())).unwrap();
+                    registry.change(&name(writer), &change, &stamp()).unwrap();
                 }
             });
             (path, rate)
@@ -405,7 +410,7 @@ fn bare_client(stores: &Stores<'_>, path: &Path, writers: usize) -> f64 {
             let name: DatasetName = format!("D{writer}").parse().unwrap();
             let change = ingest([SAMPLE.to_owned()].into_iter());
             let statements = stores.server.statements_of(|| {
-                registry.change(&name, &change, &Stamp::now(now())).unwrap();
+                registry.change(&name, &change, &stamp()).unwrap();
             });
             assert!(statements.iter().any(|sql| sql.contains(SAMPLE)), "{statements:#?}");
             statements
@@ -442,7 +447,7 @@ fn peak_memory_child(path: &Path) {
     let granules = std::env::var("GRANULES").unwrap().parse().unwrap();
     import(&registry, granules);
     let first = ingest(["granule.!".to_owned()].into_iter());
-    registry.change(&dataset(), &first, &Stamp::now(now())).unwrap();
+    registry.change(&dataset(), &first, &stamp()).unwrap();
     assert_eq!(list(&registry), granules + 1);
     assert!(registry.verify(&dataset()).unwrap().ok);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
