@@ -33,7 +33,7 @@ pub struct ReadOptions {
     /// After this time no further file is begun, except the first; one that was begun is finished. `None`
     /// means that all are read.
     pub begin_until: Option<Instant>,
-    /// Is told how many bytes were read, and can stop the reading.
+    /// Gets the number of bytes that were read, and can stop the reading.
     pub monitor: Option<Arc<dyn Monitor>>,
 }
 

@@ -55,8 +55,8 @@ impl GranuleUrl {
         &self.template
     }
 
-    /// The address of a granule. The id is percent-encoded except for `/`. `None` means that it has
-    /// none: a segment of the id is empty, `.` or `..`, so the address would lead elsewhere.
+    /// The address of a granule. The id is percent-encoded except for `/`. `None` means that a
+    /// segment of the id is empty, `.` or `..`, so the address would be that of something else.
     pub fn address_of(&self, granule_id: &GranuleId) -> Option<String> {
         let id = granule_id.as_str();
         if id.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
