@@ -183,25 +183,40 @@ impl Error {
 
     /// The message and those of all causes, separated by colons.
     pub fn with_causes(&self) -> String {
-        self.followed_by_causes(self.to_string())
+        Error::chain_of(self)
+    }
+
+    /// The message of any error and those of its causes, separated by colons. Each states only its
+    /// own part.
+    pub fn chain_of(error: &(dyn StdError + 'static)) -> String {
+        followed_by(own_message(error), error.source())
     }
 
     /// The same without the path of the registry, for who knows it or may not see it.
     pub fn reason(&self) -> String {
         let message = &self.0.message;
-        self.followed_by_causes(match &self.0.location {
+        let text = match &self.0.location {
             Some(location) => format!("{location}: {message}"),
             None => message.clone(),
-        })
+        };
+        followed_by(text, self.source())
     }
+}
 
-    fn followed_by_causes(&self, mut text: String) -> String {
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
+fn followed_by(mut text: String, mut cause: Option<&(dyn StdError + 'static)>) -> String {
+    while let Some(error) = cause {
+        text = format!("{text}: {}", own_message(error));
+        cause = error.source();
+    }
+    text
+}
+
+/// The message of one error. That of the system is without its number, which helps nobody.
+fn own_message(error: &(dyn StdError + 'static)) -> String {
+    let text = error.to_string();
+    match error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+        Some(number) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
+        None => text,
     }
 }
 
@@ -247,8 +262,7 @@ macro_rules! error_kinds {
 
         impl ErrorKind {
             /// Every kind.
-            #[cfg(test)]
-            const ALL: &[ErrorKind] = &[$(ErrorKind::$kind,)+];
+            pub const ALL: &[ErrorKind] = &[$(ErrorKind::$kind,)+];
 
             /// The stable name, for scripts; the command line prints it with `--json`.
             pub const fn as_str(self) -> &'static str {
@@ -424,6 +438,12 @@ error_kinds! {
     NotAfterLast = "not-after-last",
     /// The change would take effect in the future.
     Future = "future",
+    /// A set is asked for as of a time in the future.
+    NotYet = "usage",
+    /// What was asked for cannot be asked.
+    Usage = "usage",
+    /// A file exists that is not replaced.
+    NotReplaced = "usage",
     /// An input file is not valid in a way that none of the next kinds says.
     Input = "input",
     /// What was read is not a granule id.
@@ -436,7 +456,7 @@ error_kinds! {
     NoOffset = "input",
     /// A file or a granule has no date of ingest, although one is needed.
     NoDates = "input",
-    /// A file is a change log or a manifest, although a list of granules is expected.
+    /// A file is an event file or a manifest, although a list of granules is expected.
     IsAHistory = "input",
     /// A response does not have its list of granules, such as one that reports an error.
     NoList = "input",
@@ -446,6 +466,8 @@ error_kinds! {
     StatedFile = "input",
     /// A checksum does not say by which algorithm it was computed.
     NoAlgorithm = "input",
+    /// An option names a part of a file that its format does not have.
+    NotOfFormat = "usage",
     /// A document is in none of the formats.
     UnknownFormat = "input",
     /// A file is an HTML or XML document.
@@ -487,10 +509,14 @@ error_kinds! {
 }
 
 impl ErrorKind {
-    /// Whether nothing was changed and the same change may succeed if it is made again at once:
-    /// other changes interfered with it.
+    /// Whether nothing changed and an immediate retry may succeed, because other changes interfered.
     pub fn is_conflict(self) -> bool {
         self == ErrorKind::Conflict
+    }
+
+    /// Whether an error means that the registry can perhaps be read, but not written.
+    pub fn is_of_writing(self) -> bool {
+        matches!(self, ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied)
     }
 
     /// Whether an error of a stored registry concerns its content or the disk below it, so that

@@ -34,7 +34,7 @@ pub fn directory_of_sqlite() -> PathBuf {
 ///
 /// [`ErrorKind::Temporary`]: the directory does not exist, cannot be written, or is full.
 pub fn file() -> Result<File> {
-    file_in(directory())
+    file_in(&directory())
 }
 
 /// The data that a spool keeps in memory.
@@ -90,8 +90,13 @@ pub fn unusable(verb: &'static str, source: io::Error) -> Error {
     cannot(verb, &directory(), source)
 }
 
-fn file_in(directory: PathBuf) -> Result<File> {
-    tempfile::tempfile_in(&directory).map_err(|source| created(&directory, source))
+/// As [`file`], in a directory.
+///
+/// # Errors
+///
+/// Those of [`file`].
+pub fn file_in(directory: &Path) -> Result<File> {
+    tempfile::tempfile_in(directory).map_err(|source| created(directory, source))
 }
 
 fn created(directory: &Path, source: io::Error) -> Error {
@@ -116,7 +121,7 @@ mod tests {
     #[test]
     fn a_temporary_file_has_no_name_and_keeps_what_is_written() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = file_in(directory.path().to_owned()).unwrap();
+        let mut file = file_in(directory.path()).unwrap();
         file.write_all(b"spooled").unwrap();
         file.rewind().unwrap();
         let mut read = String::new();
@@ -127,7 +132,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_directory_and_the_variable() {
-        let error = file_in(PathBuf::from("/nowhere/tmp")).unwrap_err();
+        let error = file_in(Path::new("/nowhere/tmp")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot create a temporary file in the directory \"/nowhere/tmp\" (the environment variable TMPDIR names another)"

@@ -71,13 +71,13 @@ pub struct Temporal {
 #[non_exhaustive]
 pub enum TemporalError {
     /// Not two times with a slash between them, or both ends are open.
-    #[error("an interval is START/END: two dates or times, of which one may be .., unlike {}", quoted(.0))]
+    #[error("a period is START/END: two dates or times, of which one may be .., unlike {}", quoted(.0))]
     Form(String),
     /// The start or the end is not a time.
     #[error(transparent)]
     Time(#[from] TimestampError),
     /// The end is before the start.
-    #[error("the interval {} ends before it starts", quoted(.0))]
+    #[error("the period {} ends before it starts", quoted(.0))]
     Reversed(String),
 }
 

@@ -103,6 +103,16 @@ impl FileContent {
         }
     }
 
+    /// Whether both cannot be true of one file: two sizes, or two checksums of one algorithm.
+    pub fn contradicts(&self, other: &FileContent) -> bool {
+        let sizes = self.size().zip(other.size()).is_some_and(|(one, other)| one != other);
+        sizes
+            || self
+                .checksum()
+                .zip(other.checksum())
+                .is_some_and(|(one, other)| one.algorithm() == other.algorithm() && one != other)
+    }
+
     /// Returns the size in bytes. `None` means that it is not known.
     pub fn size(&self) -> Option<u64> {
         match self {

@@ -114,6 +114,48 @@ impl GranuleId {
     }
 }
 
+/// The characters with which granule ids begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GranulePrefix {
+    first: GranuleId,
+    /// The string after all that begin so. `None` means that there is none.
+    end: Option<Box<str>>,
+}
+
+impl GranulePrefix {
+    /// The first id that begins so, and the first string after all of them, in canonical order. `None`
+    /// means that no string is after them.
+    pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
+        (&self.first, self.end.as_deref())
+    }
+
+    /// Returns the characters as a string.
+    pub fn as_str(&self) -> &str {
+        self.first.as_str()
+    }
+}
+
+impl FromStr for GranulePrefix {
+    type Err = GranuleIdError;
+
+    /// # Errors
+    ///
+    /// Those of [`GranuleId::new`], since no id begins so.
+    fn from_str(text: &str) -> Result<Self, GranuleIdError> {
+        let first = GranuleId::new(text)?;
+        let mut characters: Vec<char> = text.chars().collect();
+        let mut end = None;
+        while let Some(last) = characters.pop() {
+            if let Some(next) = (last..=char::MAX).nth(1) {
+                characters.push(next);
+                end = Some(characters.iter().collect::<String>().into());
+                break;
+            }
+        }
+        Ok(GranulePrefix { first, end })
+    }
+}
+
 /// Why a string is not a granule id (docs/reference/identifier.md, What a granule id is).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -259,5 +301,20 @@ mod tests {
         assert!(GranuleId::new("A ").unwrap().has_edge_space());
         assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_space());
         assert!(!GranuleId::new("A B").unwrap().has_edge_space());
+    }
+
+    #[test]
+    fn the_ids_with_a_prefix_are_those_of_its_range() {
+        for (text, end) in [
+            ("A", Some("B")),
+            ("A\u{d7ff}", Some("A\u{e000}")),
+            ("A\u{10ffff}\u{10ffff}", Some("B")),
+            ("\u{10ffff}", None),
+        ] {
+            let prefix: GranulePrefix = text.parse().unwrap();
+            assert_eq!(prefix.range(), (&GranuleId::new(text).unwrap(), end), "{text:?}");
+            assert!(end.is_none_or(|end| format!("{text}\u{10ffff}").as_str() < end));
+        }
+        assert!("".parse::<GranulePrefix>().is_err());
     }
 }

@@ -31,7 +31,7 @@ pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
 pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
-pub use granule_id::{GranuleId, GranuleIdError};
+pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix};
 pub use granule_url::{GranuleUrl, GranuleUrlError};
 pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
 pub use id_page::IdPage;

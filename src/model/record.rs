@@ -75,7 +75,7 @@ fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     let read = AtMost::<T, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
     match read.has_more {
         true => Err(D::Error::custom(format_args!(
-            "the record has more than {} {what}",
+            "the metadata has more than {} {what}",
             Dataset::MAX_NAMES
         ))),
         false => Ok(read.elements),

@@ -89,6 +89,10 @@ impl Storage for Faulty {
         Ok(FaultySession::of(self.inner.clone().transaction(watch)?, &self.fault))
     }
 
+    fn state(&self) -> Result<Option<u64>> {
+        self.inner.state()
+    }
+
     fn has_many_connections(&self) -> bool {
         self.inner.has_many_connections()
     }

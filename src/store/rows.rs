@@ -65,6 +65,8 @@ pub(crate) struct StoredSource {
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed.
     pub failed: Option<FailedAttempt>,
+    /// What was read of its file records, a JSON object. `None` means nothing.
+    pub files: Option<String>,
 }
 
 /// When a dataset that mirrors a primary was last identical to it.
@@ -117,7 +119,7 @@ pub(crate) struct ListedRow {
     /// Its former names, latest first.
     pub former_names: Vec<DatasetName>,
     /// Its limits.
-    pub limits: Limits,
+    pub limits: Option<Limits>,
     /// The last instance. `None` means that it has no history.
     pub latest: Option<Instance>,
     /// When it was last confirmed. `None` means that it never was.
@@ -219,12 +221,15 @@ pub(crate) struct RecordBatch {
     pub replaces: bool,
 }
 
-/// A check of files, as it is stored (migrations/sqlite/V9__fixity.sql describes its fields).
+/// A check of files, as it is stored (migrations/sqlite/V10__fixity_checks.sql describes its fields).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredRun {
     pub run: u64,
     pub timestamp: Timestamp,
     pub identifier: Identifier,
+    pub is_subset: bool,
+    /// Of rolling checks. `None` means that it is not one.
+    pub cycle: Option<u64>,
     pub mode: String,
     pub root: String,
     /// A JSON array.
@@ -247,6 +252,8 @@ pub(crate) struct StoredRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredFinding {
     pub run: u64,
+    /// 1, 2, … within the run.
+    pub number: u64,
     /// Empty if no granule has the file.
     pub granule_id: String,
     /// Empty if it equals the id.

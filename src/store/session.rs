@@ -139,7 +139,7 @@ impl Snapshot {
     }
 
     /// Whether others see what is read.
-    pub(super) fn is_public(&self) -> bool {
+    pub fn is_public(&self) -> bool {
         self.hides_recorders
     }
 
@@ -339,6 +339,9 @@ pub(super) trait Storage: Send + Sync {
 
     /// What `Store::transaction` begins.
     fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>>;
+
+    /// What `Store::state` returns.
+    fn state(&self) -> Result<Option<u64>>;
 
     /// What `Store::has_many_connections` returns.
     fn has_many_connections(&self) -> bool;

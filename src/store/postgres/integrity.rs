@@ -108,7 +108,7 @@ const DIFFERING: [Check; 14] = [
             quote_nullable(dataset_id::text) || quote_nullable(id::text) || quote_nullable(source)
             || quote_nullable(read::text) || quote_nullable(identical::text)
             || quote_nullable(etag) || quote_nullable(pulled::text) || quote_nullable(options)
-            || quote_nullable(failed::text) || quote_nullable(failure))",
+            || quote_nullable(failed::text) || quote_nullable(failure) || quote_nullable(files))",
     },
     Check {
         table: "annotation",
@@ -153,6 +153,7 @@ const DIFFERING: [Check; 14] = [
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(dataset_id::text) || quote_nullable(run::text)
             || quote_nullable(timestamp::text) || quote_nullable(encode(identifier, 'hex'))
+            || quote_nullable(is_subset::text) || quote_nullable(cycle::text)
             || quote_nullable(mode) || quote_nullable(root) || quote_nullable(algorithms)
             || quote_nullable(last_record::text) || quote_nullable(from_id)
             || quote_nullable(to_id) || quote_nullable(lease_to_id)
@@ -169,9 +170,9 @@ const DIFFERING: [Check; 14] = [
         FROM accession.fixity_finding
         WHERE checksum IS DISTINCT FROM md5(
             quote_nullable(dataset_id::text) || quote_nullable(run::text)
-            || quote_nullable(granule_id) || quote_nullable(path) || quote_nullable(status)
-            || quote_nullable(expected) || quote_nullable(found)
-            || quote_nullable(checked::text) || quote_nullable(closed::text)
+            || quote_nullable(number::text) || quote_nullable(granule_id)
+            || quote_nullable(path) || quote_nullable(status) || quote_nullable(expected)
+            || quote_nullable(found) || quote_nullable(checked::text) || quote_nullable(closed::text)
             || quote_nullable(closed_by))",
     },
     Check {

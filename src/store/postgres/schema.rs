@@ -1,6 +1,9 @@
 //! The schema: the migrations that create it, and which of them a registry has.
 
+use std::collections::BTreeMap;
+
 use super::connection::{Connection, value};
+use crate::store::statement::Value;
 use crate::store::{Error, ErrorKind, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never
@@ -11,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/postgres/V3__mirror_checksums.sql"),
     include_str!("../../../migrations/postgres/V4__annotations.sql"),
     include_str!("../../../migrations/postgres/V5__fixity.sql"),
+    include_str!("../../../migrations/postgres/V6__fixity_checks.sql"),
 ];
 
 /// The schema of this version.
@@ -117,16 +121,18 @@ fn check_server(encoding: &str, server: i32) -> Result<()> {
     Err(Error::not_a_registry(what))
 }
 
-/// The triggers of the schema: the name of each with that of its table, and the statement that
-/// creates it.
-pub(super) fn triggers() -> impl Iterator<Item = (String, String)> {
-    MIGRATIONS.iter().flat_map(|migration| statements(migration)).filter_map(|statement| {
+/// The triggers of the schema: the name of each with that of its table, and the last statement that
+/// creates it (V6 replaces tables).
+pub(super) fn triggers() -> BTreeMap<String, String> {
+    let statements = MIGRATIONS.iter().flat_map(|migration| statements(migration));
+    let named = statements.filter_map(|statement| {
         let (_, rest) = statement.split_once("CREATE TRIGGER ")?;
         let (name, rest) = rest.split_once(' ')?;
         let (_, rest) = rest.split_once(" ON ")?;
         let table = rest.split_whitespace().next()?;
         Some((format!("{name} ON {table}"), statement.clone()))
-    })
+    });
+    named.collect()
 }
 
 /// Runs the migrations that have not been applied: all of them, or none; and grants the privileges on
@@ -147,26 +153,37 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
     if found as u32 >= VERSION {
         return Ok(());
     }
+    let before = tables(connection)?;
     for migration in MIGRATIONS.get(found as usize..).unwrap_or_default() {
         connection.run_each(&statements(migration))?;
     }
-    grant(connection)?;
+    grant(connection, &before)?;
     connection.execute(SET, &[VERSION.into()])
+}
+
+/// The tables and views of the schema, each by its number, which another of the same name does not have.
+fn tables(connection: &Connection) -> Result<Vec<String>> {
+    const TABLES: &str = "
+        SELECT oid::text
+        FROM pg_class
+        WHERE relnamespace = 'accession'::regnamespace AND relkind IN ('r', 'v')";
+    connection.query(TABLES, &[])?.iter().map(|row| value(row, 0)).collect()
 }
 
 /// Grants the privileges on what a migration has added: on a table to everybody who may read or fill
 /// `granule`, the same, and to everybody who may lock a dataset, what changes the added tables; on a
-/// column to everybody who may change another column of its table. A table for which somebody has
-/// granted anything before is otherwise left as it is.
+/// column to everybody who may change another column of its table. A table that was there `before`, for
+/// which somebody has granted anything, is otherwise left as it is; one that was added has what the
+/// default privileges of the database grant, too.
 ///
 /// # Errors
 ///
 /// Those of the statements.
-fn grant(connection: &Connection) -> Result<()> {
+fn grant(connection: &Connection, before: &[String]) -> Result<()> {
     // What writes a table beside INSERT, of those that were added after the first migration.
     const GRANTS: &str = "
         WITH change (relname, privilege) AS (
-            VALUES ('mirror_source', 'UPDATE (read, identical, etag, pulled, options, failed, failure)'),
+            VALUES ('mirror_source', 'UPDATE (read, identical, etag, pulled, options, failed, failure, files)'),
                 ('mirror_source', 'DELETE'), ('log_change', 'DELETE'),
                 ('confirmation', 'UPDATE (recorded, recorded_by, granules)'),
                 ('fixity_run',
@@ -176,12 +193,12 @@ fn grant(connection: &Connection) -> Result<()> {
             VALUES ('dataset', 'archive',
                     'UPDATE (granule_url, keywords, free_access, temporal, max_delete, max_add)'),
                 ('dataset_name', 'renamed', 'UPDATE (dataset_id)'),
-                ('mirror_source', 'etag', 'UPDATE (pulled, options, failed, failure), DELETE')),
+                ('mirror_source', 'etag', 'UPDATE (pulled, options, failed, failure, files), DELETE')),
         added AS (
             SELECT relname
             FROM pg_class
             WHERE relnamespace = 'accession'::regnamespace AND relkind IN ('r', 'v')
-              AND relacl IS NULL),
+              AND (relacl IS NULL OR oid::text <> ALL ($1))),
         held AS (
             SELECT relname, granted.*
             FROM pg_class, aclexplode(relacl) AS granted
@@ -208,7 +225,8 @@ fn grant(connection: &Connection) -> Result<()> {
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
         FROM needed
         ORDER BY 1";
-    let rows = connection.query(GRANTS, &[])?;
+    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+    let rows = connection.query(GRANTS, &[Value::Texts(&before)])?;
     let grants = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>>>()?;
     if grants.is_empty() { Ok(()) } else { connection.run_each(&grants).map(drop) }
 }
@@ -243,7 +261,7 @@ mod tests {
         assert!(function.ends_with("x;\nEND $$;\n"), "{function}");
         for migration in MIGRATIONS {
             let statements = statements(migration);
-            let words = ["CREATE ", "ALTER ", "COMMENT "];
+            let words = ["CREATE ", "ALTER ", "COMMENT ", "DROP "];
             for statement in &statements {
                 assert!(
                     words.iter().any(|word| statement.trim_start().starts_with(word)),

@@ -162,6 +162,15 @@ impl Store {
         leased(Connection::open(&self.address)?)
     }
 
+    /// The machines of the cluster that the registry is distributed over. `None` means that it is not.
+    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
+        if self.machines.get().is_none() {
+            let is_distributed = distribute::is_distributed(connection)?;
+            self.machines.get_or_init(|| is_distributed.then(Arc::default));
+        }
+        Ok(self.machines.get().and_then(Option::as_ref))
+    }
+
     pub(super) fn connection(&self) -> Result<Connection> {
         self.idle().map_or_else(|| Connection::open(&self.address), Ok)
     }
@@ -208,9 +217,8 @@ impl ServerSession {
     }
 
     /// The connection for a query about what every machine of a cluster has. If damage made one fail
-    /// before, the server would refuse every
-    /// other one in the transaction, so a snapshot that only reads begins another: what is
-    /// undamaged can still be read.
+    /// before, the server would refuse every other one in the transaction, so a snapshot that only reads
+    /// begins another: what is undamaged can still be read.
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
         if connection.is_abandoned() {
@@ -264,12 +272,7 @@ impl ServerSession {
         if !self.has_citus {
             return Ok(None);
         }
-        let known = &self.lease.store.machines;
-        if known.get().is_none() {
-            let is_distributed = distribute::is_distributed(connection)?;
-            known.get_or_init(|| is_distributed.then(Arc::default));
-        }
-        Ok(known.get().and_then(Option::as_ref))
+        self.lease.store.machines(connection)
     }
 }
 
@@ -333,6 +336,30 @@ impl Storage for Store {
             locked: RefCell::default(),
         };
         Ok(Box::new(ServerSession { lease, writing: Some(writing), has_citus: false }))
+    }
+
+    /// A cluster has no one state of all its machines.
+    fn state(&self) -> Result<Option<u64>> {
+        let Stage::Visible(registry_id) = &self.stage else { return Ok(None) };
+        loop {
+            let (is_idle, connection) = match self.idle() {
+                Some(idle) => (true, idle),
+                None => (false, Connection::open(&self.address)?),
+            };
+            let read = || match self.machines(&connection)? {
+                Some(_) => Ok(None),
+                None => transaction::state(&connection, registry_id).map(Some),
+            };
+            match read() {
+                // An idle connection may have been lost meanwhile.
+                Err(error) if is_idle && error.kind() == ErrorKind::ConnectionLost => {}
+                state => {
+                    let state = state?;
+                    self.pool.put_back(connection);
+                    return Ok(state);
+                }
+            }
+        }
     }
 
     fn has_many_connections(&self) -> bool {

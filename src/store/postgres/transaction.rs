@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::connection::{Connection, value};
-use crate::store::Result;
+use crate::store::{Error, Result};
 
 /// How long to wait before the server is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -153,4 +153,21 @@ pub(super) fn writing<const N: usize>(
 fn begin(begin: &str, then: &[&str]) -> Vec<String> {
     let statements = [&[begin], SETTINGS.as_slice(), then].concat();
     statements.into_iter().map(str::to_owned).collect()
+}
+
+/// A number that is another one after every commit: a transaction that writes replaces the tokens of the
+/// datasets that it locks.
+///
+/// # Errors
+///
+/// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or none.
+pub(super) fn state(connection: &Connection, registry_id: &str) -> Result<u64> {
+    const SQL: &str = "
+        SELECT hashtextextended(concat(version, ' ', (
+            SELECT sum(hashtextextended(CAST(tokens AS text), dataset_id))
+            FROM accession.writer)), 0)
+        FROM accession.registry
+        WHERE CAST(registry_id AS text) = $1";
+    let row = connection.query_opt(SQL, &[registry_id.into()])?.ok_or_else(Error::replaced)?;
+    Ok(value::<i64>(&row, 0)?.cast_unsigned())
 }

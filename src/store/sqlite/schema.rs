@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../../../migrations/sqlite/V7__mirror_memory.sql"),
     include_str!("../../../migrations/sqlite/V8__annotations.sql"),
     include_str!("../../../migrations/sqlite/V9__fixity.sql"),
+    include_str!("../../../migrations/sqlite/V10__fixity_checks.sql"),
 ];
 
 /// What `sqlite_schema.sql` contains after each migration: the texts of the tables, indexes and views,
@@ -45,6 +46,7 @@ const TEXTS: [&str; MIGRATIONS.len()] = [
     include_str!("schema/7.sql"),
     include_str!("schema/8.sql"),
     include_str!("schema/9.sql"),
+    include_str!("schema/10.sql"),
 ];
 
 /// The schema of this version.

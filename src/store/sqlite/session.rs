@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput};
@@ -29,6 +29,8 @@ const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 /// An open registry.
 pub(crate) struct Store {
     pool: Pool<Connection>,
+    /// The connection that notices the commits of others. `None` means that it was not needed yet.
+    watcher: Mutex<Option<Connection>>,
     identity: Identity,
     /// The path with which it was opened.
     path: Option<PathBuf>,
@@ -83,7 +85,8 @@ impl Store {
 
     fn of(opened: Opened, busy_wait: Duration) -> Self {
         let Opened { connection, identity } = opened;
-        Store { pool: Pool::of(connection), identity, path: None, busy_wait }
+        let watcher = Mutex::new(None);
+        Store { pool: Pool::of(connection), watcher, identity, path: None, busy_wait }
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Lease> {
@@ -191,6 +194,21 @@ impl Storage for Store {
         Ok(Box::new(session))
     }
 
+    /// SQLite compares the number of the last commit with the one that the connection has seen: it is
+    /// a connection of its own, since what a connection reads or writes itself would count as seen.
+    fn state(&self) -> Result<Option<u64>> {
+        self.identity.check()?;
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if watcher.is_none() {
+            *watcher = self.identity.open_again()?;
+        }
+        let Some(watcher) = &*watcher else { return Ok(None) };
+        watcher.busy_timeout(Duration::ZERO)?;
+        let mut statement = watcher.prepare_cached("PRAGMA data_version")?;
+        let version: i64 = statement.query_row([], |row| row.get(0))?;
+        Ok(Some(version.cast_unsigned()))
+    }
+
     /// More than one connection can be opened neither to a registry in memory, nor to a migrated copy
     /// or a new registry.
     fn has_many_connections(&self) -> bool {
@@ -204,7 +222,7 @@ impl Storage for Store {
     fn distribute(&self) -> Result<u64> {
         Err(Error::stored(
             ErrorKind::NotAServer,
-            "the distribution of tables is for a registry on a server, and this one is a file",
+            "this registry is a file; distribute needs one on a PostgreSQL server",
         ))
     }
 

@@ -5,7 +5,7 @@ use super::annotation::annotations;
 use super::limits::limits;
 use crate::model::{
     Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
-    Limits, TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
+    TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
@@ -177,11 +177,31 @@ impl Snapshot {
 
     /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
     pub fn listed(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
+        let described = self.described(name)?;
+        let confirmed = |row: ListedRow| {
+            let confirmed = self.confirmation(row.key)?;
+            Ok(ListedRow { confirmed, ..row })
+        };
+        described.map(confirmed).transpose()
+    }
+
+    /// The same without the last confirmation.
+    pub fn described(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
         static NAMED: Sql = select_listed!("WHERE dataset.id = (", key_of_name!(), ")");
-        Ok(self.listed_rows(&NAMED, &[name.into()])?.pop())
+        Ok(self.described_rows(&NAMED, &[name.into()])?.pop())
     }
 
     fn listed_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
+        let mut listed = self.described_rows(sql, values)?;
+        let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
+        let mut confirmed = self.confirmations(&keys)?;
+        for row in &mut listed {
+            row.confirmed = confirmed.remove(&row.key.0);
+        }
+        Ok(listed)
+    }
+
+    fn described_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
         let mut listed = self.rows(Scope::Registry, sql, values, |row| {
             let (key, dataset) = dataset(row)?;
             let former = row.text_or_null(18)?.unwrap_or_default().split_whitespace();
@@ -191,17 +211,15 @@ impl Snapshot {
                 dataset,
                 withdrawal: withdrawal(row, 16)?,
                 former_names: former_names.map_err(damaged)?,
-                limits: if self.is_public() { Limits::default() } else { limits(row, 19)? },
+                limits: if self.is_public() { None } else { Some(limits(row, 19)?) },
                 latest: None,
                 confirmed: None,
             })
         })?;
         let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
         let mut latest = self.latest_instances(&keys)?;
-        let mut confirmed = self.confirmations(&keys)?;
         for row in &mut listed {
             row.latest = latest.remove(&row.key.0);
-            row.confirmed = confirmed.remove(&row.key.0);
         }
         Ok(listed)
     }
@@ -273,11 +291,17 @@ impl Transaction {
             VALUES (?16, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         );
         // Datasets are added one after the other, by whoever holds the lock on the registry.
-        self.session.lock(REGISTRY)?;
+        self.lock_registry()?;
         let key = self.row(Scope::Registry, &NEXT, &[], key)?.unwrap_or(DatasetKey(1));
         self.session.lock_new(key)?;
         self.put_dataset(&INSERT, dataset, Some(key))?;
         Ok(key)
+    }
+
+    /// Waits until no other transaction holds the lock on the registry, and holds it until the end of
+    /// this one: what is read afterwards of all datasets is what the other wrote.
+    pub fn lock_registry(&self) -> Result<()> {
+        self.session.lock(REGISTRY)
     }
 
     /// Replaces the record of the dataset with that name.

@@ -16,8 +16,8 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<StoredRun>> {
         static PAGE: Sql = Sql::new(
-            "SELECT run, timestamp, identifier, mode, root, algorithms, last_record, from_id, to_id,
-                lease_to_id, lease_ends, started, ended, recorded_by, files, bytes, findings, forgotten
+            "SELECT run, timestamp, identifier, is_subset, cycle, mode, root, algorithms, last_record,
+                from_id, to_id, lease_to_id, lease_ends, started, ended, recorded_by, files, bytes, findings, forgotten
             FROM {fixity_run}
             WHERE dataset_id = ?1 AND run > ?2
             ORDER BY run
@@ -32,32 +32,67 @@ impl Snapshot {
         )
     }
 
-    /// What checks of files found, after a finding (`None` means from the first), by run, granule and
-    /// path, at most `limit` of them.
+    /// What checks of files found, after a finding of a run (0 means from the first), by run and number, at
+    /// most `limit` of them.
     pub fn fixity_findings_after(
         &self,
         dataset: DatasetKey,
-        after: Option<&StoredFinding>,
+        (run, number): (u64, u64),
         limit: u32,
     ) -> Result<Vec<StoredFinding>> {
         static PAGE: Sql = Sql::new(
-            "SELECT run, granule_id, path, status, expected, found, checked, closed, closed_by
+            "SELECT run, number, granule_id, path, status, expected, found, checked, closed, closed_by
             FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND (run, granule_id, path) > (?2, ?3, ?4)
-            ORDER BY run, granule_id, path
-            LIMIT ?5",
+            WHERE dataset_id = ?1 AND (run, number) > (?2, ?3)
+            ORDER BY run, number
+            LIMIT ?4",
         );
-        fn position(finding: &StoredFinding) -> (u64, &str, &str) {
-            (finding.run, &finding.granule_id, &finding.path)
-        }
-        let (run, granule_id, path) = after.map_or((0, "", ""), position);
-        let values = [dataset.into(), run.into(), granule_id.into(), path.into(), limit.into()];
+        let values = [dataset.into(), run.into(), number.into(), limit.into()];
         ascending(
             "fixity_finding",
             self.rows(Scope::Dataset(dataset), &PAGE, &values, finding)?,
-            |first| after.is_none_or(|after| position(after) < position(first)),
+            |first| (run, number) < (first.run, first.number),
+            |one, next| (one.run, one.number) < (next.run, next.number),
+        )
+    }
+
+    /// The open findings of a dataset after one of a granule, a run and a number in it, in this order, at
+    /// most `limit` of them.
+    pub fn open_findings_after(
+        &self,
+        dataset: DatasetKey,
+        (granule_id, run, number): (&str, u64, u64),
+        limit: u32,
+    ) -> Result<Vec<StoredFinding>> {
+        static PAGE: Sql = Sql::new(
+            "SELECT run, number, granule_id, path, status, expected, found, checked, closed, closed_by
+            FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND closed IS NULL AND (granule_id, run, number) > (?2, ?3, ?4)
+            ORDER BY granule_id, run, number
+            LIMIT ?5",
+        );
+        fn position(finding: &StoredFinding) -> (&str, u64, u64) {
+            (&finding.granule_id, finding.run, finding.number)
+        }
+        let values = [dataset.into(), granule_id.into(), run.into(), number.into(), limit.into()];
+        ascending(
+            "fixity_finding",
+            self.rows(Scope::Dataset(dataset), &PAGE, &values, finding)?,
+            |first| (granule_id, run, number) < position(first),
             |one, next| position(one) < position(next),
         )
+    }
+
+    /// When files of a dataset were last checked. `None` means never.
+    pub fn last_checked(&self, dataset: DatasetKey) -> Result<Option<Timestamp>> {
+        static LAST: Sql = Sql::new(
+            "SELECT ended
+            FROM {fixity_run}
+            WHERE dataset_id = ?1 AND files > 0 AND forgotten IS NULL
+            ORDER BY run DESC
+            LIMIT 1",
+        );
+        self.row(Scope::Dataset(dataset), &LAST, &[dataset.into()], |row| row.instant(0))
     }
 
     fn fixity_run(&self, row: &dyn Columns) -> Result<StoredRun> {
@@ -65,21 +100,23 @@ impl Snapshot {
             run: row.count(0)?,
             timestamp: row.instant(1)?,
             identifier: row.identifier(2)?,
-            mode: row.string(3)?,
-            root: row.string(4)?,
-            algorithms: row.string(5)?,
-            last_record: row.count(6)?,
-            from_id: row.string(7)?,
-            to_id: row.string_or_null(8)?,
-            lease_to_id: row.string_or_null(9)?,
-            lease_ends: row.instant_or_null(10)?,
-            started: row.instant(11)?,
-            ended: row.instant(12)?,
-            recorded_by: self.shown(row.string_or_null(13)?),
-            files: row.count(14)?,
-            bytes: row.count(15)?,
-            findings: row.count(16)?,
-            forgotten: row.instant_or_null(17)?,
+            is_subset: row.count(3)? == 1,
+            cycle: row.count_or_null(4)?,
+            mode: row.string(5)?,
+            root: row.string(6)?,
+            algorithms: row.string(7)?,
+            last_record: row.count(8)?,
+            from_id: row.string(9)?,
+            to_id: row.string_or_null(10)?,
+            lease_to_id: row.string_or_null(11)?,
+            lease_ends: row.instant_or_null(12)?,
+            started: row.instant(13)?,
+            ended: row.instant(14)?,
+            recorded_by: self.shown(row.string_or_null(15)?),
+            files: row.count(16)?,
+            bytes: row.count(17)?,
+            findings: row.count(18)?,
+            forgotten: row.instant_or_null(19)?,
         })
     }
 }
@@ -89,10 +126,10 @@ impl Transaction {
     pub fn insert_fixity_runs(&self, dataset: DatasetKey, runs: &[StoredRun]) -> Result<()> {
         static INSERT: Insert = Insert::new(
             "INSERT INTO {fixity_run}
-                (dataset_id, run, timestamp, identifier, mode, root, algorithms, last_record, from_id,
-                 to_id, lease_to_id, lease_ends, started, ended, recorded_by, files, bytes, findings,
-                 forgotten)",
-            19,
+                (dataset_id, run, timestamp, identifier, is_subset, cycle, mode, root, algorithms,
+                 last_record, from_id, to_id, lease_to_id, lease_ends, started, ended, recorded_by,
+                 files, bytes, findings, forgotten)",
+            21,
         );
         self.insert(dataset, &INSERT, runs, |run| {
             [
@@ -100,6 +137,8 @@ impl Transaction {
                 run.run.into(),
                 run.timestamp.into(),
                 run.identifier.into(),
+                i64::from(run.is_subset).into(),
+                run.cycle.into(),
                 run.mode.as_str().into(),
                 run.root.as_str().into(),
                 run.algorithms.as_str().into(),
@@ -119,6 +158,60 @@ impl Transaction {
         })
     }
 
+    /// Saves how far a check of files has come.
+    pub fn save_fixity_run(&self, dataset: DatasetKey, run: &StoredRun) -> Result<()> {
+        static SAVE: Sql = Sql::new(
+            "UPDATE {fixity_run}
+            SET to_id = ?3, lease_to_id = ?4, lease_ends = ?5, ended = ?6, files = ?7, bytes = ?8,
+                findings = ?9
+            WHERE dataset_id = ?1 AND run = ?2",
+        );
+        let values = [
+            dataset.into(),
+            run.run.into(),
+            run.to_id.as_deref().into(),
+            run.lease_to_id.as_deref().into(),
+            run.lease_ends.into(),
+            run.ended.into(),
+            run.files.into(),
+            run.bytes.into(),
+            run.findings.into(),
+        ];
+        self.run(dataset, &SAVE, &values)
+    }
+
+    /// Forgets the root of a check of files, which no longer leases anything.
+    pub fn forget_fixity_run(
+        &self,
+        dataset: DatasetKey,
+        run: u64,
+        forgotten: Timestamp,
+    ) -> Result<()> {
+        static FORGET: Sql = Sql::new(
+            "UPDATE {fixity_run}
+            SET forgotten = ?3, lease_to_id = NULL, lease_ends = NULL
+            WHERE dataset_id = ?1 AND run = ?2",
+        );
+        self.run(dataset, &FORGET, &[dataset.into(), run.into(), forgotten.into()])
+    }
+
+    /// Closes a finding, unless it is closed.
+    pub fn close_finding(
+        &self,
+        dataset: DatasetKey,
+        (run, number): (u64, u64),
+        closed: Timestamp,
+        closed_by: &str,
+    ) -> Result<()> {
+        static CLOSE: Sql = Sql::new(
+            "UPDATE {fixity_finding}
+            SET closed = ?4, closed_by = ?5
+            WHERE dataset_id = ?1 AND run = ?2 AND number = ?3 AND closed IS NULL",
+        );
+        let values = [dataset.into(), run.into(), number.into(), closed.into(), closed_by.into()];
+        self.run(dataset, &CLOSE, &values)
+    }
+
     /// Adds what checks of files found.
     pub fn insert_fixity_findings(
         &self,
@@ -127,15 +220,16 @@ impl Transaction {
     ) -> Result<()> {
         static INSERT: Insert = Insert::new(
             "INSERT INTO {fixity_finding}
-                (dataset_id, run, granule_id, path, status, expected, found, checked, closed,
+                (dataset_id, run, number, granule_id, path, status, expected, found, checked, closed,
                  closed_by)",
-            10,
+            11,
         );
         self.insert(dataset, &INSERT, findings, |finding| {
             let closed: Option<Timestamp> = finding.closed.as_ref().map(|(closed, _)| *closed);
             [
                 dataset.into(),
                 finding.run.into(),
+                finding.number.into(),
                 finding.granule_id.as_str().into(),
                 finding.path.as_str().into(),
                 finding.status.as_str().into(),
@@ -152,12 +246,13 @@ impl Transaction {
 fn finding(row: &dyn Columns) -> Result<StoredFinding> {
     Ok(StoredFinding {
         run: row.count(0)?,
-        granule_id: row.string(1)?,
-        path: row.string(2)?,
-        status: row.string(3)?,
-        expected: row.string_or_null(4)?,
-        found: row.string_or_null(5)?,
-        checked: row.instant(6)?,
-        closed: row.instant_or_null(7)?.zip(row.string_or_null(8)?),
+        number: row.count(1)?,
+        granule_id: row.string(2)?,
+        path: row.string(3)?,
+        status: row.string(4)?,
+        expected: row.string_or_null(5)?,
+        found: row.string_or_null(6)?,
+        checked: row.instant(7)?,
+        closed: row.instant_or_null(8)?.zip(row.string_or_null(9)?),
     })
 }

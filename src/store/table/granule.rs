@@ -4,7 +4,7 @@
 //! would begin at the table's side while the table has no statistics.
 
 use super::catalog::{granule_url, withdrawal};
-use crate::model::{DatasetName, Granule, GranuleId, IdPage, Timestamp};
+use crate::model::{DatasetName, Granule, GranuleId, GranulePrefix, IdPage, Timestamp};
 use crate::store::page::Packing;
 use crate::store::page::{ascending, out_of_order};
 use crate::store::rows::{Begin, DatasetKey, FoundRow, NewPeriod, Period, ProducedPeriod};
@@ -202,14 +202,77 @@ impl Snapshot {
         let name = after.map_or("", |(name, _)| name.as_str());
         let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
         let values = [granule_id.into(), name.into(), ingested.into(), limit.into()];
-        self.rows(Scope::AllDatasets, &PERIODS, &values, |row| {
-            Ok(FoundRow {
-                dataset: row.dataset_name(4)?,
-                period: granule(row)?,
-                withdrawal: withdrawal(row, 5)?,
-                granule_url: granule_url(row, 7)?,
-            })
-        })
+        self.rows(Scope::AllDatasets, &PERIODS, &values, found)
+    }
+
+    /// The periods of the granules in any dataset whose ids begin with a prefix, after one of them
+    /// (`None` means from the first), by dataset, id and time, at most `limit` of them.
+    ///
+    /// Costs a look-up for each dataset that is passed; on a server, as many rows of each as are asked
+    /// for. On a cluster, this asks every machine, since any of them may have such granules.
+    pub fn periods_beginning(
+        &self,
+        prefix: &GranulePrefix,
+        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<FoundRow>> {
+        static OF_ONE: Sql = Sql::new(
+            "SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name, dataset.withdrawn,
+                dataset.withdrawn_note, dataset.granule_url
+            FROM {dataset}
+            JOIN {granule} ON granule.dataset_id = dataset.id
+            WHERE dataset.name = ?1 AND granule.granule_id < ?2
+              AND (granule.granule_id, granule.ingested) > (?3, ?4)
+            ORDER BY granule.granule_id, granule.ingested
+            LIMIT ?5",
+        );
+        static OF_NEXT: Sql = Sql::by_store(
+            "SELECT granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule, dataset.name, dataset.withdrawn,
+                dataset.withdrawn_note, dataset.granule_url
+            FROM dataset
+            CROSS JOIN granule
+              ON granule.dataset_id = dataset.id
+              AND granule.granule_id >= ?1 AND granule.granule_id < ?2
+            WHERE dataset.name > ?3
+            ORDER BY dataset.name, granule.granule_id, granule.ingested
+            LIMIT ?4",
+            "SELECT period.granule_id, period.ingested, period.deleted,
+                period.producer_granule, dataset.name, dataset.withdrawn,
+                dataset.withdrawn_note, dataset.granule_url
+            FROM {writer}
+            JOIN {dataset} ON dataset.id = writer.dataset_id
+            CROSS JOIN LATERAL (
+                SELECT granule.granule_id, granule.ingested, granule.deleted,
+                    granule.producer_granule
+                FROM {granule}
+                WHERE granule.dataset_id = writer.dataset_id
+                  AND granule.granule_id >= ?1 AND granule.granule_id < ?2
+                ORDER BY granule.granule_id, granule.ingested
+                LIMIT ?4) AS period
+            WHERE dataset.name > ?3
+            ORDER BY dataset.name, period.granule_id, period.ingested
+            LIMIT ?4",
+        );
+        let (first, end) = prefix.range();
+        // No id is as long as this.
+        let end = end.map_or_else(|| "\u{10ffff}".repeat(GranuleId::MAX_BYTES), str::to_owned);
+        let mut rows = match after {
+            None => Vec::new(),
+            Some((name, granule_id, ingested)) => {
+                let (name, ingested) = (name.as_str().into(), ingested.as_micros().into());
+                let values = [name, end.as_str().into(), granule_id.into(), ingested, limit.into()];
+                self.rows(Scope::AllDatasets, &OF_ONE, &values, found)?
+            }
+        };
+        let missing = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
+        if missing > 0 {
+            let name = after.map_or("", |(name, ..)| name.as_str());
+            let values = [first.into(), end.as_str().into(), name.into(), missing.into()];
+            rows.extend(self.rows(Scope::AllDatasets, &OF_NEXT, &values, found)?);
+        }
+        Ok(rows)
     }
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
@@ -392,6 +455,15 @@ impl Transaction {
 }
 
 /// The id and the start of a period after which a page begins.
+fn found(row: &dyn Columns) -> Result<FoundRow> {
+    Ok(FoundRow {
+        dataset: row.dataset_name(4)?,
+        period: granule(row)?,
+        withdrawal: withdrawal(row, 5)?,
+        granule_url: granule_url(row, 7)?,
+    })
+}
+
 fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
     after.map_or(("", i64::MIN), |(granule_id, ingested)| {
         (granule_id.as_str(), ingested.as_micros())

@@ -163,6 +163,24 @@ impl Snapshot {
         self.instance(dataset, &FIRST, &[dataset.into()])
     }
 
+    /// Whether a change after an instant and before another one deleted granules.
+    pub fn has_deletions(
+        &self,
+        dataset: DatasetKey,
+        after: Timestamp,
+        before: Timestamp,
+    ) -> Result<bool> {
+        static DELETIONS: Sql = Sql::new(
+            "SELECT EXISTS (
+                SELECT 1
+                FROM {instance}
+                WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp < ?3 AND deleted > 0)",
+        );
+        let values = [dataset.into(), after.into(), before.into()];
+        let found = self.row(Scope::Dataset(dataset), &DELETIONS, &values, |row| row.flag(0))?;
+        Ok(found.unwrap_or(false))
+    }
+
     /// The instance in force at an instant. `None` means that it is before the first change.
     pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
         static IN_FORCE: Sql = select_instance!(
