@@ -1,6 +1,7 @@
 //! Compares files with what is recorded of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::problem::Problem;
 use super::reader::{Content, Reading, Stability};
@@ -43,6 +44,12 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Check<I> {
     pub fn start(root: &Arc<Root>, files: I, depth: Depth, options: ReadOptions) -> Result<Self> {
         let requests = Requests { files, task: Task::Check(depth) };
         Ok(Check { readings: Readings::start(root, requests, options)?, depth })
+    }
+
+    /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`
+    /// returns at once.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        self.readings.wait(at_most)
     }
 }
 

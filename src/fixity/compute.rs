@@ -1,6 +1,7 @@
 //! Computes the checksums of files that have none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::check::{problem, problem_of_content};
 use super::problem::Problem;
@@ -40,6 +41,12 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Compute<I> {
     ) -> Result<Self> {
         let requests = Requests { files, task: Task::Compute(algorithm) };
         Ok(Compute { readings: Readings::start(root, requests, options)? })
+    }
+
+    /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`
+    /// returns at once.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        self.readings.wait(at_most)
     }
 }
 

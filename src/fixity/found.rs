@@ -2,9 +2,8 @@
 
 use super::problem::Problem;
 use super::recorded::RecordedFile;
-use super::sorted::{Entry, Sorted, Sorter};
 use super::unexpected::plain;
-use crate::disk::scratch;
+use crate::disk::{Entry, Sorted, Sorter, scratch};
 use crate::error::Result;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 

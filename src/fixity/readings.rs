@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::reader::{Meter, Reader, Reading, Wanted};
 use super::root::Root;
@@ -30,9 +30,11 @@ const REPORTED_FILES: u32 = 256;
 pub struct ReadOptions {
     /// The number of files that are read at a time.
     pub jobs: NonZeroUsize,
-    /// After this time no further file is begun, except the first; one that was begun is finished. `None`
-    /// means that all are read.
+    /// After this time no further file is begun, except the first ones; one that was begun is finished.
+    /// `None` means that all are read.
     pub begin_until: Option<Instant>,
+    /// So many files are begun in any case, so that repeated short runs come to an end.
+    pub at_least: u64,
     /// Gets the number of bytes that were read, and can stop the reading.
     pub monitor: Option<Arc<dyn Monitor>>,
 }
@@ -40,7 +42,7 @@ pub struct ReadOptions {
 impl ReadOptions {
     /// Reads all files, so many at a time.
     pub fn new(jobs: NonZeroUsize) -> Self {
-        ReadOptions { jobs, begin_until: None, monitor: None }
+        ReadOptions { jobs, begin_until: None, at_least: 1, monitor: None }
     }
 }
 
@@ -71,6 +73,7 @@ struct Shared {
     has_reading: Condvar,
     is_stopped: Arc<AtomicBool>,
     begin_until: Option<Instant>,
+    at_least: u64,
     monitor: Option<Arc<dyn Monitor>>,
 }
 
@@ -95,10 +98,9 @@ impl Shared {
     fn take(&self) -> Option<(u64, String, Wanted)> {
         let mut state = self.state();
         loop {
-            // The first file is always begun, so that repeated short runs come to an end.
             let number = state.returned + state.begun.len() as u64;
-            let is_late =
-                number > 0 && self.begin_until.is_some_and(|until| Instant::now() >= until);
+            let is_late = number >= self.at_least
+                && self.begin_until.is_some_and(|until| Instant::now() >= until);
             if state.is_over || is_late || self.is_stopped() {
                 state.is_over = true;
                 self.has_work.notify_all();
@@ -138,6 +140,17 @@ impl Shared {
             }
             state = self.has_reading.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Waits until [`Shared::next`] returns at once, at most for a time. Returns whether it does.
+    fn wait(&self, at_most: Duration) -> bool {
+        let is_waiting = |state: &mut State| match state.begun.front() {
+            Some(Some(_)) => false,
+            Some(None) => !self.is_stopped(),
+            None => !state.is_over && !self.is_stopped(),
+        };
+        let waited = self.has_reading.wait_timeout_while(self.state(), at_most, is_waiting);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     fn is_stopped(&self) -> bool {
@@ -216,6 +229,7 @@ where
             has_reading: Condvar::new(),
             is_stopped: Arc::default(),
             begin_until: options.begin_until,
+            at_least: options.at_least,
             monitor: options.monitor,
         });
         let (input, pending) = (Some(input), VecDeque::new());
@@ -228,6 +242,16 @@ where
             readings.threads.push(thread.map_err(cannot)?);
         }
         Ok(readings)
+    }
+
+    /// Waits until the next file was read, at most for a time. Returns whether [`Readings::next`] returns
+    /// at once.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        if self.has_ended {
+            return true;
+        }
+        self.fill();
+        !matches!(self.pending.front(), Some(Ok(_))) || self.shared.wait(at_most)
     }
 
     /// Takes further files from the input, once half of the window was returned.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::problem::Problem;
 use super::root::{Refusal, Root};
-use super::sorted::{Sorted, Sorter};
+use crate::disk::{Sorted, Sorter};
 use crate::error::Result;
 
 /// The files of a directory, and the paths that granules have.
