@@ -23,8 +23,8 @@ const BATCHES_AHEAD: usize = 4;
 /// the calling thread, so a change of at most one batch starts no thread. The memory needed is that
 /// of a few batches, whatever the number of ids.
 ///
-/// The hashing thread also decides which ids a checkpoint follows, since reading a row takes longer
-/// than hashing it.
+/// The thread with less work decides which ids a checkpoint follows: the caller in a rewind, since reading
+/// a row takes less time than pushing it to two chains, and else the hashing thread.
 ///
 /// If it is dropped before [`Hashing::finish`], the thread ends after the batches that it has.
 pub struct Hashing {
@@ -33,6 +33,8 @@ pub struct Hashing {
     /// `None` means that no batch has been full yet.
     thread: Option<HashingThread>,
     batch: Batch,
+    /// Whether the calling thread looks for checkpoints.
+    finds_checkpoints: bool,
 }
 
 /// What hashing a batch continues.
@@ -40,7 +42,7 @@ struct Pass {
     sweep: Sweep,
     /// How many of the ids that were added the last instance holds.
     held: u64,
-    /// Whether checkpoints are looked for.
+    /// Whether the hashing thread looks for checkpoints.
     finds_checkpoints: bool,
 }
 
@@ -61,6 +63,8 @@ struct Batch {
     ends: Vec<usize>,
     /// The instances that hold each id.
     instances: Vec<Range<usize>>,
+    /// The indices of the ids that a checkpoint follows.
+    checkpoints: Vec<usize>,
     /// The checkpoints that hashing it reached.
     reached: Vec<Reached>,
 }
@@ -80,19 +84,25 @@ impl Hashing {
     /// Continues `sweep`, and looks for no checkpoints.
     pub fn of(sweep: Sweep) -> Self {
         let pass = Pass { sweep, held: 0, finds_checkpoints: false };
-        Hashing { pass: Some(pass), thread: None, batch: Batch::default() }
+        let batch = Batch::default();
+        Hashing { pass: Some(pass), thread: None, batch, finds_checkpoints: false }
     }
 
     /// Continues `sweep`, and looks for the checkpoints of the last instance.
     pub fn with_checkpoints(sweep: Sweep) -> Self {
-        let pass = Pass { sweep, held: 0, finds_checkpoints: true };
-        Hashing { pass: Some(pass), thread: None, batch: Batch::default() }
+        let is_rewind = sweep.instances() == 2;
+        let pass = Pass { sweep, held: 0, finds_checkpoints: !is_rewind };
+        let batch = Batch::default();
+        Hashing { pass: Some(pass), thread: None, batch, finds_checkpoints: is_rewind }
     }
 
     /// Adds a granule that these instances hold, as [`Sweep::hold`] does. Returns the checkpoints that
     /// were reached since the last call, in order.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Vec<Reached> {
         let reached = if self.batch.is_full() { self.hand_over() } else { Vec::new() };
+        if self.finds_checkpoints && is_checkpoint(granule_id) {
+            self.batch.checkpoints.push(self.batch.ends.len());
+        }
         self.batch.push(granule_id, instances);
         reached
     }
@@ -171,6 +181,7 @@ impl Batch {
         self.text.clear();
         self.ends.clear();
         self.instances.clear();
+        self.checkpoints.clear();
     }
 
     fn granule_id(&self, index: usize) -> &str {
@@ -179,24 +190,29 @@ impl Batch {
     }
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint. Consecutive ids that the
-    /// same instances hold are added together, up to a checkpoint: two chains in one loop reach 0.82 of
-    /// the speed of one, and 0.72 if each id begins anew.
+    /// same instances hold are added together, up to a checkpoint, so that the links of one chain or of two
+    /// stay in registers.
     fn hash(&mut self, pass: &mut Pass) {
         let Pass { sweep, held, finds_checkpoints } = pass;
+        if *finds_checkpoints {
+            let latest = sweep.instances();
+            let is_one = |index: &usize| {
+                self.instances[*index].end == latest && is_checkpoint(self.granule_id(*index))
+            };
+            self.checkpoints = (0..self.ends.len()).filter(is_one).collect();
+        }
+        let mut checkpoints = self.checkpoints.iter().copied().peekable();
         let mut start = 0;
         for alike in self.instances.chunk_by(|a, b| a == b) {
             let (instances, end) = (alike[0].clone(), start + alike.len());
             let are_latest = !instances.is_empty() && instances.end == sweep.instances();
             while start < end {
-                let is_last = |index: &usize| is_checkpoint(self.granule_id(*index));
-                let last = (*finds_checkpoints && are_latest)
-                    .then(|| (start..end).find(is_last))
-                    .flatten();
+                let last = checkpoints.next_if(|last| *last < end);
                 let next = last.map_or(end, |last| last + 1);
                 let granule_ids = (start..next).map(|index| self.granule_id(index));
                 sweep.hold_each(granule_ids, instances.clone());
                 *held += if are_latest { (next - start) as u64 } else { 0 };
-                if let Some(last) = last {
+                if let Some(last) = last.filter(|_| are_latest) {
                     let granule_id = self.granule_id(last).to_owned();
                     let (identifier, held) = (sweep.latest(), *held);
                     self.reached.push(Reached { granule_id, identifier, held });
@@ -212,13 +228,15 @@ mod tests {
     use super::super::Chain;
     use super::*;
 
-    fn hashed(count: usize) -> (Identifier, u64, Vec<Reached>) {
-        let mut hashing = Hashing::with_checkpoints(Sweep::over(1));
-        let mut without = Hashing::of(Sweep::over(1));
+    /// The latest identifier, the steps and the checkpoints of a history of so many instances, all of
+    /// which hold these granules.
+    fn hashed(count: usize, instances: usize) -> (Identifier, u64, Vec<Reached>) {
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(instances));
+        let mut without = Hashing::of(Sweep::over(instances));
         let mut reached = Vec::new();
         for n in 0..count {
-            reached.append(&mut hashing.hold(&format!("granule.{n:08}"), 0..1));
-            assert_eq!(without.hold(&format!("granule.{n:08}"), 0..1), []);
+            reached.append(&mut hashing.hold(&format!("granule.{n:08}"), 0..instances));
+            assert_eq!(without.hold(&format!("granule.{n:08}"), 0..instances), []);
         }
         let (sweep, rest) = hashing.finish();
         reached.extend(rest);
@@ -239,9 +257,12 @@ mod tests {
                     reached.push(Reached { granule_id, identifier: chain.identifier(), held });
                 }
             }
-            assert_eq!(hashed(count), (chain.identifier(), count as u64, reached));
+            for instances in [1, 2, 3] {
+                let expected = (chain.identifier(), count as u64, reached.clone());
+                assert_eq!(hashed(count, instances), expected);
+            }
         }
-        assert!(!hashed(9 * BATCH_IDS).2.is_empty());
+        assert!(!hashed(9 * BATCH_IDS, 2).2.is_empty());
     }
 
     #[test]

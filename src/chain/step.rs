@@ -68,18 +68,19 @@ impl Message {
     }
 
     /// The hashes of the message with each of these links, side by side.
-    #[inline]
+    ///
+    /// It is part of the loop that calls it, so that the links stay in registers from id to id: two chains
+    /// reach 0.85 of the speed of one if the links pass through memory, and 0.9 this way.
+    #[inline(always)]
     pub fn hash_next<const N: usize>(&self, links: [State; N]) -> [State; N] {
         let [first, rest @ ..] = self.blocks() else { return links };
-        let first = words(first);
-        let firsts = links.map(|link| {
-            let mut first = first;
+        let mut firsts = [words(first); N];
+        for (first, link) in firsts.iter_mut().zip(links) {
             for (words, word) in first.chunks_exact_mut(2).zip(link) {
                 words[0] = hex_word(word);
                 words[1] = hex_word(word >> 16);
             }
-            first
-        });
+        }
         let states = compress([START; N], firsts.each_ref());
         rest.iter().fold(states, |states, block| {
             let words = words(block);

@@ -279,7 +279,7 @@ impl Source<'_> {
         if listed.withdrawal.is_some() {
             self.transaction.set_withdrawal(target, listed.withdrawal.as_ref())?;
         }
-        self.transaction.set_limits(target, listed.limits)?;
+        self.transaction.set_limits(target, listed.limits.unwrap_or_default())?;
         for (name, renamed) in names {
             self.transaction.keep_name(target, name, *renamed)?;
         }
@@ -413,7 +413,7 @@ impl Source<'_> {
     fn copy_checks(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
         let named = |error: Error| self.registry.named(error);
-        let (mut after, mut last) = (0, None);
+        let (mut after, mut last) = (0, (0, 0));
         loop {
             let page = read.fixity_runs_after(self.key(), after, PAGE_ROWS).map_err(named)?;
             let Some(read) = page.last() else { break };
@@ -421,13 +421,11 @@ impl Source<'_> {
             self.transaction.insert_fixity_runs(target, &page)?;
         }
         loop {
-            let page = read.fixity_findings_after(self.key(), last.as_ref(), PAGE_ROWS);
+            let page = read.fixity_findings_after(self.key(), last, PAGE_ROWS);
             let page = page.map_err(named)?;
             self.transaction.insert_fixity_findings(target, &page)?;
-            match page.into_iter().next_back() {
-                Some(finding) => last = Some(finding),
-                None => return Ok(()),
-            }
+            let Some(read) = page.last() else { return Ok(()) };
+            last = (read.run, read.number);
         }
     }
 

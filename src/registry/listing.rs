@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::files::FileListing;
+use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
 use crate::error::Result;
@@ -86,11 +87,26 @@ impl Listing {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn identify(&self) -> Result<Identified> {
+        self.identified(None)
+    }
+
+    /// The same with a monitor, which receives reports on the work and can stop it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::identify`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    pub fn identify_with(&self, monitor: Arc<dyn Monitor>) -> Result<Identified> {
+        self.identified(Some(monitor))
+    }
+
+    fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
+        let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
         let mut chain = Chain::start();
         let mut granules = 0;
         for event in self.distinct()? {
             chain.push(event?.granule_id.as_str());
             granules += 1;
+            work.advance()?;
         }
         let repeated = self.count() - granules;
         Ok(Identified { identifier: chain.identifier(), granules, repeated })

@@ -28,7 +28,8 @@ mod verify;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
-pub use files::FileListing;
+pub use files::{FileCounts, FileListing};
+pub(crate) use files::{FilesRead, LoggedRecord, LoggedRecords, RecordMerge};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log_changes::LogChanges;
@@ -38,17 +39,18 @@ pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
-    FileTotals, FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed, ListedFile,
-    MirrorSource, NotedPeriod, RecordVersion, Resolution, Resolved, Selected, Selection, Snapshot,
+    FileTotals, FixityState, FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed,
+    ListedFile, MirrorSource, NotedPeriod, OpenFinding, Part, RecordVersion, Resolution, Resolved,
+    RootState, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
-    Annotated, Applied, CameBack, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort,
-    FileCounts, FileOptions, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation,
-    SharedDoi, Skipped, Stamp,
+    Annotated, Applied, CameBack, Change, ChangeOptions, CheckMode, DatasetEdit, EarlierSet, Edit,
+    Effort, FileCheck, FileOptions, GranulesToCheck, Import, Imported, Lease, MAX_EXAMPLES,
+    Members, NewAnnotation, NewCheck, SharedDoi, Skipped, Stamp,
 };
-pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered};
+pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered, RememberedFiles};
 #[cfg(feature = "http")]
 pub(crate) use write::{CitedSubsets, LoggedAnnotations};
 

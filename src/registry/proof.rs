@@ -6,7 +6,6 @@
 //! What reads only a part of a set cannot, and proves nothing.
 
 use super::handle::Registry;
-#[cfg(feature = "serve")]
 use crate::chain::Chain;
 use crate::chain::{Hashing, Sweep};
 use crate::error::{Error, Result};
@@ -76,7 +75,6 @@ enum Hasher {
     /// Another thread, if there are many granules.
     Beside(Box<Hashing>),
     /// The thread that reads them: it holds no memory for the batches of another one.
-    #[cfg(feature = "serve")]
     Here(Chain),
 }
 
@@ -87,7 +85,6 @@ impl Proof {
     }
 
     /// The same proof on the thread that reads. Must be called before the first granule is added.
-    #[cfg(feature = "serve")]
     pub fn hashed_here(self) -> Self {
         Proof { hasher: Hasher::Here(Chain::start()), ..self }
     }
@@ -96,7 +93,6 @@ impl Proof {
     pub fn add(&mut self, granule_id: &str) {
         match &mut self.hasher {
             Hasher::Beside(hashing) => drop(hashing.hold(granule_id, 0..1)),
-            #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.push(granule_id),
         }
         self.granules += 1;
@@ -110,7 +106,6 @@ impl Proof {
     pub fn finish(self) -> Result<()> {
         let identifier = match self.hasher {
             Hasher::Beside(hashing) => hashing.finish().0.latest(),
-            #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.identifier(),
         };
         self.claim.check(identifier, self.granules)

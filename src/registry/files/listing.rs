@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::disk::{Spool, scratch};
+use super::encoding::{decode, encode};
+use crate::disk::{Sorter, Spool, scratch};
 use crate::error::Result;
-use crate::model::{
-    Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
-};
+use crate::model::{FileRecord, SourceLocation};
 
 /// File records that are to be recorded or compared, in any order and of any number.
 ///
@@ -41,20 +40,8 @@ impl FileListing {
             Some(SourceLocation::Argument { number }) => (ARGUMENT, *number),
             Some(SourceLocation::Line { source, line }) => (self.number_of(source), *line),
         };
-        let checksum = record.content.checksum();
-        let mut bytes = Vec::new();
-        for number in [source, line, record.content.size().unwrap_or(u64::MAX)] {
-            bytes.extend(number.to_le_bytes());
-        }
-        for part in [
-            record.granule_id.as_str().as_bytes(),
-            record.path.as_ref().map_or("", FilePath::as_str).as_bytes(),
-            checksum.map_or("", |checksum| checksum.algorithm().as_str()).as_bytes(),
-            checksum.map_or(&[][..], Checksum::as_bytes),
-        ] {
-            bytes.extend((part.len() as u64).to_le_bytes());
-            bytes.extend(part);
-        }
+        let mut bytes = [source.to_le_bytes(), line.to_le_bytes()].concat();
+        encode(record, &mut bytes);
         self.records.add(&bytes).map(drop)
     }
 
@@ -74,6 +61,27 @@ impl FileListing {
         })
     }
 
+    /// The records by granule, then path, then in the order in which they were added. Costs a sort, in a
+    /// temporary file where they are many.
+    pub(in crate::registry) fn sorted(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(FileRecord, Option<SourceLocation>)>>> {
+        let mut sorter = Sorter::default();
+        for (number, (bytes, listed)) in self.records.records().zip(self.records()).enumerate() {
+            let (record, _) = listed?;
+            // Neither has a NUL.
+            let mut key = [record.granule_id.as_str().as_bytes(), &[0]].concat();
+            key.extend(record.path().as_bytes());
+            key.push(0);
+            key.extend((number as u64).to_be_bytes());
+            sorter.add(&key, &bytes?)?;
+        }
+        Ok(sorter.finish()?.map(|entry| {
+            let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
+            self.decoded(&entry?.1).ok_or_else(unreadable)
+        }))
+    }
+
     fn number_of(&mut self, source: &Arc<str>) -> u64 {
         let known = self.sources.iter().rposition(|known| known == source);
         let number = known.unwrap_or_else(|| {
@@ -85,25 +93,10 @@ impl FileListing {
 
     /// `None` means that the bytes are not those of a record.
     fn decoded(&self, bytes: &[u8]) -> Option<(FileRecord, Option<SourceLocation>)> {
-        let (numbers, mut rest) = bytes.split_at_checked(24)?;
-        let (numbers, _) = numbers.as_chunks::<8>();
-        let [source, line, size] = [0, 1, 2].map(|n| u64::from_le_bytes(numbers[n]));
-        let mut part = || -> Option<&[u8]> {
-            let (length, after) = rest.split_first_chunk::<8>()?;
-            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-            let (part, after) = after.split_at_checked(length)?;
-            rest = after;
-            Some(part)
-        };
-        let granule_id = GranuleId::from_bytes(part()?).ok()?;
-        let path = std::str::from_utf8(part()?).ok().filter(|path| !path.is_empty());
-        let algorithm = std::str::from_utf8(part()?).ok()?;
-        let checksum = match algorithm {
-            "" => None,
-            name => Some(Checksum::from_bytes(name.parse::<Algorithm>().ok()?, part()?).ok()?),
-        };
-        let content = FileContent::new(Some(size).filter(|size| *size != u64::MAX), checksum)?;
-        let path = path.map(FilePath::new).transpose().ok()?;
+        let (source, rest) = bytes.split_first_chunk()?;
+        let (line, rest) = rest.split_first_chunk()?;
+        let (source, line) = (u64::from_le_bytes(*source), u64::from_le_bytes(*line));
+        let record = decode(rest)?;
         let location = match source {
             NOWHERE => None,
             ARGUMENT => Some(SourceLocation::Argument { number: line }),
@@ -112,13 +105,14 @@ impl FileListing {
                 Some(SourceLocation::Line { source: Arc::clone(source), line })
             }
         };
-        Some((FileRecord { granule_id, path, content }, location))
+        Some((record, location))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Algorithm, Checksum, FileContent, FilePath};
 
     #[test]
     fn records_are_read_as_they_were_added() {

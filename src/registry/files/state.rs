@@ -1,5 +1,9 @@
 //! What is known of one file, from its records in the order of their numbers.
 
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
 use crate::model::{Checksum, FileContent, GranuleId};
 use crate::store::StoredFileRecord;
 
@@ -7,10 +11,22 @@ use crate::store::StoredFileRecord;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::registry) struct FileState {
     size: Option<u64>,
+    /// The number of the record that the size is known from. 0 if it is not known.
+    sized: u64,
     /// At most one of each algorithm.
     checksums: Vec<Checksum>,
+    /// The numbers of the records that they are known from.
+    numbers: Vec<u64>,
     /// The number of the first record that it is known from. 0 if nothing is known.
     since: u64,
+}
+
+impl AddAssign for FileCounts {
+    fn add_assign(&mut self, other: FileCounts) {
+        self.added += other.added;
+        self.equal += other.equal;
+        self.replaced += other.replaced;
+    }
 }
 
 /// What a record says beside what is known of its file.
@@ -22,6 +38,24 @@ pub(in crate::registry) enum Says {
     More,
     /// Another size, or another checksum of the same algorithm.
     Otherwise,
+}
+
+/// What was recorded about files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct FileCounts {
+    /// Records that say something new.
+    pub added: u64,
+    /// Records that say what was known; they are not stored again.
+    pub equal: u64,
+    /// Records that replace what was known of their files.
+    pub replaced: u64,
+}
+
+impl FileCounts {
+    /// Whether anything was recorded.
+    pub fn has_any(&self) -> bool {
+        self.added + self.replaced > 0
+    }
 }
 
 impl FileState {
@@ -40,6 +74,11 @@ impl FileState {
         self.since
     }
 
+    /// The number of the last record that it is known from.
+    pub fn last(&self) -> u64 {
+        self.numbers.iter().fold(self.sized, |last, number| last.max(*number))
+    }
+
     /// What a record says beside what is known.
     pub fn compare(&self, content: &FileContent) -> Says {
         let known = content.checksum().map(|checksum| {
@@ -54,17 +93,54 @@ impl FileState {
         }
     }
 
+    /// The number of the last record that is contradicted by this one. `None` means that none is.
+    pub fn contradicted_by(&self, content: &FileContent) -> Option<u64> {
+        let checksum = content.checksum().and_then(|checksum| {
+            let same = |known: &Checksum| known.algorithm() == checksum.algorithm();
+            let place = self.checksums.iter().position(same)?;
+            (self.checksums.get(place) != Some(checksum))
+                .then(|| self.numbers.get(place).copied())?
+        });
+        let is_other = content.size().is_some_and(|size| self.size.is_some_and(|it| it != size));
+        checksum.max(is_other.then_some(self.sized))
+    }
+
+    /// Whether the size or a checksum is another than there.
+    pub fn contradicts(&self, other: &FileState) -> bool {
+        let differ = |one: &Checksum| {
+            other.checksums.iter().any(|it| it.algorithm() == one.algorithm() && it != one)
+        };
+        self.checksums.iter().any(differ)
+            || self.size.zip(other.size).is_some_and(|(one, other)| one != other)
+    }
+
+    /// Whether this is what another registry knew `earlier` and replaced by `later`: nothing of it
+    /// contradicts the former, and what contradicts the latter was known there.
+    pub fn is_succeeded(&self, earlier: &FileState, later: &FileState) -> bool {
+        let was_known = |one: &Checksum| {
+            let is_replaced = |it: &Checksum| it.algorithm() == one.algorithm() && it != one;
+            !later.checksums.iter().any(is_replaced) || earlier.checksums.contains(one)
+        };
+        let is_size_replaced = self.size.zip(later.size).is_some_and(|(one, it)| one != it);
+        !self.contradicts(earlier)
+            && self.checksums.iter().all(was_known)
+            && (!is_size_replaced || self.size == earlier.size)
+    }
+
     /// Takes the next record. If it contradicts what is known, it replaces all of it.
     pub fn take(&mut self, number: u64, content: &FileContent) -> Says {
         let says = self.compare(content);
         if says == Says::Otherwise || self.since == 0 {
             *self = FileState { since: number, ..FileState::default() };
         }
-        self.size = self.size.or(content.size());
+        if self.size.is_none() && content.size().is_some() {
+            (self.size, self.sized) = (content.size(), number);
+        }
         if let Some(checksum) = content.checksum()
             && !self.checksums.contains(checksum)
         {
             self.checksums.push(checksum.clone());
+            self.numbers.push(number);
         }
         says
     }

@@ -4,8 +4,9 @@ use super::datasets::Listed;
 use super::granules::{GranulePages, GranulesWithin};
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, with_instance};
+use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Instance, Set, Subset, Timestamp};
+use crate::model::{DatasetName, GranuleId, Identifier, Instance, Pattern, Set, Subset, Timestamp};
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -55,6 +56,17 @@ pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> 
     Ok(Cited { dataset, set, others, previous, next })
 }
 
+/// What a pattern selects from a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The identifier of the selected granules.
+    pub identifier: Identifier,
+    /// How many granules are selected.
+    pub granules: u64,
+    /// The first of them.
+    pub first: Vec<GranuleId>,
+}
+
 impl Snapshot {
     /// The subsets of a dataset that were cited, by identifier.
     ///
@@ -66,6 +78,27 @@ impl Snapshot {
             let (key, _) = self.dataset_of(read, dataset)?;
             Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
         })
+    }
+
+    /// The part of a set that a pattern selects, with at most `most` of its granules. Costs a pass over the
+    /// set.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules are not those of the set.
+    pub fn part(&self, set: &Set, pattern: &Pattern, most: usize) -> Result<Part> {
+        let (mut chain, mut granules, mut first) = (Chain::start(), 0, Vec::new());
+        for granule in self.granules(set)?.hashed_here() {
+            let granule_id = granule?.granule_id;
+            if pattern.matches(granule_id.as_str()) {
+                chain.push(granule_id.as_str());
+                granules += 1;
+                if first.len() < most {
+                    first.push(granule_id);
+                }
+            }
+        }
+        Ok(Part { identifier: chain.identifier(), granules, first })
     }
 
     /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another

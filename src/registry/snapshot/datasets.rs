@@ -19,9 +19,10 @@ pub struct Listed {
     pub withdrawn: Option<Withdrawal>,
     /// Its former names, latest first. The dataset is still found by them.
     pub former_names: Vec<DatasetName>,
-    /// How much a `sync` may delete and add, if that is not the default. Others do not see it.
+    /// How much a `sync` may delete and add, if that is not the default. `None` means that only the
+    /// archive sees it.
     #[serde(flatten)]
-    pub limits: Limits,
+    pub limits: Option<Limits>,
     /// The latest instance. `None` means that there was no change yet, or that there is a problem.
     pub latest: Option<Instance>,
     /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
@@ -80,8 +81,25 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
+        self.shown_dataset(name, store::Snapshot::listed)
+    }
+
+    /// The same without when it was last confirmed, which costs a question more.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::dataset`].
+    pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
+        self.shown_dataset(name, store::Snapshot::described)
+    }
+
+    fn shown_dataset(
+        &self,
+        name: &DatasetName,
+        read_row: impl Fn(&store::Snapshot, &DatasetName) -> Result<Option<ListedRow>>,
+    ) -> Result<Listed> {
         self.ask(|read| {
-            let row = read.listed(name)?.filter(|row| self.shown.shows(&row.dataset.name));
+            let row = read_row(read, name)?.filter(|row| self.shown.shows(&row.dataset.name));
             row.map(Listed::from).ok_or_else(|| Error::dataset_unknown(name))
         })
     }
@@ -247,6 +265,22 @@ impl Snapshot {
         })
     }
 
+    /// When a dataset was registered, and its name then. Neither ever changes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
+        self.ask(|read| {
+            let (key, dataset) = self.dataset_of(read, name)?;
+            let first = read.record_versions(key, 0, 1)?.pop();
+            let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
+            let first_name = first.as_ref().and_then(|first| name_of(&first.record));
+            let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);
+            Ok((recorded, first_name.unwrap_or_else(|| dataset.name.to_string())))
+        })
+    }
+
     /// The names of the datasets that have a DOI, compared without case, by name.
     ///
     /// # Errors
@@ -321,7 +355,7 @@ fn listed_with_problem(
         dataset,
         withdrawn,
         former_names,
-        limits: Limits::default(),
+        limits: if read.is_public() { None } else { Some(read.limits(key)?) },
         latest,
         confirmed,
         problem,

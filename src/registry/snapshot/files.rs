@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::granules::IdPages;
 use super::view::{Known, Snapshot};
 use crate::error::{Error, Result};
-use crate::model::{Algorithm, Checksum, GranuleId, Set, Timestamp};
-use crate::registry::files::{KnownFile, known_files};
+use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, Set, Timestamp};
+use crate::registry::files::{
+    FilesRead, KnownFile, LoggedInOrder, LoggedRecord, LoggedRecords, RecordMerge, known_files,
+    logged_records,
+};
 use crate::registry::handle::Registry;
-use crate::store::DatasetKey;
+use crate::store::{DatasetKey, RecordBatch, StoredFileRecord};
 
 impl Snapshot {
     /// What is known of the files of a set, in canonical order of the granules: as known now or, in a
@@ -18,6 +21,19 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::granules`].
     pub fn files(&self, set: &Set) -> Result<FileList> {
+        self.files_from(set, None)
+    }
+
+    /// As [`Snapshot::files`], of the granules after one (`None` means from the first).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::granules`].
+    pub(in crate::registry) fn files_from(
+        &self,
+        set: &Set,
+        after: Option<&GranuleId>,
+    ) -> Result<FileList> {
         let known_at = match self.known {
             Known::Now => Timestamp::MAX,
             Known::At(recorded) => recorded,
@@ -26,13 +42,112 @@ impl Snapshot {
             let (dataset, _) = self.dataset_of(read, set.dataset())?;
             Ok((dataset, read.last_record_batch(dataset, known_at)?))
         })?;
+        let granules = self.granules(set)?;
+        let granules = match after {
+            Some(after) => granules.after(after),
+            None => granules,
+        };
         Ok(FileList {
             registry: self.registry.clone(),
-            pages: self.granules(set)?.into_id_pages(),
+            pages: granules.into_id_pages(),
             dataset,
             last_number: last.as_ref().map_or(0, |last| last.last_number),
             recorded: last.map(|last| last.recorded),
             read: VecDeque::new(),
+        })
+    }
+}
+
+impl Snapshot {
+    /// The number of the last file record of a dataset. 0 if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    #[cfg(feature = "serve")]
+    pub(crate) fn last_file_record(&self, dataset: &DatasetName) -> Result<u64> {
+        Ok(self.last_files(dataset)?.map_or(0, |(number, _)| number))
+    }
+
+    /// The file records of a dataset after one (0 means from the first), in the order of their numbers.
+    /// Costs a pass over all of them, unless there is none after it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a record is missing, or damaged.
+    pub(crate) fn logged_records(
+        &self,
+        dataset: &DatasetName,
+        after: u64,
+    ) -> Result<LoggedInOrder<'_>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            Ok(key)
+        })
+        .and_then(|key| logged_records(&self.read, key, after))
+        .map_err(|error| self.registry.named(error))
+    }
+
+    /// Compares the file records of a log with those of a dataset. `known` is what was read of the log
+    /// before.
+    pub(crate) fn merge_files(
+        &self,
+        dataset: &DatasetName,
+        log: &LoggedRecords,
+        known: Option<&FilesRead>,
+        accept: bool,
+    ) -> Result<RecordMerge> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let kept = known.into_iter().flat_map(FilesRead::contradicting);
+            RecordMerge::of(read, key, log, kept, accept)
+        })
+    }
+
+    /// Whether nothing was recorded for a dataset that could contradict what was read of a log.
+    pub(crate) fn files_are_settled(
+        &self,
+        dataset: &DatasetName,
+        known: &FilesRead,
+    ) -> Result<bool> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            known.is_settled(read, key)
+        })
+    }
+
+    /// The last batch of file records of a dataset: the number of its last record, and when it was
+    /// entered. `None` means that there is none.
+    pub(crate) fn last_files(&self, dataset: &DatasetName) -> Result<Option<(u64, Timestamp)>> {
+        let last = self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            read.last_record_batch(key, Timestamp::MAX)
+        })?;
+        Ok(last.map(|last| (last.last_number, last.recorded)))
+    }
+
+    /// The file record of a granule with this number, whatever its batch. `None` means that the
+    /// granule has no such record.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub(crate) fn logged_record(
+        &self,
+        dataset: &DatasetName,
+        granule_id: &GranuleId,
+        number: u64,
+    ) -> Result<Option<LoggedRecord>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let records = read.file_records_among(key, &[granule_id.as_str()])?;
+            let record = records.into_iter().find(|stored| stored.number == number);
+            let batch = read.record_batch_of(key, number)?;
+            Ok(record.zip(batch).map(|(StoredFileRecord { number, record }, batch)| {
+                let RecordBatch { recorded, note, .. } = batch;
+                LoggedRecord { number, record, recorded, note }
+            }))
         })
     }
 }
@@ -71,6 +186,11 @@ pub struct FileList {
 }
 
 impl FileList {
+    /// Leaves out what was recorded after a record.
+    pub(in crate::registry) fn known_up_to(self, record: u64) -> Self {
+        FileList { last_number: self.last_number.min(record), ..self }
+    }
+
     /// The number of the last record that is listed. 0 if there is none.
     pub fn last_record(&self) -> u64 {
         self.last_number

@@ -137,7 +137,6 @@ impl Granules {
 
     /// Hashes the granules on the thread that reads them. Must be called before the first granule is
     /// read.
-    #[cfg(feature = "serve")]
     pub(crate) fn hashed_here(self) -> Self {
         Granules { proof: self.proof.map(Proof::hashed_here), ..self }
     }
@@ -291,6 +290,11 @@ impl GranulePages {
             },
         };
         Ok(GranulePages::from_start(dataset, set.instance().timestamp, kind))
+    }
+
+    /// Begins after an id instead of at the first granule.
+    pub fn after(self, granule_id: GranuleId) -> Self {
+        GranulePages { after: Some(granule_id), ..self }
     }
 
     /// The granules held at an instant.

@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::view::{Known, Snapshot, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, DatasetName, Granule, GranuleId, Identifier, Instance, Timestamp, Withdrawal,
+    Annotation, DatasetName, Granule, GranuleId, GranulePrefix, Identifier, Instance, Timestamp,
+    Withdrawal,
 };
 use crate::registry::handle::Registry;
-use crate::store::{self, DatasetKey};
+use crate::store::{self, DatasetKey, FoundRow};
 
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
@@ -118,6 +119,46 @@ impl Snapshot {
                     return Ok(());
                 }
             }
+        })
+    }
+
+    /// The first annotations of a dataset, with the timestamps of their instances, by that and by the order
+    /// in which they were added, at most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn annotated(
+        &self,
+        dataset: &DatasetName,
+        limit: u32,
+    ) -> Result<Vec<(Timestamp, Annotation)>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let stored = read.annotations_after(key, None, Timestamp::MAX, limit)?;
+            Ok(stored.into_iter().map(|stored| (stored.timestamp, stored.annotation)).collect())
+        })
+    }
+
+    /// How many granules a dataset held at some times, which must not decrease. `None` means that a time is
+    /// before the first change. Costs a look-up for each of the instances that were in force at these times.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn held_at(&self, dataset: &DatasetName, times: &[Timestamp]) -> Result<Vec<Option<u64>>> {
+        self.ask(|read| {
+            let (key, _) = self.dataset_of(read, dataset)?;
+            let mut held: Vec<Option<u64>> = Vec::with_capacity(times.len());
+            while let Some(&at) = times.iter().rev().nth(held.len()) {
+                let Some(instance) = read.instance_at(key, at)? else { break };
+                let rest = times.iter().rev().skip(held.len());
+                let since = rest.take_while(|at| **at >= instance.timestamp).count();
+                held.extend(std::iter::repeat_n(Some(instance.granules), since));
+            }
+            held.resize(times.len(), None);
+            held.reverse();
+            Ok(held)
         })
     }
 
@@ -300,15 +341,45 @@ impl Snapshot {
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
+        self.found(limit, |read, last, missing| {
+            let last = last.map(|last| (&last.dataset, last.period.ingested));
+            read.periods_everywhere(granule_id, last.or(after), missing)
+        })
+    }
+
+    /// The same for the granules whose ids begin with a prefix, by dataset, id and time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::find`].
+    pub fn find_beginning(
+        &self,
+        prefix: &GranulePrefix,
+        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<FoundPeriod>> {
+        self.found(limit, |read, last, missing| {
+            let last =
+                last.map(|last| (&last.dataset, &last.period.granule_id, last.period.ingested));
+            read.periods_beginning(prefix, last.or(after), missing)
+        })
+    }
+
+    /// The periods of pages, of which each is asked for with the last row of the one before and the
+    /// number of rows that are missing.
+    fn found(
+        &self,
+        limit: u32,
+        page: impl Fn(&store::Snapshot, Option<&FoundRow>, u32) -> Result<Vec<FoundRow>>,
+    ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
-            let (mut periods, mut after) = (Vec::new(), after.map(|(name, at)| (name.clone(), at)));
+            let (mut periods, mut last): (_, Option<FoundRow>) = (Vec::new(), None);
             // Periods in datasets that are not shown do not count.
             loop {
                 let missing = limit - periods.len() as u32;
-                let position = after.as_ref().map(|(name, at)| (name, *at));
-                let found = read.periods_everywhere(granule_id, position, missing)?;
+                let found = page(read, last.as_ref(), missing)?;
                 let is_last = found.len() < missing as usize;
-                after = found.last().map(|row| (row.dataset.clone(), row.period.ingested));
+                last = found.last().cloned();
                 let shown = found.into_iter().filter(|row| self.shown.shows(&row.dataset));
                 periods.extend(shown.map(|row| FoundPeriod {
                     url: row.granule_url.and_then(|it| it.address_of(&row.period.granule_id)),

@@ -3,6 +3,7 @@
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
+use crate::registry::files::FilesRead;
 use crate::store::{self, DatasetKey, MirrorState, SourceKey};
 
 /// A primary that was read for a dataset, which mirrors it.
@@ -28,6 +29,8 @@ pub struct MirrorSource {
     pub is_default: bool,
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
+    /// What was read of its file records. `None` means nothing.
+    pub(crate) files: Option<FilesRead>,
 }
 
 /// The number of changes in a page, each with a note of at most 64 KiB.
@@ -58,6 +61,7 @@ impl Snapshot {
                     etag: stored.etag,
                     pulled: stored.pulled,
                     failed: stored.failed,
+                    files: stored.files.and_then(|files| serde_json::from_str(&files).ok()),
                 })
             });
             sources.collect()

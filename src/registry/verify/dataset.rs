@@ -65,7 +65,7 @@ impl Pass<'_> {
         let mut findings = Findings::default();
         let mut work = VerifyWork::default();
         if let Err(error) = readable(self.read.dataset(self.dataset))? {
-            findings.add_unreadable("the record of the dataset cannot be read", &error);
+            findings.add_unreadable("the metadata of the dataset cannot be read", &error);
         }
         let history = match readable(Stated::after(self.read, self.key, None))? {
             Ok(history) => history,

@@ -16,6 +16,8 @@ pub struct NewAnnotation {
     note: String,
     /// Whether the set should not be relied on.
     pub questionable: bool,
+    /// Whether nothing is stored after everything was checked.
+    pub dry_run: bool,
 }
 
 impl NewAnnotation {
@@ -33,7 +35,7 @@ impl NewAnnotation {
             return Err(Error::new(ErrorKind::Input, format!("the note {what}")));
         }
         check_entered_note(Some(&note))?;
-        Ok(NewAnnotation { note, questionable: false })
+        Ok(NewAnnotation { note, questionable: false, dry_run: false })
     }
 }
 
@@ -51,6 +53,9 @@ pub struct Annotated {
     /// The annotation.
     #[serde(flatten)]
     pub annotation: Annotation,
+    /// Whether it was added, and was not there before.
+    #[serde(skip)]
+    pub is_new: bool,
 }
 
 impl Registry {
@@ -71,16 +76,12 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Vec<Annotated>> {
         self.write(|transaction| {
-            let mut annotated = Vec::new();
-            let mut end = End::RollBack;
-            for instance in selected(transaction, selection)? {
-                let (row, is_new) = annotate(transaction, &instance, annotation, stamp)?;
-                annotated.push(row);
-                if is_new {
-                    end = End::Commit;
-                }
-            }
-            Ok((annotated, end))
+            let instances = selected(transaction, selection)?.into_iter();
+            let annotated =
+                instances.map(|instance| annotate(transaction, &instance, annotation, stamp));
+            let annotated = annotated.collect::<Result<Vec<Annotated>>>()?;
+            let is_new = annotated.iter().any(|annotated| annotated.is_new);
+            Ok((annotated, End::commit_if(is_new && !annotation.dry_run)))
         })
     }
 }
@@ -102,19 +103,19 @@ fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Inst
     instances(transaction, *identifier, key.map(|(key, _)| key))
 }
 
-/// Annotates an instance, unless it has the same note. The second value is whether it was annotated.
+/// Annotates an instance, unless it has the same note.
 fn annotate(
     transaction: &Transaction,
     instance: &Instance,
     new: &NewAnnotation,
     stamp: &Stamp,
-) -> Result<(Annotated, bool)> {
+) -> Result<Annotated> {
     // On a server, this locks the dataset; what was read before may be older.
     let (key, _) = dataset_of(transaction, &instance.dataset)?;
     let timestamp = instance.timestamp;
     let locked = transaction.instance_at(key, timestamp)?;
     let known = locked.map(|locked| locked.annotations).unwrap_or_default();
-    let NewAnnotation { note, questionable } = new;
+    let NewAnnotation { note, questionable, .. } = new;
     let same = known.iter().find(|it| it.note == *note && it.questionable == *questionable);
     let (annotation, is_new) = match same {
         Some(same) => (same.clone(), false),
@@ -136,5 +137,5 @@ fn annotate(
         }
     };
     let (dataset, identifier) = (instance.dataset.clone(), instance.identifier);
-    Ok((Annotated { dataset, timestamp, identifier, annotation }, is_new))
+    Ok(Annotated { dataset, timestamp, identifier, annotation, is_new })
 }

@@ -1,23 +1,27 @@
 //! A single change of a dataset, which is what a change, a sync, a revert and a pull make.
 
 use super::engine::{self, Skipped};
-use super::files::{self, FileCounts};
+use super::files::{self, Held};
 use super::resume::Effort;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::Result;
 use crate::model::{Event, GranuleId, Instance, Timestamp};
-use crate::registry::files::FileListing;
+use crate::registry::files::{FileCounts, FileListing};
 use crate::registry::handle::End;
 use crate::registry::staging::Staging;
 
-/// That the granules that a sync added had been deleted by the change before it, and that the set is an
-/// earlier one again: the listing of that change was probably incomplete.
+/// That granules that a sync added had been deleted shortly before: the listing of that change was
+/// probably incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CameBack {
-    /// The last instance before with the same set.
-    pub earlier: Instance,
-    /// The instance that the sync replaced.
-    pub replaced: Instance,
+    /// How many of them one change had deleted.
+    pub granules: u64,
+    /// The instance of that change. If there are several, that of the change which deleted most of them,
+    /// and then the last.
+    pub without: Instance,
+    /// The last instance before that one with the set that the dataset has now. `None` means that it is
+    /// another set.
+    pub earlier: Option<Instance>,
 }
 
 /// The result of a change.
@@ -29,7 +33,8 @@ pub struct Applied {
     pub in_force: Option<Instance>,
     /// The time of the last change before this one. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES).
+    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
+    /// unless [`ChangeOptions::all_examples`] is set.
     pub first_ingested: Vec<GranuleId>,
     /// The first granules that were deleted, as many at most.
     pub first_deleted: Vec<GranuleId>,
@@ -42,7 +47,8 @@ pub struct Applied {
     pub clock_behind_micros: Option<i64>,
     /// What was recorded about files. Records alone make no new instance.
     pub files: FileCounts,
-    /// Of a sync: that what it added had been deleted by the change before. `None` means otherwise.
+    /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
+    /// none had.
     pub came_back: Option<CameBack>,
     /// Of a sync without a change: why it could not be recorded that the listing was confirmed. `None`
     /// means that it was, or that it was not to be.
@@ -72,8 +78,14 @@ impl Target<'_> {
         let (at, last) = (self.now, self.last());
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
         let added = engine::add(&self, conduct, at_once, events.count())?;
-        let files = files.map(|files| files::record(&self, files)).transpose()?.unwrap_or_default();
         let instance = added.instances.into_iter().next();
+        let files = match files {
+            Some(files) => {
+                let recorded = instance.as_ref().or(self.latest.as_ref()).map(|it| it.recorded);
+                files::record(&self, files, Held::AreListed, recorded)?
+            }
+            None => FileCounts::default(),
+        };
         Ok(Applied {
             created_dataset: self.is_created && instance.is_some(),
             // If nothing changed, the clock does not matter.

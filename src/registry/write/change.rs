@@ -107,10 +107,11 @@ impl Registry {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
             let key = target.dataset;
-            let (applied, end) =
+            let (mut applied, end) =
                 target.apply(&change.staging, Conduct::Change, Some(&change.files))?.ended(options);
             if let (Some(remembered), End::Commit) = (remembered, end) {
-                remembered.save(transaction, key, stamp)?;
+                let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
+                applied.files += remembered.save(transaction, key, stamp, latest)?;
             }
             Ok((applied, end))
         })
@@ -160,6 +161,7 @@ mod tests {
                 refusal: None,
                 forget_from: None,
                 changes: Some(&changes),
+                files: None,
             };
             registry.change_and_remember(
                 &dataset,

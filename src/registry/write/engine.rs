@@ -264,7 +264,8 @@ impl<'a> Entry<'a> {
             EventKind::Ingested => &mut self.added.first_ingested,
             EventKind::Deleted => &mut self.added.first_deleted,
         };
-        if examples.len() < MAX_EXAMPLES && examples.last() != Some(&event.granule_id) {
+        let is_wanted = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
+        if is_wanted && examples.last() != Some(&event.granule_id) {
             examples.push(event.granule_id.clone());
         }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);

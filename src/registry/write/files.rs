@@ -1,16 +1,14 @@
 //! Records what is known of files.
 
-use serde::Serialize;
-
 use super::record::refuse_withdrawn;
-use super::results::check_entered_note;
+use super::results::{check_accepted, check_entered_note};
 use super::stamp::Stamp;
 use super::target::Target;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Checksum, DatasetName, FileContent, FileRecord, GranuleId, SourceLocation, Timestamp, quoted,
 };
-use crate::registry::files::{FileListing, FileState, Says, known_files};
+use crate::registry::files::{FileCounts, FileListing, FileState, Says, known_files};
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, RecordBatch, StoredFileRecord, ToChange, Transaction};
 
@@ -19,24 +17,6 @@ const BATCH_RECORDS: usize = 16_384;
 
 /// The greatest number of contradictions that an error names.
 const MAX_NAMED: usize = 20;
-
-/// What was recorded about files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct FileCounts {
-    /// Records that say something new.
-    pub added: u64,
-    /// Records that say what was known; they are not stored again.
-    pub equal: u64,
-    /// Records that replace what was known of their files.
-    pub replaced: u64,
-}
-
-impl FileCounts {
-    /// Whether anything was recorded.
-    pub fn has_any(&self) -> bool {
-        self.added + self.replaced > 0
-    }
-}
 
 /// The options of recording what is known of files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,6 +51,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<(FileCounts, u64)> {
         check_entered_note(options.note.as_deref())?;
+        check_accepted(options.accept_content, options.note.as_deref())?;
         self.write(|transaction| {
             let Some(ToChange { key, name, withdrawal, .. }) =
                 transaction.dataset_to_change(dataset)?
@@ -90,12 +71,18 @@ impl Registry {
     }
 }
 
-/// Records what is known of files, within the transaction of a change of their granules.
+/// Records what is known of files, within the transaction of a change of their granules. `recorded` is when the
+/// dataset was last changed, if it has a history.
 ///
 /// # Errors
 ///
 /// Those of [`Registry::add_files`].
-pub(super) fn record(target: &Target<'_>, files: &FileListing) -> Result<FileCounts> {
+pub(super) fn record(
+    target: &Target<'_>,
+    files: &FileListing,
+    held: Held,
+    recorded: Option<Timestamp>,
+) -> Result<FileCounts> {
     let Target { registry, transaction, dataset, options, stamp, .. } = *target;
     let options = FileOptions {
         accept_content: options.accept_content,
@@ -103,18 +90,20 @@ pub(super) fn record(target: &Target<'_>, files: &FileListing) -> Result<FileCou
         ..FileOptions::default()
     };
     let recording = Recording::new(registry, transaction, dataset, &options);
-    Ok(recording.record(files, Held::AreListed, stamp)?.0)
+    Ok(Recording { recorded, ..recording }.record(files, held, stamp)?.0)
 }
 
 /// What to do with the records of granules that are not held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
+pub(super) enum Held {
     /// They are refused.
     Required,
     /// They are skipped.
     Skipped,
     /// They come with the granules, so it need not be looked up.
     AreListed,
+    /// They are skipped, unless the granules were held once.
+    Once,
 }
 
 struct Recording<'a> {
@@ -122,6 +111,8 @@ struct Recording<'a> {
     transaction: &'a Transaction,
     dataset: DatasetKey,
     options: &'a FileOptions,
+    /// When the dataset was last changed, if that is known.
+    recorded: Option<Timestamp>,
     counts: FileCounts,
     skipped: u64,
     contradictions: Contradictions,
@@ -145,6 +136,7 @@ impl<'a> Recording<'a> {
             transaction,
             dataset,
             options,
+            recorded: None,
             counts: FileCounts::default(),
             skipped: 0,
             contradictions: Contradictions::default(),
@@ -166,20 +158,31 @@ impl<'a> Recording<'a> {
         self.first = last.as_ref().map_or(0, |last| last.last_number) + 1;
         self.next = self.first;
         let mut progress = self.registry.begin("recording", "files", Some(files.count()));
-        let mut batch = Vec::new();
-        for listed in files.records() {
-            batch.push(listed?);
-            if batch.len() == BATCH_RECORDS {
-                progress.advance_by(batch.len() as u64)?;
-                self.enter(std::mem::take(&mut batch), held)?;
+        let mut batch: Vec<Listed> = Vec::new();
+        // All records of a file are entered at once, wherever they were listed: they are compared with
+        // one another, too.
+        for listed in files.sorted()? {
+            let listed = listed?;
+            if batch.len() >= BATCH_RECORDS {
+                let is_of_file = |(it, _): &&Listed| file_of(it) == file_of(&listed.0);
+                let mut same = batch.iter().rev().take_while(is_of_file);
+                if same.any(|(it, _)| it.content == listed.0.content) {
+                    self.counts.equal += 1;
+                    continue;
+                }
+                if batch.last().is_none_or(|(last, _)| file_of(last) != file_of(&listed.0)) {
+                    progress.advance_by(batch.len() as u64)?;
+                    self.enter(std::mem::take(&mut batch), held)?;
+                }
             }
+            batch.push(listed);
         }
         self.enter(batch, held)?;
         drop(progress);
         self.contradictions.refuse()?;
         if self.counts.has_any() {
             let earliest = last.as_ref().map_or(Timestamp::MIN, |last| last.recorded);
-            let latest = last.as_ref().map(|last| last.recorded);
+            let latest = last.as_ref().map(|last| last.recorded).max(self.recorded);
             let (recorded, recorded_by) = stamp.record(self.transaction, latest, earliest)?;
             self.transaction.insert_record_batch(
                 self.dataset,
@@ -198,7 +201,6 @@ impl<'a> Recording<'a> {
 
     /// Compares records with what is known, and stores those that say more.
     fn enter(&mut self, mut batch: Vec<Listed>, held: Held) -> Result<()> {
-        batch.sort_by(|(a, _), (b, _)| (&a.granule_id, a.path()).cmp(&(&b.granule_id, b.path())));
         let mut ids: Vec<String> =
             batch.iter().map(|(record, _)| record.granule_id.to_string()).collect();
         ids.dedup();
@@ -207,7 +209,7 @@ impl<'a> Recording<'a> {
             let periods = self.transaction.periods_among(self.dataset, &ids)?;
             let held_ids: Vec<&str> = periods
                 .iter()
-                .filter(|period| period.deleted.is_none())
+                .filter(|period| held == Held::Once || period.deleted.is_none())
                 .map(|period| period.granule_id.as_str())
                 .collect();
             let is_held = |id: &str| held_ids.binary_search(&id).is_ok();
@@ -223,9 +225,7 @@ impl<'a> Recording<'a> {
         }
         let known = known_files(self.transaction.file_records_among(self.dataset, &ids)?);
         let mut new = Vec::new();
-        for records in
-            batch.chunk_by(|(a, _), (b, _)| (&a.granule_id, a.path()) == (&b.granule_id, b.path()))
-        {
+        for records in batch.chunk_by(|(a, _), (b, _)| file_of(a) == file_of(b)) {
             let Some((first, _)) = records.first() else { continue };
             let place = known.binary_search_by(|file| {
                 (&file.granule_id, file.path.as_str()).cmp(&(&first.granule_id, first.path()))
@@ -256,7 +256,10 @@ impl<'a> Recording<'a> {
                 }
                 Says::More => self.counts.added += 1,
                 // What one listing says twice is not accepted in either way.
-                Says::Otherwise if self.options.accept_content && state.since() < self.first => {
+                Says::Otherwise
+                    if self.options.accept_content
+                        && state.contradicted_by(&record.content) < Some(self.first) =>
+                {
                     self.counts.replaced += 1;
                 }
                 Says::Otherwise => {
@@ -270,6 +273,10 @@ impl<'a> Recording<'a> {
         }
         Ok(())
     }
+}
+
+fn file_of(record: &FileRecord) -> (&GranuleId, &str) {
+    (&record.granule_id, record.path())
 }
 
 fn not_held(record: &FileRecord, location: Option<&SourceLocation>) -> Error {
@@ -303,7 +310,8 @@ impl Contradictions {
             None => String::new(),
             Some(_) => format!(" of {}", quoted(record.granule_id.as_str())),
         };
-        let known = if state.since() < first_new { "is recorded" } else { "is also listed" };
+        let is_recorded = state.contradicted_by(&record.content) < Some(first_new);
+        let known = if is_recorded { "is recorded" } else { "is also listed" };
         let path = quoted(record.path());
         let (listed, recorded) = differing(&record.content, state);
         self.named.push(format!("{place}{path}{granule} has {listed}, but {recorded} {known}"));

@@ -45,11 +45,6 @@ impl Guard {
         self.deleted.count == 0 && self.added.count == 0
     }
 
-    /// The first granules that the change adds.
-    pub(super) fn first_added(&self) -> &[GranuleId] {
-        &self.added.first
-    }
-
     /// Refuses the change if it deletes or adds more than the limits allow. `own` are those of the
     /// dataset, which holds so many granules.
     ///

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::cited_subset::{CitedSubset, CitedSubsets};
 use super::daily::Daily;
 use super::engine::{self, Skipped};
-use super::files::{self, FileCounts};
-use super::logged_annotation::{LoggedAnnotation, LoggedAnnotations};
+use super::files::{self, Held};
+use super::logged_annotation::{Kept, LoggedAnnotation, LoggedAnnotations};
+use super::logged_files;
 use super::remember::Remembered;
 use super::results::Results;
 use super::resume::Effort;
@@ -14,9 +15,9 @@ use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
 use crate::model::{
-    DatasetName, Event, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
+    DatasetName, Event, GranuleId, Identifier, Instance, SourceLocation, Timestamp, Withdrawal,
 };
-use crate::registry::files::FileListing;
+use crate::registry::files::{FileCounts, FileListing, LoggedRecord, LoggedRecords};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -60,6 +61,11 @@ pub struct Import {
     pub not_after: Option<Timestamp>,
     /// What is known of the files of the granules.
     pub files: FileListing,
+    /// Whether the file records of a log are left out.
+    pub without_files: bool,
+    /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
+    /// not. `None` means that it was not, or that there is no log.
+    pub withdrawn: Option<Withdrawal>,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
@@ -67,6 +73,8 @@ pub struct Import {
     results: Results,
     subsets: CitedSubsets,
     annotations: LoggedAnnotations,
+    /// The file records of the log that is imported.
+    log: LoggedRecords,
 }
 
 /// The result of an import.
@@ -79,7 +87,8 @@ pub struct Imported {
     pub in_force: Option<Instance>,
     /// The time of the last change before the import. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES).
+    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
+    /// unless [`ChangeOptions::all_examples`] is set.
     pub first_ingested: Vec<GranuleId>,
     /// The first granules that were deleted, as many at most.
     pub first_deleted: Vec<GranuleId>,
@@ -94,6 +103,9 @@ pub struct Imported {
     pub subsets: u64,
     /// How many annotations that were written elsewhere are kept from now on.
     pub annotations: u64,
+    /// How many annotations that were written elsewhere are not kept: the notes of their instances would
+    /// exceed [`Annotation::MAX_BYTES`](crate::Annotation::MAX_BYTES).
+    pub annotations_left_out: u64,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// What was recorded about files.
@@ -176,6 +188,24 @@ impl Import {
         self.annotations.add(annotation)
     }
 
+    /// Keeps the next file record of the log that is imported.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub(crate) fn keep_file_record(&mut self, record: &LoggedRecord) -> Result<()> {
+        match self.without_files {
+            true => Ok(()),
+            false => self.log.add(record),
+        }
+    }
+
+    /// Keeps these file records of the log that is imported in place of those so far.
+    #[cfg(feature = "http")]
+    pub(crate) fn keep_file_records(&mut self, records: LoggedRecords) {
+        self.log = records;
+    }
+
     /// Keeps these subsets and annotations in place of those so far.
     #[cfg(feature = "http")]
     pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
@@ -232,7 +262,8 @@ impl Registry {
             let remembered = remembered.filter(|_| imported.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
-                remembered(&imported).save(transaction, key, stamp)?;
+                let latest = imported.in_force.as_ref().map(|in_force| in_force.recorded);
+                remembered(&imported).save(transaction, key, stamp, latest)?;
             }
             Ok((imported, End::commit_if(is_kept)))
         })
@@ -280,25 +311,36 @@ impl Import {
             false => engine::add(&target, Conduct::History, events, count)?,
             true => engine::add(&target, Conduct::History, daily.events(events), count)?,
         };
-        let files = files::record(&target, &self.files)?;
+        // Of what is left out or cancels out within a day, the history has no granule.
+        let held = if self.is_daily { Held::Once } else { Held::AreListed };
+        let recorded = added.instances.last().or(target.latest.as_ref());
+        let recorded = recorded.map(|instance| instance.recorded);
+        let mut files = files::record(&target, &self.files, held, recorded)?;
+        files += logged_files::import(&target, &self.log)?;
         let mut subsets = 0;
         for subset in self.subsets.iter() {
             subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
         }
-        let mut annotations = 0;
+        let (mut annotations, mut annotations_left_out) = (0, 0);
         for annotation in self.annotations.iter() {
-            let is_new = annotation?.keep(transaction, key, &target.name, now)?;
-            annotations += u64::from(is_new);
+            match annotation?.keep(transaction, key, &target.name, now)? {
+                Kept::New => annotations += 1,
+                Kept::Before => {}
+                Kept::LeftOut => annotations_left_out += 1,
+            }
         }
         let imported = Imported {
             subsets,
             files,
             annotations,
-            in_force: match added.instances.last() {
-                Some(last) => {
+            annotations_left_out,
+            in_force: match (added.instances.last(), target.latest) {
+                (Some(last), _) if annotations == 0 => {
                     Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })
                 }
-                None => target.latest,
+                (None, latest) if annotations == 0 => latest,
+                // It may be one that was annotated.
+                _ => transaction.instance_at(key, Timestamp::MAX)?,
             },
             created_dataset: target.is_created && !added.instances.is_empty(),
             instances: added.instances,

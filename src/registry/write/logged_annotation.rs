@@ -25,15 +25,33 @@ pub(crate) struct LoggedAnnotation {
 /// How far the clock of another registry may be ahead.
 const MAX_AHEAD_MICROS: i64 = 5 * 60 * 1_000_000;
 
+/// What became of an annotation that another registry wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It is kept from now on.
+    New,
+    /// It was kept already.
+    Before,
+    /// It is not kept: with it, the notes of the instance would exceed [`Annotation::MAX_BYTES`].
+    LeftOut,
+}
+
+impl From<LoggedAnnotation> for Annotation {
+    fn from(logged: LoggedAnnotation) -> Self {
+        let LoggedAnnotation { note, questionable, recorded, .. } = logged;
+        Annotation { note, questionable, recorded, recorded_by: None }
+    }
+}
+
 impl LoggedAnnotation {
-    /// Keeps the annotation, unless it is kept already; returns whether it was new.
+    /// Keeps the annotation, unless it is kept already or there is no room for it.
     pub(super) fn keep(
         &self,
         transaction: &Transaction,
         key: DatasetKey,
         dataset: &DatasetName,
         now: Timestamp,
-    ) -> Result<bool> {
+    ) -> Result<Kept> {
         let LoggedAnnotation { timestamp, note, questionable, recorded, location } = self;
         let refused = |kind, message: String| Err(Error::new(kind, message).at(location.clone()));
         if recorded.as_micros().saturating_sub(now.as_micros()) > MAX_AHEAD_MICROS {
@@ -50,7 +68,7 @@ impl LoggedAnnotation {
             (&it.note, it.questionable, it.recorded) == (note, *questionable, *recorded)
         };
         if known.iter().any(is_same) {
-            return Ok(false);
+            return Ok(Kept::Before);
         }
         let annotation = Annotation {
             note: note.clone(),
@@ -58,16 +76,14 @@ impl LoggedAnnotation {
             recorded: *recorded,
             recorded_by: None,
         };
-        let (bytes, most) =
-            (Annotation::bytes_of(known.iter().chain([&annotation])), Annotation::MAX_BYTES);
-        if bytes > most {
-            let what = format!("what is noted about {dataset} at {timestamp}");
-            return Err(Error::too_long(&what, "bytes", bytes, most).at(location.clone()));
+        // The notes that were added here count, too: a replica goes on without this one.
+        if Annotation::bytes_of(known.iter().chain([&annotation])) > Annotation::MAX_BYTES {
+            return Ok(Kept::LeftOut);
         }
         let number = known.len() as u64 + 1;
         let stored = StoredAnnotation { timestamp: *timestamp, number, annotation };
         transaction.insert_annotations(key, &[stored])?;
-        Ok(true)
+        Ok(Kept::New)
     }
 }
 
@@ -76,7 +92,7 @@ impl LoggedAnnotation {
 pub(crate) struct LoggedAnnotations(Spool);
 
 /// An annotation, as it is kept: the times in microseconds, and the name and the line of the file.
-type Kept = (i64, String, bool, i64, String, u64);
+type Spooled = (i64, String, bool, i64, String, u64);
 
 impl LoggedAnnotations {
     /// Adds an annotation.
@@ -90,7 +106,7 @@ impl LoggedAnnotations {
             SourceLocation::Line { source, line } => (source.to_string(), line),
             SourceLocation::Argument { number } => (String::new(), number),
         };
-        let kept: Kept =
+        let kept: Spooled =
             (timestamp.as_micros(), note, questionable, recorded.as_micros(), source, line);
         let record = serde_json::to_vec(&kept).map_err(|error| unusable(error.into()))?;
         self.0.add(&record).map(drop)
@@ -99,7 +115,7 @@ impl LoggedAnnotations {
     /// The annotations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
         self.0.records().map(|record| {
-            let kept: Kept =
+            let kept: Spooled =
                 serde_json::from_slice(&record?).map_err(|error| unusable(error.into()))?;
             let (timestamp, note, questionable, recorded, source, line) = kept;
             let instant = |micros| {

@@ -400,6 +400,8 @@ fn refuse_shared_doi(
     shared_doi: SharedDoi,
 ) -> Result<()> {
     let (Some(doi), SharedDoi::Refused) = (&dataset.doi, shared_doi) else { return Ok(()) };
+    // On a server, a writer of another dataset may give it the same DOI now.
+    transaction.lock_registry()?;
     let others = transaction.datasets_with_doi(doi)?;
     match others.into_iter().find(|other| *other != dataset.name) {
         None => Ok(()),
@@ -435,7 +437,7 @@ fn keep_version(
     let limits = transaction.limits(key)?;
     let whole = Whole { dataset, limits, withdrawn: withdrawn.as_ref() };
     let record = serde_json::to_value(whole)
-        .map_err(|error| Error::damaged(format!("a record is not JSON: {error}")))?;
+        .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
     let version = StoredVersion {
         version: transaction.last_record_version(key)? + 1,

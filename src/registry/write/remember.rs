@@ -1,8 +1,11 @@
 //! Remembering what was read of a primary, and forgetting it.
 
+use super::logged_files;
+use super::results::{check_accepted, check_entered_note};
 use super::stamp::Stamp;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOptions, Timestamp};
+use crate::registry::files::{FileCounts, FilesRead, LoggedRecords, RecordMerge};
 use crate::registry::handle::{End, Registry};
 use crate::registry::log_changes::LogChanges;
 use crate::store::{DatasetKey, StoredSource, Transaction};
@@ -25,6 +28,81 @@ pub(crate) struct Remembered<'a> {
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
     pub changes: Option<&'a LogChanges>,
+    /// What was read of its file records. `None` keeps what is remembered of them.
+    pub files: Option<RememberedFiles<'a>>,
+}
+
+/// What was read of the file records of a primary.
+#[derive(Debug, Clone)]
+pub(crate) enum RememberedFiles<'a> {
+    /// Nothing that was not known.
+    Unchanged(FilesRead),
+    /// Something that is not remembered: the entity tag is that of a head whose records are not known.
+    Disagreed(FilesRead),
+    /// Records that were imported before.
+    #[cfg(feature = "http")]
+    Copied(FilesRead),
+    /// Records that are compared with those here.
+    Read {
+        log: &'a LoggedRecords,
+        /// What was known before.
+        known: Option<&'a FilesRead>,
+        /// Where they end.
+        read: FilesRead,
+        /// Whether what they say more is stored; with a note, what contradicts, too.
+        take: Option<Option<&'a str>>,
+    },
+}
+
+impl RememberedFiles<'_> {
+    /// Stores the records that are taken. Returns what is to be stored with the source.
+    fn take(
+        &self,
+        transaction: &Transaction,
+        dataset: DatasetKey,
+        stamp: &Stamp,
+    ) -> Result<(FilesRead, FileCounts)> {
+        let (log, known, read, take) = match self {
+            #[cfg(feature = "http")]
+            RememberedFiles::Copied(read) => {
+                let none = RecordMerge::default();
+                let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
+                let last = last.map_or(0, |last| last.last_number);
+                let mut read = FilesRead { own: last, taken: true, agreed: true, ..read.clone() };
+                read.keep(&none)?;
+                return Ok((read, FileCounts::default()));
+            }
+            RememberedFiles::Unchanged(known) => {
+                let agreed = !known.has_contradictions();
+                return Ok((FilesRead { agreed, ..known.clone() }, FileCounts::default()));
+            }
+            RememberedFiles::Disagreed(known) => {
+                return Ok((FilesRead { agreed: false, ..known.clone() }, FileCounts::default()));
+            }
+            RememberedFiles::Read { log, known, read, take } => (log, known, read, take),
+        };
+        let accept = matches!(take, Some(Some(_)));
+        let note = take.flatten();
+        check_entered_note(note)?;
+        check_accepted(accept, note)?;
+        let kept = known.iter().flat_map(|known| known.contradicting());
+        let merge = RecordMerge::of(transaction, dataset, log, kept, accept)?;
+        if merge.needs_whole {
+            let message = "file records were entered meanwhile";
+            return Err(Error::new(ErrorKind::Busy, message));
+        }
+        let mut read = read.clone();
+        read.keep(&merge)?;
+        read.agreed = !merge.has_contradictions();
+        read.taken = take.is_some();
+        let counts = match take {
+            Some(note) => logged_files::take(transaction, dataset, merge, *note, stamp)?,
+            None => FileCounts::default(),
+        };
+        let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
+        read.own = last.map_or(0, |last| last.last_number);
+        Ok((read, counts))
+    }
 }
 
 /// The bytes of notes, and the number of changes, that are stored at once.
@@ -33,14 +111,18 @@ const BATCH_CHANGES: usize = 1_024;
 
 impl Remembered<'_> {
     /// Remembers it within the transaction of what was made of it, so that neither is committed
-    /// without the other.
+    /// without the other. `latest` is when the dataset was last changed, if that is known.
     pub(super) fn save(
         &self,
         transaction: &Transaction,
         dataset: DatasetKey,
         stamp: &Stamp,
-    ) -> Result<()> {
-        let (read, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+        latest: Option<Timestamp>,
+    ) -> Result<FileCounts> {
+        let (read, _) = stamp.record(transaction, latest, Timestamp::MIN)?;
+        let files = self.files.as_ref().map(|files| files.take(transaction, dataset, stamp));
+        let (files, counts) = files.transpose()?.unzip();
+        let files = files.map(|files| serde_json::to_string(&files));
         let Remembered { forget_from, changes, .. } = *self;
         let stored = StoredSource {
             source: self.source.to_owned(),
@@ -51,6 +133,7 @@ impl Remembered<'_> {
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),
             failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
+            files: files.transpose().map_err(Error::damaged)?,
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
         if let Some(from) = forget_from {
@@ -80,7 +163,7 @@ impl Remembered<'_> {
         if !batch.is_empty() {
             transaction.insert_changes_read(dataset, source, &batch)?;
         }
-        Ok(())
+        Ok(counts.unwrap_or_default())
     }
 }
 
@@ -95,14 +178,13 @@ impl Registry {
         dataset: &DatasetName,
         remembered: &Remembered<'_>,
         stamp: &Stamp,
-    ) -> Result<()> {
+    ) -> Result<FileCounts> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
             let Some((key, _)) = transaction.dataset(dataset)? else {
-                return Ok(((), End::RollBack));
+                return Ok((FileCounts::default(), End::RollBack));
             };
-            remembered.save(transaction, key, stamp)?;
-            Ok(((), End::Commit))
+            Ok((remembered.save(transaction, key, stamp, None)?, End::Commit))
         })
     }
 

@@ -1,20 +1,24 @@
 //! Makes a dataset hold exactly another set: that of a full listing, or an earlier one of its own.
 
+use std::collections::BTreeMap;
+
 use super::applied::{Applied, CameBack};
 use super::engine::Skipped;
-use super::files::FileCounts;
 use super::guard::Guard;
 use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, DatasetName, GranuleId, Identifier, Instance, Limits, Moment, Timestamp,
+    Confirmation, DatasetName, EventKind, GranuleId, Identifier, Instance, Limits, Moment,
+    Timestamp,
 };
+use crate::registry::files::FileCounts;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::{Identified, Listing};
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
+use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
 /// An earlier set of a dataset.
@@ -73,13 +77,12 @@ impl Registry {
             let mut guard = Guard::new(limits);
             let events = target.difference(listed, None, &mut guard)?;
             target.check(&guard)?;
-            let (key, replaced) = (target.dataset, target.latest.clone());
-            let latest = replaced.as_ref().map(|latest| latest.recorded);
+            let key = target.dataset;
+            let latest = target.latest.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change, Some(&listing.files))?;
             applied.skipped.repeated = listing.count() - distinct;
-            if let (Some(change), Some(replaced)) = (&applied.instance, replaced) {
-                applied.came_back =
-                    came_back(transaction, key, guard.first_added(), change, replaced)?;
+            if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
+                applied.came_back = came_back(transaction, key, &events, change)?;
             }
             if applied.instance.is_some() || options.dry_run {
                 return Ok(applied.ended(options));
@@ -173,25 +176,53 @@ impl Registry {
     }
 }
 
-/// Whether what a change added had been deleted by the one before, `replaced`, and made the set an
-/// earlier one again. Looks at the first granules that it added.
+/// How long before a change a deletion may have taken effect for its granules to come back with it.
+const RECENT_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
+
+/// How many granules are looked up at once.
+const BATCH_GRANULES: usize = 4_096;
+
+/// Whether granules that a change added had been deleted recently. Where nothing had been, costs one
+/// question; else a look-up for each granule that was added.
 fn came_back(
     transaction: &Transaction,
     dataset: DatasetKey,
-    first_added: &[GranuleId],
+    events: &Staging,
     change: &Instance,
-    replaced: Instance,
 ) -> Result<Option<CameBack>> {
-    if first_added.is_empty() || replaced.deleted == 0 {
+    let since = change.timestamp.as_micros().saturating_sub(RECENT_MICROS);
+    let since = Timestamp::from_micros(since).unwrap_or(Timestamp::MIN);
+    if change.ingested == 0 || !transaction.has_deletions(dataset, since, change.timestamp)? {
         return Ok(None);
     }
-    let ids: Vec<&str> = first_added.iter().map(GranuleId::as_str).collect();
-    let periods = transaction.periods_among(dataset, &ids)?;
-    let lost = periods.iter().filter(|period| period.deleted == Some(replaced.timestamp)).count();
-    if lost < ids.len() {
-        return Ok(None);
+    let mut deletions: BTreeMap<Timestamp, u64> = BTreeMap::new();
+    let mut look_up = |granule_ids: &[GranuleId]| -> Result<()> {
+        let ids: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
+        let periods = transaction.periods_among(dataset, &ids)?;
+        for of_granule in periods.chunk_by(|a, b| a.granule_id == b.granule_id) {
+            let deleted = of_granule.iter().filter_map(|period| period.deleted).max();
+            // What is replaced at once did not come back.
+            if let Some(at) = deleted.filter(|at| *at > since && *at < change.timestamp) {
+                *deletions.entry(at).or_default() += 1;
+            }
+        }
+        Ok(())
+    };
+    let mut batch = Vec::new();
+    for event in events.sorted()? {
+        let event = event?;
+        if event.kind == EventKind::Ingested {
+            batch.push(event.granule_id);
+        }
+        if batch.len() == BATCH_GRANULES {
+            look_up(&std::mem::take(&mut batch))?;
+        }
     }
+    look_up(&batch)?;
+    let most = deletions.into_iter().max_by_key(|(at, granules)| (*granules, *at));
+    let Some((at, granules)) = most else { return Ok(None) };
+    let Some(without) = transaction.instance_at(dataset, at)? else { return Ok(None) };
     let mut earlier = transaction.instances_of_with(dataset, change.identifier)?;
-    earlier.retain(|instance| instance.timestamp < replaced.timestamp);
-    Ok(earlier.pop().map(|earlier| CameBack { earlier, replaced }))
+    earlier.retain(|instance| instance.timestamp < at);
+    Ok(Some(CameBack { granules, without, earlier: earlier.pop() }))
 }

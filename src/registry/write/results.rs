@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::disk::{Spool, scratch};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Identifier, LogChange, SourceLocation, Timestamp};
 
 /// Expected identifiers and notes by the time of their change. The notes are kept in a temporary file:
@@ -70,6 +70,17 @@ pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     let characters = note.map_or(0, |note| note.chars().count());
     match characters > MAX_ENTERED_CHARACTERS {
         true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses content that contradicts without a note that says why it is accepted.
+pub(super) fn check_accepted(accept_content: bool, note: Option<&str>) -> Result<()> {
+    match accept_content && note.is_none_or(|note| note.trim().is_empty()) {
+        true => {
+            let message = "the note is empty: it says why other content is accepted";
+            Err(Error::new(ErrorKind::Input, message))
+        }
         false => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::record::{gives_up, insert, refuse_withdrawn};
-use super::results::{Results, check_entered_note, check_expected};
+use super::results::{Results, check_accepted, check_entered_note, check_expected};
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -42,6 +42,9 @@ pub struct ChangeOptions {
     pub accept_content: bool,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
+    /// Whether all granules that are ingested and deleted are returned as examples, and not only the
+    /// first [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each. They are kept in memory.
+    pub all_examples: bool,
 }
 
 /// What to do with an event that does not fit the stored rows.
@@ -101,6 +104,7 @@ impl<'a> Target<'a> {
         stamp: &'a Stamp,
     ) -> Result<Self> {
         check_entered_note(options.note.as_deref())?;
+        check_accepted(options.accept_content, options.note.as_deref())?;
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some(found) if !(options.create_dataset && gives_up(&found, name)) => {

@@ -1,0 +1,179 @@
+//! File records in the order of their numbers, as the log of a dataset's file records has them.
+
+use std::collections::VecDeque;
+
+use super::encoding::{decode, encode};
+use crate::disk::{Sorted, Sorter, Spool, scratch};
+use crate::error::{Error, Result};
+use crate::model::{FileRecord, Timestamp};
+use crate::store::{self, DatasetKey, RecordBatch, StoredFileRecord};
+
+/// A file record, with what is known of its batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedRecord {
+    /// 1, 2, … within the dataset.
+    pub number: u64,
+    /// What it says.
+    pub record: FileRecord,
+    /// When it was entered.
+    pub recorded: Timestamp,
+    /// The note that it was entered with.
+    pub note: Option<String>,
+}
+
+impl LoggedRecord {
+    /// The bytes of the record in a temporary file: its number and time, the note (after a byte that
+    /// says whether there is one, and its length), and what it says.
+    pub(super) fn encoded(&self) -> Vec<u8> {
+        let LoggedRecord { number, record, recorded, note } = self;
+        let mut bytes = [number.to_le_bytes(), recorded.as_micros().to_le_bytes()].concat();
+        bytes.push(u8::from(note.is_some()));
+        let note = note.as_deref().unwrap_or_default();
+        bytes.extend((note.len() as u64).to_le_bytes());
+        bytes.extend(note.as_bytes());
+        encode(record, &mut bytes);
+        bytes
+    }
+
+    pub(super) fn decoded(bytes: &[u8]) -> Result<Self> {
+        let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
+        LoggedRecord::of_bytes(bytes).ok_or_else(unreadable)
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (number, rest) = bytes.split_first_chunk()?;
+        let (recorded, rest) = rest.split_first_chunk()?;
+        let (has_note, rest) = rest.split_first()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (note, record) = rest.split_at_checked(length)?;
+        let note = std::str::from_utf8(note).ok()?;
+        Some(LoggedRecord {
+            number: u64::from_le_bytes(*number),
+            record: decode(record)?,
+            recorded: Timestamp::from_micros(i64::from_le_bytes(*recorded))?,
+            note: (*has_note == 1).then(|| note.to_owned()),
+        })
+    }
+}
+
+/// The records that were read of a log, consecutive. More than a few are kept in a temporary file.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedRecords {
+    spool: Spool,
+    /// How many records of the log are before them.
+    pub after: u64,
+}
+
+impl LoggedRecords {
+    /// Begins after so many records of the log.
+    pub fn after(after: u64) -> Self {
+        LoggedRecords { spool: Spool::default(), after }
+    }
+
+    /// Adds the next record.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn add(&mut self, record: &LoggedRecord) -> Result<()> {
+        self.spool.add(&record.encoded()).map(drop)
+    }
+
+    /// How many records there are, without those before.
+    pub fn count(&self) -> u64 {
+        self.spool.count()
+    }
+
+    /// The records, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Result<LoggedRecord>> + '_ {
+        self.spool.records().map(|bytes| LoggedRecord::decoded(&bytes?))
+    }
+}
+
+/// The number of rows that are read at once.
+const PAGE_ROWS: u32 = 4_096;
+
+/// The stored records of a dataset after one (0 means from the first), in the order of their numbers.
+///
+/// They are stored by granule, so this costs a pass over all of them, unless there is none after it;
+/// those after it are sorted in a temporary file. Each is compared with its checksum.
+pub(crate) fn logged_records(
+    read: &store::Snapshot,
+    dataset: DatasetKey,
+    after: u64,
+) -> Result<LoggedInOrder<'_>> {
+    let last = read.last_record_batch(dataset, Timestamp::MAX)?;
+    let last = last.map_or(0, |last| last.last_number);
+    let mut sorter = Sorter::default();
+    let mut known: Option<StoredFileRecord> = None;
+    let mut is_read = last <= after;
+    while !is_read {
+        let page = read.file_records_after(dataset, known.as_ref(), PAGE_ROWS)?;
+        for StoredFileRecord { number, record } in page.iter().filter(|it| it.number > after) {
+            let mut bytes = Vec::new();
+            encode(record, &mut bytes);
+            sorter.add(&number.to_be_bytes(), &bytes)?;
+        }
+        match page.into_iter().next_back() {
+            Some(last) => known = Some(last),
+            None => is_read = true,
+        }
+    }
+    let (records, batches) = (sorter.finish()?, VecDeque::new());
+    Ok(LoggedInOrder { read, dataset, records, batches, batch: 0, next: after + 1, last })
+}
+
+/// The records of [`logged_records`].
+pub(crate) struct LoggedInOrder<'read> {
+    read: &'read store::Snapshot,
+    dataset: DatasetKey,
+    records: Sorted,
+    /// The batches of the records that follow, and the number of the last one that was read.
+    batches: VecDeque<RecordBatch>,
+    batch: u64,
+    next: u64,
+    last: u64,
+}
+
+impl LoggedInOrder<'_> {
+    fn read(&mut self) -> Result<Option<LoggedRecord>> {
+        let damaged = || Error::damaged("the file records are not numbered without gaps");
+        if self.next > self.last {
+            return Ok(None);
+        }
+        let (key, bytes) = self.records.next().transpose()?.ok_or_else(damaged)?;
+        if *key != self.next.to_be_bytes() {
+            return Err(damaged());
+        }
+        while self.batches.front().is_none_or(|batch| batch.last_number < self.next) {
+            if self.batches.pop_front().is_none() {
+                self.batches =
+                    self.read.record_batches_after(self.dataset, self.batch, PAGE_ROWS)?.into();
+                self.batch = self.batches.back().ok_or_else(damaged)?.batch;
+            }
+        }
+        let batch = self.batches.front().ok_or_else(damaged)?;
+        let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
+        let record = LoggedRecord {
+            number: self.next,
+            record: decode(&bytes).ok_or_else(unreadable)?,
+            recorded: batch.recorded,
+            note: batch.note.clone(),
+        };
+        self.next += 1;
+        Ok(Some(record))
+    }
+}
+
+impl Iterator for LoggedInOrder<'_> {
+    type Item = Result<LoggedRecord>;
+
+    fn next(&mut self) -> Option<Result<LoggedRecord>> {
+        let read = self.read().transpose();
+        if !matches!(read, Some(Ok(_))) {
+            self.last = 0;
+        }
+        read
+    }
+}
