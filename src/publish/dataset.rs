@@ -5,9 +5,10 @@ use std::io::{Read, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
+use super::files::NewFiles;
 use super::log;
 use super::log::{Tail, instance_at};
-use super::place::{ANNOTATIONS, HEAD, LOG, SUBSETS, head_in, text_in};
+use super::place::{ANNOTATIONS, FILES, HEAD, LOG, SUBSETS, head_in, text_in};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
 use crate::mirror::log::{
@@ -26,7 +27,7 @@ pub struct Published {
     pub changes: u64,
     /// How many of them are new.
     pub new_changes: u64,
-    /// How many bytes were added to the log.
+    /// How many bytes were added to the log, and to that of the file records.
     pub bytes: u64,
 }
 
@@ -43,6 +44,7 @@ struct Prepared {
     annotations: SpooledTempFile,
     /// What the head announces of both.
     digests: [LinesDigest; 2],
+    files: NewFiles,
 }
 
 /// Publishes a dataset into its directory, and says under its former names where it is.
@@ -56,18 +58,31 @@ pub(super) fn publish(
     let name = &prepared.listed.dataset.name;
     let directory = datasets.enter_or_create(name.as_str())?;
     let log = directory.enter_or_create(LOG)?;
+    if prepared.before.is_none() {
+        // What exists was left by a run that was killed, or by the dataset that had the name before:
+        // a head that announces it goes first.
+        directory.remove(HEAD)?;
+        directory.sync()?;
+        for directory in [directory.enter(LOG)?, directory.enter(FILES)?].iter().flatten() {
+            for file in directory.names()?.iter().filter(|file| file.contains(".jsonl")) {
+                directory.remove(file)?;
+            }
+        }
+    }
     let announced =
         prepared.before.as_ref().map_or_else(Segments::default, |it| it.segments.clone());
     let segments = prepared.log.segments();
-    let bytes = log::append(&log, &announced, segments, &mut prepared.lines)?;
+    let mut bytes = log::append(&log, &announced, segments, &mut prepared.lines)?;
     log::compress(&log, segments)?;
+    bytes += prepared.files.write(&directory)?;
     write_beside(&directory, SUBSETS, &mut prepared.subsets)?;
     let [_, annotations] = prepared.digests;
     // Most datasets have none. Those that were published are not taken back.
     if !annotations.is_empty() || directory.read(ANNOTATIONS)?.is_some() {
         write_beside(&directory, ANNOTATIONS, &mut prepared.annotations)?;
     }
-    let head = Head::of(&prepared.listed, &prepared.log, prepared.digests);
+    let Prepared { listed, log, digests, files, .. } = &prepared;
+    let head = Head::of(listed, log, *digests, files.head.clone());
     let line =
         head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
@@ -90,10 +105,19 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     let listed = snapshot.dataset(name)?;
     let name = &listed.dataset.name;
     let directory = datasets.enter(name.as_str())?;
-    let before = match directory.as_ref().map(head_in).transpose()?.flatten() {
+    let mut before = match directory.as_ref().map(head_in).transpose()?.flatten() {
         Some(HeadFile::Head(head)) => Some(*head),
         _ => None,
     };
+    let is_continued = match &before {
+        Some(head) => log::is_continued(snapshot, name, head)?,
+        None => true,
+    };
+    if let Some(head) = before.take_if(|_| !is_continued)
+        && !log::is_of_another(snapshot, name, &head)?
+    {
+        before = Some(head);
+    }
     let mut lines = scratch::spool();
     let log = match (&directory, &before) {
         (Some(directory), Some(head)) => {
@@ -102,7 +126,9 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
             let log = directory.enter(LOG)?.ok_or_else(missing)?;
             log::check_lengths(&log, &head.segments)?;
             let tail = Tail::read(&log, head)?;
-            log::refuse(snapshot, name, head, directory, &log)?;
+            if !is_continued {
+                return Err(log::contradiction(snapshot, name, head, directory, &log)?);
+            }
             continued(snapshot, &listed, head, tail, directory, &mut lines)?
         }
         _ => {
@@ -116,6 +142,8 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
             log
         }
     };
+    let announced = before.as_ref().and_then(|head| head.files.as_ref());
+    let files = NewFiles::prepare(snapshot, name, directory.as_ref(), announced)?;
     let mut writer = SubsetWriter::default();
     let mut subsets = scratch::spool();
     manifest::write_subsets(snapshot, name, Timestamp::MAX, &mut writer, &mut subsets, unwritten)?;
@@ -124,7 +152,7 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
     let spooled = [&mut lines, &mut subsets, &mut annotations];
     spooled.into_iter().try_for_each(Seek::rewind).map_err(unwritten)?;
     let digests = [writer.finish(), annotated];
-    Ok(Prepared { listed, before, log, lines, subsets, annotations, digests })
+    Ok(Prepared { listed, before, log, lines, subsets, annotations, digests, files })
 }
 
 /// Reads the changes since the head, after the last change that was published, which is compared with

@@ -10,9 +10,11 @@ use flate2::{Compression, GzBuilder};
 
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
+use crate::mirror::log::{
+    Checks, Head, LogReader, MAX_LINE_BYTES, Position, ReadLines, Segment, Segments,
+};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
-use crate::registry::{Selection, Snapshot};
+use crate::registry::{RecordVersion, Selection, Snapshot};
 
 /// The name of the compressed form of a segment.
 pub(super) fn zipped_name(index: usize) -> String {
@@ -174,27 +176,49 @@ impl Tail {
     }
 }
 
-/// Refuses a history that does not begin with what was published.
+/// Whether the history of a dataset begins with what was published.
 ///
 /// An identifier depends on all granules held, so a history that has the same number of changes up
 /// to the last one that was published, which has the same time, identifier and number of granules,
-/// is assumed to be the same; otherwise the first change that differs is searched for.
-pub(super) fn refuse(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    head: &Head,
-    directory: &Directory,
-    log: &Directory,
-) -> Result<()> {
-    let Some((timestamp, identifier)) = head.latest else { return Ok(()) };
+/// is assumed to be the same.
+pub(super) fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
+    let Some((timestamp, identifier)) = head.latest else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
     let is_same = in_force.is_some_and(|in_force| {
         (in_force.timestamp, in_force.identifier, in_force.granules)
             == (timestamp, identifier, head.granules)
     });
-    if is_same && snapshot.count_history(name, Some(timestamp))? == head.changes {
-        return Ok(());
+    Ok(is_same && snapshot.count_history(name, Some(timestamp))? == head.changes)
+}
+
+/// How many instances with an identifier are looked at: any number of datasets can be empty.
+const OTHERS: u32 = 10_000;
+
+/// Whether what was published under a name is the history of a dataset that had the name before, and
+/// has another one now.
+pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
+    let Some((timestamp, identifier)) = head.latest else { return Ok(false) };
+    let found = snapshot.intervals_after(identifier, None, OTHERS)?;
+    for other in found.iter().filter(|it| it.timestamp == timestamp && it.dataset != *name) {
+        let other = &other.dataset;
+        let had_name = |version: &RecordVersion| version.dataset["name"] == name.as_str();
+        if snapshot.record_versions(other)?.iter().any(had_name)
+            && is_continued(snapshot, other, head)?
+        {
+            return Ok(true);
+        }
     }
+    Ok(false)
+}
+
+/// The first change of what was published that the history of a dataset does not have.
+pub(super) fn contradiction(
+    snapshot: &Snapshot,
+    name: &DatasetName,
+    head: &Head,
+    directory: &Directory,
+    log: &Directory,
+) -> Result<Error> {
     let mut contradiction = None;
     each_published(log, head, |change| {
         let found = instance_at(snapshot, name, change.timestamp)?;
@@ -208,8 +232,9 @@ pub(super) fn refuse(
         contradiction = Some((change.number, change.timestamp));
         Ok(false)
     })?;
-    let (change, timestamp) = contradiction.unwrap_or((head.changes, timestamp));
-    Err(Error::published_otherwise(name, directory.path(), change, timestamp))
+    let last = (head.changes, head.latest.map_or(Timestamp::MIN, |(timestamp, _)| timestamp));
+    let (change, timestamp) = contradiction.unwrap_or(last);
+    Ok(Error::published_otherwise(name, directory.path(), change, timestamp))
 }
 
 /// The instance in force at a time. `None` means that there was none yet.
@@ -240,7 +265,7 @@ fn each_published(
         let name = Segment::file_name(index);
         let path = log.path_of(&name);
         let failed = |source| Error::cannot("read", &path, source);
-        reader.enter(path.to_string_lossy().into(), 0);
+        reader.lines().enter(path.to_string_lossy().into(), 0);
         let Some(file) = log.read(&name)? else { return Ok(()) };
         let mut file = BufReader::new(file.take(segment.bytes));
         let mut line = Vec::new();

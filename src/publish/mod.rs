@@ -9,7 +9,9 @@
 //! - A reader never sees a head whose log is not there: the segments are written first, then the subsets
 //!   and annotations, and the head last, by an atomic rename.
 //! - Bytes that a head announced never change. A history that contradicts what was published is
-//!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)).
+//!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)). There is one
+//!   exception: if another dataset has the name now, its log begins anew, and the one before is
+//!   published under the name that its dataset has now.
 //! - Before anything is appended, the segment that grows is proved by its checks, and its last change
 //!   is compared with the registry. A file that is not as it was written is refused
 //!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] compares all files.
@@ -21,6 +23,7 @@
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;
+mod files;
 mod log;
 #[cfg(feature = "serve")]
 mod pages;
@@ -42,7 +45,7 @@ use place::{Place, all_datasets};
 pub use verify::{Difference, VerifiedFiles, verify};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does
-/// not exist. `show` is called after each.
+/// not exist. `show` is called after each. The first one that cannot be published ends it.
 ///
 /// Only one process publishes into a directory at a time; another one waits.
 ///
@@ -56,12 +59,27 @@ pub fn publish<E: From<Error>>(
     datasets: &[DatasetName],
     mut show: impl FnMut(Published) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    publish_each(registry, directory, datasets, |_, published| show(published?))
+}
+
+/// Publishes datasets as [`publish`] does, but goes on with the others if one cannot be published,
+/// unless `show` fails.
+///
+/// # Errors
+///
+/// Those of the directory and of the registry as a whole.
+pub fn publish_each<E: From<Error>>(
+    registry: &Registry,
+    directory: &Path,
+    datasets: &[DatasetName],
+    mut show: impl FnMut(&DatasetName, Result<Published>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     // Nothing is created for datasets that are not there.
     let names = names(registry, datasets)?;
     let place = Place::to_publish(directory)?;
     let made = place.datasets()?;
     for name in &names {
-        show(dataset::publish(registry, &made, name)?)?;
+        show(name, dataset::publish(registry, &made, name))?;
     }
     Ok(())
 }

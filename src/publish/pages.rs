@@ -12,20 +12,24 @@ use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, Extent, IndexPage, STYLE, STYLE_PATH, Series, Serves, Site, links,
-    moved, robots, sitemaps,
+    DatasetPage, Describes, Extent, FILES, Feed, IndexPage, IndexRow, Series, Serves, Site, Spark,
+    identifier_page, links, moved, robots, sitemaps,
 };
-use crate::registry::{Edit, Listed, Registry};
+use crate::registry::{Edit, Listed, Registry, Snapshot};
 
 /// The page of a directory.
 pub(super) const INDEX: &str = "index.html";
 
-/// Writes the page of each dataset that is published in a directory, a page under each former name that leads
-/// to it, the list of the datasets, and the style sheet; with the public address of the site, also
+/// The feed of a directory.
+const FEED: &str = "feed.atom";
+
+/// Writes the page and the feed of each dataset that is published in a directory, a page under each former name that leads
+/// to it, the list of the datasets with a feed of all, and the files that pages need; with the public address of the site, also
 /// `sitemap.xml` and `robots.txt`. Settings that are not given are those of the run before.
 ///
-/// A dataset of the registry that was not published into the directory gets no page. The pages of
-/// the datasets are made anew each time: one takes a pass over the history of its dataset.
+/// A dataset of the registry that was not published into the directory gets no page, and those of the
+/// datasets in `left_out`, which could not be published now, stay as they are. The pages of
+/// the others are made anew each time: one takes a pass over the history of its dataset.
 ///
 /// # Errors
 ///
@@ -34,6 +38,7 @@ pub fn publish_pages(
     registry: &Registry,
     directory: &Path,
     settings: &SiteSettings,
+    left_out: &[DatasetName],
     now: Timestamp,
 ) -> Result<()> {
     let place = Place::to_publish(directory)?;
@@ -44,15 +49,17 @@ pub fn publish_pages(
     let registry = registry.published(&[]);
     let published = published(&registry, &datasets)?;
     let site = kept.site(2);
-    for listed in &published {
+    for listed in published.iter().filter(|listed| !left_out.contains(&listed.dataset.name)) {
         let name = &listed.dataset.name;
-        let text = page(&registry, name, &site, now)?;
-        write(&datasets.enter_or_create(name.as_str())?, INDEX, &text)?;
+        let directory = datasets.enter_or_create(name.as_str())?;
+        for (file, text) in dataset_files(&registry, name, &site, now)? {
+            write(&directory, file, &text)?;
+        }
         for former in &listed.former_names {
             write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
         }
     }
-    let files = site_files(&kept.site(0), published);
+    let files = site_files(&registry, &kept.site(0), published, now)?;
     write_all(&place.root, &files)?;
     // Only what an earlier run wrote is removed.
     if before.public_url.is_some() {
@@ -100,44 +107,74 @@ pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec
     Ok(published)
 }
 
-/// The page of a dataset. Its history is read page by page, without a snapshot.
-pub(super) fn page(
+/// The page of a dataset and its feed, by their names. Its history is read page by page, without a snapshot.
+pub(super) fn dataset_files(
     registry: &Registry,
     name: &DatasetName,
     site: &Site,
     now: Timestamp,
-) -> Result<String> {
+) -> Result<[(&'static str, String); 2]> {
     let mut series = Series::new();
     let history = registry.snapshot()?.history(name)?;
     for instance in history {
         series.add(&instance?);
     }
-    let page = DatasetPage::read(&registry.snapshot()?, name, Arc::new(series), now)?;
+    let snapshot = registry.snapshot()?;
+    let page = DatasetPage::read(&snapshot, name, Arc::new(series), now)?;
     let Listed { dataset, latest, .. } = &page.listed;
     let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
     let links = links(site, dataset, &Site::dataset(name), describes, Extent::All);
-    Ok(page.html(site, &links))
+    let feed = Feed::of_dataset(&snapshot, name)?.atom(site);
+    Ok([(INDEX, page.html(site, &links)), (FEED, feed)])
 }
 
-/// The files of the site that belong to no dataset, by their paths below its root.
-pub(super) fn site_files(site: &Site, published: Vec<Listed>) -> Vec<(String, String)> {
-    let present = published.iter().filter(|listed| listed.withdrawn.is_none());
-    let names: Vec<DatasetName> = present.map(|listed| listed.dataset.name.clone()).collect();
+/// The files of the site that belong to no dataset, by their paths below its root. Withdrawn datasets are
+/// not listed.
+pub(super) fn site_files(
+    registry: &Registry,
+    site: &Site,
+    mut published: Vec<Listed>,
+    now: Timestamp,
+) -> Result<Vec<(String, String)>> {
+    published.retain(|listed| listed.withdrawn.is_none());
+    let names: Vec<DatasetName> =
+        published.iter().map(|listed| listed.dataset.name.clone()).collect();
+    let snapshot = registry.snapshot()?;
+    let feed = Feed::of_all(&snapshot, site, published.clone())?.atom(site);
+    let held = published.iter().filter_map(|listed| listed.latest.as_ref());
+    let totals = Some((published.len() as u64, held.map(|latest| latest.granules).sum()));
+    let row = |listed: Listed| Ok(IndexRow { spark: spark(&snapshot, &listed)?, listed });
     let index = IndexPage {
-        count: Some(published.len() as u64),
-        datasets: published,
+        rows: published.into_iter().map(row).collect::<Result<_>>()?,
         next: None,
         query: String::new(),
-        shows_withdrawn: true,
+        sort: None,
+        shows_withdrawn: false,
         is_first: true,
+        totals,
+        now,
     };
-    let style = STYLE_PATH.trim_start_matches('/').to_owned();
-    let mut files = vec![(style, STYLE.to_owned()), (INDEX.to_owned(), index.html(site))];
+    let below_root = |path: &str| path.trim_start_matches('/').to_owned();
+    let mut files: Vec<(String, String)> =
+        FILES.iter().map(|(path, _, text)| (below_root(path), (*text).to_owned())).collect();
+    files.push((below_root(site.identifier_page()), identifier_page(site)));
+    files.push((FEED.to_owned(), feed));
+    files.push((INDEX.to_owned(), index.html(site)));
     if site.public_url.is_some() {
         files.extend(sitemaps(site, &names));
         files.push(("robots.txt".to_owned(), robots(site)));
     }
-    files
+    Ok(files)
+}
+
+/// What a dataset held in the twelve months until its last change or confirmation.
+fn spark(snapshot: &Snapshot, listed: &Listed) -> Result<Option<Spark>> {
+    let changed = listed.latest.as_ref().map(|latest| latest.timestamp);
+    let confirmed = listed.confirmed.as_ref().map(|confirmed| confirmed.recorded);
+    match changed.max(confirmed) {
+        Some(until) => Spark::of_a_year(snapshot, &listed.dataset.name, until).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Writes a file, unless its content is unchanged. It is not made durable: the next run would

@@ -14,6 +14,8 @@ use crate::registry::{Listed, Registry, Withdrawn};
 pub(super) const DATASETS: &str = "datasets";
 /// The directory of a dataset's segments.
 pub(super) const LOG: &str = "log";
+/// The directory of the segments of a dataset's file records, if it has any.
+pub(super) const FILES: &str = "files";
 /// The head of a dataset.
 pub(super) const HEAD: &str = "head.json";
 /// The cited subsets of a dataset.
@@ -124,10 +126,16 @@ impl Error {
         change: u64,
         timestamp: Timestamp,
     ) -> Self {
-        let shown = quoted(&path.to_string_lossy()).to_string();
-        let message = format!("the history of {name} contradicts what was published in {shown}");
+        let what = format!("the history of {name} contradicts what was published");
         let cause =
             format!("change {change}, at {timestamp}, is not in the registry as it was published");
+        Error::of_published(&what, path, cause)
+    }
+
+    /// What the registry has contradicts what was published into a directory.
+    pub(super) fn of_published(what: &str, path: &Path, cause: String) -> Self {
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("{what} in {shown}");
         Error::new(ErrorKind::PublishedOtherwise, message).in_path(path).because(cause)
     }
 }

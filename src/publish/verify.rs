@@ -1,8 +1,7 @@
 //! Compares what was published with the registry.
 
 use std::error::Error as _;
-use std::io;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,15 +10,13 @@ use serde::Serialize;
 
 use super::log::zipped_name;
 #[cfg(feature = "serve")]
-use super::pages;
-#[cfg(feature = "serve")]
-use super::pages::{INDEX, Kept};
-use super::place::{ANNOTATIONS, DATASETS, HEAD, LOG, Place, SUBSETS, head_in, text_in};
+use super::pages::{self, INDEX, Kept};
+use super::place::{ANNOTATIONS, DATASETS, FILES, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
-    AnnotationReader, Head, HeadFile, LinesDigest, LogWriter, MAX_LINE_BYTES, Segment,
-    SubsetReader, SubsetWriter,
+    AnnotationReader, FilesHead, Head, HeadFile, LinesDigest, LogWriter, MAX_LINE_BYTES, Segment,
+    Segments, SubsetReader, SubsetWriter,
 };
 use crate::mirror::manifest;
 use crate::model::{DatasetName, Identifier, Timestamp};
@@ -161,7 +158,8 @@ impl Found {
                 let log = self.log(&snapshot, present, &head, directory)?;
                 let subsets = self.subsets(&snapshot, present, &head, directory)?;
                 let annotations = self.annotations(&snapshot, present, &head, directory)?;
-                let line = Head::of(&listed, &log, [subsets, annotations]).to_line().ok();
+                let files = self.files(&snapshot, present, head.files.as_ref(), directory)?;
+                let line = Head::of(&listed, &log, [subsets, annotations], files).to_line().ok();
                 self.0.current = present == name && text_in(directory, HEAD)? == line;
             }
             Ok(Some(HeadFile::MovedTo(target))) => {
@@ -194,26 +192,9 @@ impl Found {
         head: &Head,
         directory: &Directory,
     ) -> Result<LogWriter> {
-        const WITHIN: &str = "log/";
-        const FOLLOWS: &str = "no head announces what follows";
-        let files = directory.enter(LOG)?;
-        let open = |index: usize| -> Result<Vec<Compared>> {
-            let Some(files) = &files else { return Ok(Vec::new()) };
-            let mut opened = vec![Compared::open(files, &Segment::file_name(index))?];
-            if head.segments.0.get(index).is_some_and(Segment::is_sealed) {
-                opened.push(Compared::open(files, &zipped_name(index))?);
-            }
-            Ok(opened)
-        };
-        if files.is_none() {
-            self.differs(LOG, None, "it is missing");
-        }
         let (mut log, first) = LogWriter::begin();
-        let announced = head.segments.bytes();
-        let (mut current, mut index) = (open(0)?, 0);
-        for compared in &mut current {
-            compared.expect(first.as_bytes())?;
-        }
+        let mut published = ComparedSegments::open(self, directory, LOG, &head.segments)?;
+        published.line(self, first.as_bytes(), log.segments())?;
         let is_announced = |log: &LogWriter, latest: Option<Identifier>| {
             let position = log.position();
             (position.changes, position.granules, log.check(), log.segments())
@@ -232,41 +213,37 @@ impl Found {
                 line.map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
             let Some(line) = line else { continue };
             is_in_registry |= latest.is_some() && is_announced(&log, latest);
-            if log.position().bytes > announced {
-                continue;
-            }
-            let last = log.segments().0.len() - 1;
-            if index < last {
-                for compared in std::mem::replace(&mut current, open(last)?) {
-                    self.end(WITHIN, compared, FOLLOWS)?;
-                }
-                index = last;
-            }
-            current.iter_mut().try_for_each(|compared| compared.expect(line.as_bytes()))?;
+            published.line(self, line.as_bytes(), log.segments())?;
         }
-        let follows = match log.position().bytes < announced {
-            true => "the registry does not have what follows",
-            false => FOLLOWS,
-        };
-        for compared in current {
-            self.end(WITHIN, compared, follows)?;
-        }
+        published.end(self, log.segments())?;
         if !is_in_registry {
-            self.differs(HEAD, None, "the registry never had what it announces");
-        }
-        let is_sealed = |index| head.segments.0.get(index).is_some_and(Segment::is_sealed);
-        for file in files.as_ref().map(Directory::names).transpose()?.unwrap_or_default() {
-            let Some((number, ending)) = file.split_once(".jsonl") else { continue };
-            let Ok(number) = number.parse::<usize>() else { continue };
-            if number > index || (ending == ".gz" && !is_sealed(number)) {
-                let what = match number < head.segments.0.len() {
-                    true => "the registry does not have what it contains",
-                    false => "no head announces it",
-                };
-                self.differs(&format!("{WITHIN}{file}"), None, what);
-            }
+            self.differs(HEAD, None, NEVER_THERE);
         }
         Ok(log)
+    }
+
+    /// Compares the log of the file records with that of the registry. Returns what a head would
+    /// announce of them.
+    fn files(
+        &mut self,
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        announced: Option<&FilesHead>,
+        directory: &Directory,
+    ) -> Result<Option<FilesHead>> {
+        let none = Segments::default();
+        let segments = announced.map_or(&none, |it| &it.segments);
+        let mut published = ComparedSegments::open(self, directory, FILES, segments)?;
+        let mut is_in_registry = announced.is_none();
+        let head = manifest::write_files(snapshot, name, None, |line, log| {
+            is_in_registry = is_in_registry || log.is_at(announced);
+            published.line(self, line.as_bytes(), log.segments())
+        })?;
+        published.end(self, head.as_ref().map_or(&none, |head| &head.segments))?;
+        if !is_in_registry {
+            self.differs(HEAD, None, NEVER_THERE);
+        }
+        Ok(head)
     }
 
     /// Compares the cited subsets with those of the registry or, if others were cited since then, with
@@ -355,6 +332,94 @@ impl Found {
     }
 }
 
+/// The segments of a log and their compressed forms, which are compared with its lines.
+struct ComparedSegments<'a> {
+    /// Their directory. `None` means that there is none.
+    files: Option<Directory>,
+    name: &'static str,
+    announced: &'a Segments,
+    /// The segment of the last line.
+    current: Vec<Compared>,
+    index: usize,
+}
+
+const FOLLOWS: &str = "no head announces what follows";
+const NEVER_THERE: &str = "the registry never had what it announces";
+
+impl<'a> ComparedSegments<'a> {
+    fn open(
+        found: &mut Found,
+        directory: &Directory,
+        name: &'static str,
+        announced: &'a Segments,
+    ) -> Result<Self> {
+        let files = directory.enter(name)?;
+        if files.is_none() && !announced.0.is_empty() {
+            found.differs(name, None, "it is missing");
+        }
+        let mut opened = ComparedSegments { files, name, announced, current: Vec::new(), index: 0 };
+        opened.current = opened.segment(0)?;
+        Ok(opened)
+    }
+
+    fn is_sealed(&self, index: usize) -> bool {
+        self.announced.0.get(index).is_some_and(Segment::is_sealed)
+    }
+
+    fn segment(&self, index: usize) -> Result<Vec<Compared>> {
+        let Some(files) = self.files.as_ref().filter(|_| !self.announced.0.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let mut opened = vec![Compared::open(files, &Segment::file_name(index))?];
+        if self.is_sealed(index) {
+            opened.push(Compared::open(files, &zipped_name(index))?);
+        }
+        Ok(opened)
+    }
+
+    /// Compares the next line of the log, which then has these segments.
+    fn line(&mut self, found: &mut Found, line: &[u8], so_far: &Segments) -> Result<()> {
+        if so_far.bytes() > self.announced.bytes() {
+            return Ok(());
+        }
+        let last = so_far.0.len().saturating_sub(1);
+        if self.index < last {
+            let next = self.segment(last)?;
+            for compared in std::mem::replace(&mut self.current, next) {
+                found.end(&format!("{}/", self.name), compared, FOLLOWS)?;
+            }
+            self.index = last;
+        }
+        self.current.iter_mut().try_for_each(|compared| compared.expect(line))
+    }
+
+    /// Compares the end. The log of the registry has these segments.
+    fn end(mut self, found: &mut Found, all: &Segments) -> Result<()> {
+        let within = format!("{}/", self.name);
+        let follows = match all.bytes() < self.announced.bytes() {
+            true => "the registry does not have what follows",
+            false => FOLLOWS,
+        };
+        for compared in std::mem::take(&mut self.current) {
+            found.end(&within, compared, follows)?;
+        }
+        let names = self.files.as_ref().map(Directory::names).transpose()?.unwrap_or_default();
+        for file in names {
+            let Some((number, ending)) = file.split_once(".jsonl") else { continue };
+            let Ok(number) = number.parse::<usize>() else { continue };
+            let is_expected = number <= self.index && !self.announced.0.is_empty();
+            if !is_expected || (ending == ".gz" && !self.is_sealed(number)) {
+                let what = match number < self.announced.0.len() {
+                    true => "the registry does not have what it contains",
+                    false => "no head announces it",
+                };
+                found.differs(&format!("{within}{file}"), None, what);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A writer that compares what is written with a file.
 struct Expected {
     compared: Compared,
@@ -401,17 +466,20 @@ impl<'a> SiteFiles<'a> {
         directory: &Directory,
     ) -> Result<()> {
         let (site, name) = (self.kept.site(2), &listed.dataset.name);
-        let text = match found.0.dataset.as_ref() == Some(name) {
-            true => pages::page(&self.registry, name, &site, self.written)?,
-            false => crate::pages::moved(&site, name),
-        };
-        compare_whole(found, directory, "", INDEX, &text)
+        if found.0.dataset.as_ref() != Some(name) {
+            return compare_whole(found, directory, "", INDEX, &crate::pages::moved(&site, name));
+        }
+        for (file, text) in pages::dataset_files(&self.registry, name, &site, self.written)? {
+            compare_whole(found, directory, "", file, &text)?;
+        }
+        Ok(())
     }
 
     /// Compares the files that belong to no dataset.
     fn compare_site(&self, found: &mut Found, datasets: &Directory) -> Result<()> {
         let published = pages::published(&self.registry, datasets)?;
-        for (path, text) in pages::site_files(&self.kept.site(0), published) {
+        let site = self.kept.site(0);
+        for (path, text) in pages::site_files(&self.registry, &site, published, self.written)? {
             match path.split_once('/') {
                 None => compare_whole(found, &self.place.root, "", &path, &text)?,
                 Some((within, name)) => match self.place.root.enter(within)? {
