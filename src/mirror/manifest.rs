@@ -1,22 +1,25 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
 //! A manifest is a [`log`](super::log), all its segments one after the other, then the lines of the
-//! cited subsets and of the annotations, then the head as the last line. A truncated file is therefore detected. The specification is
+//! cited subsets, of the annotations and of the file records, then the head as the last line. A truncated file is therefore detected. The specification is
 //! docs/reference/manifest.md.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
 
-use super::log::{AnnotationReader, AnnotationWriter, LinesDigest, SubsetReader, SubsetWriter};
+use super::log::{
+    AnnotationReader, AnnotationWriter, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
+    LinesDigest, ReadLines, SubsetReader, SubsetWriter,
+};
 use super::log::{Head, HeadFile, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position};
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
-    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, Moment, SourceLocation,
-    Timestamp,
+    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, LogChange, Moment,
+    SourceLocation, Timestamp,
 };
 use crate::registry::{
-    CitedSubset, Import, Listed, LoggedAnnotation, Registry, Selection, Snapshot,
+    CitedSubset, Import, Listed, LoggedAnnotation, LoggedRecord, Registry, Selection, Snapshot,
 };
 
 pub use super::log::BEGINNING;
@@ -84,7 +87,10 @@ fn write_up_to(
         None => write_annotations(snapshot, dataset, out, failed)?,
         Some(_) => LinesDigest::default(),
     };
-    let head = Head::of(&listed, &log, [subsets.finish(), annotations]);
+    let files = write_files(snapshot, dataset, None, |line, _| {
+        out.write_all(line.as_bytes()).map_err(failed)
+    })?;
+    let head = Head::of(&listed, &log, [subsets.finish(), annotations], files);
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
 }
@@ -124,6 +130,32 @@ pub(crate) fn write_annotations(
     Ok(annotations.finish())
 }
 
+/// Makes the lines of the file records of a dataset after those of a log (`None`: all, with the first
+/// line of the log), and calls `out` with each and what the head announces of the log up to it.
+pub(crate) fn write_files(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    after: Option<&FilesHead>,
+    mut out: impl FnMut(&str, &FileLogWriter) -> Result<()>,
+) -> Result<Option<FilesHead>> {
+    let mut log = after.map(FileLogWriter::after);
+    for record in snapshot.logged_records(dataset, after.map_or(0, |after| after.count))? {
+        let record = record?;
+        let log = match &mut log {
+            Some(log) => log,
+            None => {
+                let (begun, first) = FileLogWriter::begin();
+                let begun = log.insert(begun);
+                out(&first, begun)?;
+                begun
+            }
+        };
+        let line = log.line(&record);
+        out(&line, log)?;
+    }
+    Ok(log.map(|log| log.head()))
+}
+
 /// The events of a part of a change.
 pub(super) fn events(
     log_line: LogLine,
@@ -149,6 +181,8 @@ pub(super) enum Item {
     Subset(CitedSubset),
     /// An annotation.
     Annotation(LoggedAnnotation),
+    /// A file record, and the check of its line.
+    File(LoggedRecord, Identifier),
     /// The head, which is last.
     Head(Box<Head>),
 }
@@ -162,6 +196,8 @@ pub struct Reader<R> {
     /// Of the lines after the log.
     subsets: Option<SubsetReader>,
     annotations: Option<AnnotationReader>,
+    files: Option<FileLogReader>,
+    not_after: Timestamp,
     line: u64,
     head: Option<Dataset>,
     buffer: Vec<u8>,
@@ -182,9 +218,19 @@ impl<R: BufRead> Reader<R> {
         let source: Arc<str> = name.into();
         let log = LogReader::at(Position::default(), Arc::clone(&source), 0, not_after);
         let buffer = Vec::new();
-        let (last, subsets, annotations, head) = (None, None, None, None);
-        let mut reader =
-            Reader { file, source, log, last, subsets, annotations, line: 0, head, buffer };
+        let mut reader = Reader {
+            file,
+            source,
+            log,
+            last: None,
+            subsets: None,
+            annotations: None,
+            files: None,
+            not_after,
+            line: 0,
+            head: None,
+            buffer,
+        };
         if !reader.next_line()? {
             return reader.fail("it is empty");
         }
@@ -203,7 +249,7 @@ impl<R: BufRead> Reader<R> {
         while let Some(item) = self.item()? {
             match item {
                 Item::Line(log_line, change) => {
-                    let location = self.log.location();
+                    let location = self.log.lines().location();
                     read((log_line.ingested.len() + log_line.deleted.len()) as u64);
                     for event in events(log_line, &location) {
                         import.add(event)?;
@@ -215,7 +261,11 @@ impl<R: BufRead> Reader<R> {
                 }
                 Item::Subset(subset) => import.keep_subset(&subset)?,
                 Item::Annotation(annotation) => import.keep_annotation(annotation)?,
-                Item::Head(head) => import.options.record = Some(head.record),
+                Item::File(record, _) => import.keep_file_record(&record)?,
+                Item::Head(head) => {
+                    import.options.record = Some(head.record);
+                    import.withdrawn = head.withdrawn;
+                }
             }
         }
         match self.head {
@@ -239,6 +289,17 @@ impl<R: BufRead> Reader<R> {
             let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
             if text.starts_with(super::log::HEAD_BEGINNING) {
                 return self.read_head().map(Some);
+            }
+            if text.starts_with(super::log::FILES_BEGINNING) && self.files.is_none() {
+                let (source, not_after) = (Arc::clone(&self.source), self.not_after);
+                let begins = FilesPosition::default();
+                self.files = Some(FileLogReader::at(begins, source, self.line - 1, not_after));
+            }
+            if let Some(files) = &mut self.files {
+                match files.read(&self.buffer)? {
+                    Some((record, check)) => return Ok(Some(Item::File(record, check))),
+                    None => continue,
+                }
             }
             if text.starts_with(super::log::ANNOTATION_BEGINNING) {
                 let annotations = self.annotations.get_or_insert_default();
@@ -296,6 +357,11 @@ impl<R: BufRead> Reader<R> {
         if let Err(what) = self.annotations.take().unwrap_or_default().check(head.annotations) {
             return self.fail(&what);
         }
+        match &self.files {
+            Some(files) => files.check_end(head.files.as_ref())?,
+            None if head.files.is_some() => return self.fail("the file records are missing"),
+            None => {}
+        }
         self.head = Some(head.record.clone());
         Ok(Item::Head(head))
     }
@@ -314,8 +380,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The last line of the log that was read.
-    pub(super) fn location(&self) -> SourceLocation {
-        self.log.location()
+    pub(super) fn location(&mut self) -> SourceLocation {
+        self.log.lines().location()
     }
 
     fn fail<T>(&self, what: &str) -> std::result::Result<T, InputError> {

@@ -10,19 +10,24 @@
 #[cfg(any(feature = "http", feature = "serve"))]
 pub(crate) mod blocks;
 mod compare;
+mod content;
 mod differences;
+mod exported_file;
+mod history;
 #[cfg(feature = "http")]
 mod http;
 pub mod log;
 pub mod manifest;
 mod plan;
 mod primary;
+mod published;
 mod pull;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
+pub use exported_file::{export, write_up_to};
 #[cfg(feature = "http")]
-pub use http::{Address, HttpOptions, Remote, Replica, Retry, read_replica};
+pub use http::{Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, Pulled, pull};
 

@@ -1,16 +1,19 @@
 //! What is read of a log to compare a mirror with it, and what is found there.
 
 use super::Standing;
-use super::log::{Head, LogLine};
+use super::log::{FilesHead, FilesPosition, Head, LogLine};
 use super::manifest::{Item, events};
 use super::primary::Manifest;
 #[cfg(feature = "http")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::model::{
-    Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
+    Annotation, Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation,
+    Timestamp, Withdrawal,
 };
-use crate::registry::{LogChanges, Replay};
+use crate::registry::{
+    LogChanges, LoggedAnnotation, LoggedRecord, LoggedRecords, MirrorSource, Registry, Replay,
+};
 
 /// When the head at an address is requested with the entity tag of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,20 @@ impl Plan {
     }
 }
 
+/// What was read of a primary before. `None`: nothing.
+pub(super) fn known(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    source: &str,
+) -> Result<Option<MirrorSource>> {
+    let snapshot = mirror.snapshot()?;
+    if !snapshot.has_dataset(dataset)? {
+        return Ok(None);
+    }
+    let sources = snapshot.mirror_sources(dataset)?;
+    Ok(sources.into_iter().find(|known| known.source == source))
+}
+
 /// Whether an error is one in what was read of a log, and not of the registry or of a request.
 #[cfg(feature = "http")]
 pub(super) fn is_of_log(error: &Error) -> bool {
@@ -109,9 +126,19 @@ pub(super) struct Reading {
     after_base: Option<Timestamp>,
     /// Every change that was read.
     pub changes: LogChanges,
+    /// The file records that were read, and where they end.
+    pub files: LoggedRecords,
+    pub files_end: FilesPosition,
+    /// How many of them were read before, and the check of the last one of these.
+    files_read: Option<u64>,
+    pub files_check: Option<Identifier>,
     /// The number of the last change that was read, or before which nothing was.
     last: u64,
     pub record: Dataset,
+    /// When and why the primary withdrew the dataset. `None`: it did not, or the head was not sent again.
+    pub withdrawn: Option<Withdrawal>,
+    /// What is noted about the selected change, as far as it was read.
+    annotations: Vec<Annotation>,
 }
 
 impl Reading {
@@ -135,11 +162,18 @@ impl Reading {
             after_selected: None,
             after_base: None,
             changes: LogChanges::default(),
+            files: LoggedRecords::default(),
+            files_end: FilesPosition::default(),
+            files_read: None,
+            files_check: None,
             record: Dataset::named(name),
+            withdrawn: None,
+            annotations: Vec::new(),
         }
     }
 
-    /// Reads a manifest.
+    /// Reads a manifest. `files_read` is how many of its file records were read before; `None` means
+    /// that they are skipped.
     ///
     /// # Errors
     ///
@@ -149,10 +183,12 @@ impl Reading {
         manifest: &Manifest,
         held: Identifier,
         at: Option<Moment>,
+        files_read: Option<u64>,
         mut read: impl FnMut(u64) -> Result<()>,
     ) -> Result<Self> {
         let placeholder = "unread".parse().expect("it has letters only");
         let mut reading = Reading::begin(Plan::Whole, None, held, at, placeholder);
+        reading.files_read = files_read;
         let mut reader = manifest.reader()?;
         while let Some(item) = reader.item()? {
             match item {
@@ -160,7 +196,9 @@ impl Reading {
                     read((log_line.ingested.len() + log_line.deleted.len()) as u64)?;
                     reading.take(log_line, change, reader.location())?;
                 }
-                Item::Subset(_) | Item::Annotation(_) => {}
+                Item::File(record, check) => reading.take_file(&record, check)?,
+                Item::Subset(_) => {}
+                Item::Annotation(annotation) => reading.annotate(annotation),
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
             }
         }
@@ -219,6 +257,13 @@ impl Reading {
         Ok(())
     }
 
+    fn take_file(&mut self, record: &LoggedRecord, check: Identifier) -> Result<()> {
+        if self.files_read == Some(record.number) {
+            self.files_check = Some(check);
+        }
+        self.files_read.map_or(Ok(()), |_| self.files.add(record))
+    }
+
     /// Ends with the head of the log.
     ///
     /// # Errors
@@ -239,6 +284,8 @@ impl Reading {
             return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
         }
         self.record = head.record.clone();
+        self.files_end = head.files.as_ref().map_or_else(Default::default, FilesHead::end);
+        self.withdrawn.clone_from(&head.withdrawn);
         if self.selected.is_some() {
             return Ok(());
         }
@@ -266,7 +313,20 @@ impl Reading {
     /// The primary's instance that the mirror is compared with.
     pub fn primary(&self) -> Option<Instance> {
         let (selected, _) = self.selected.as_ref()?;
-        Some(selected.to_instance(&self.record.name, self.after_selected))
+        let instance = selected.to_instance(&self.record.name, self.after_selected);
+        Some(Instance { annotations: self.annotations.clone(), ..instance })
+    }
+
+    /// Takes an annotation, if it is of the selected change; of those that a registry would not keep,
+    /// none.
+    pub fn annotate(&mut self, annotation: LoggedAnnotation) {
+        let selected = self.selected.as_ref().map(|(selected, _)| selected.timestamp);
+        if selected == Some(annotation.timestamp) {
+            self.annotations.push(annotation.into());
+            if Annotation::bytes_of(&self.annotations) > Annotation::MAX_BYTES {
+                self.annotations.pop();
+            }
+        }
     }
 
     /// When the primary held what the mirror holds. `None` means that it never did.
@@ -317,6 +377,7 @@ mod tests {
             segments: Segments::default(),
             subsets: LinesDigest::default(),
             annotations: LinesDigest::default(),
+            files: None,
         }
     }
 

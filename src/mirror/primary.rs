@@ -8,6 +8,7 @@ use std::path::Path;
 use super::http::Remote;
 use super::log::latest_change;
 use super::manifest::Reader;
+use super::published::Published;
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::OpenedFile;
@@ -45,7 +46,7 @@ pub(super) struct Manifest {
 
 impl Primary {
     /// Opens a registry file to read from it, even while its owner writes; or a manifest, compressed
-    /// with gzip or not, which is read when it is compared.
+    /// with gzip or not, which is read when it is compared; or a published directory.
     ///
     /// The dataset is `named`; `None` means the one with the name of the mirror, or the only one.
     ///
@@ -62,6 +63,13 @@ impl Primary {
         Registry::check_is_file(path, "a primary")?;
         let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
+        if path.is_dir() {
+            let Published { directory, former, manifest } = Published::open(path, mirror, named)?;
+            let named = named.or(former.as_ref());
+            let source = directory.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
+            let primary = Primary::from_manifest(manifest, &name, named, now)?;
+            return Ok(primary.at_source(source));
+        }
         let mut file = File::open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
             return Primary::from_manifest(file, &name, named, now);
@@ -117,6 +125,14 @@ impl Primary {
     #[must_use]
     pub fn with_options(self, options: SourceOptions) -> Self {
         Primary { options, ..self }
+    }
+
+    /// The same manifest, which is remembered by its source.
+    fn at_source(mut self, path: String) -> Self {
+        if let Kind::Manifest(manifest) = &mut self.kind {
+            manifest.source = Some(path);
+        }
+        self
     }
 
     fn of(kind: Kind) -> Self {

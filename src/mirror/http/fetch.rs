@@ -1,6 +1,7 @@
-//! The lines of a log, segment by segment.
+//! The lines of the logs of a dataset, segment by segment.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use ureq::http::header;
 use url::Url;
@@ -8,11 +9,27 @@ use url::Url;
 use super::client::{Coding, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{LogLine, LogReader, MAX_LINE_BYTES, Segment};
-use crate::model::{LogChange, SourceLocation};
+use crate::mirror::log::{
+    FileLogReader, FilesPosition, LogLine, MAX_LINE_BYTES, ReadLines, Segment, Segments,
+};
+use crate::model::{Identifier, LogChange, SourceLocation};
+use crate::registry::{LoggedRecords, Registry};
 
-/// Takes each verified line.
+/// Takes each verified line of the log of changes.
 pub(super) type Take<'a> = dyn FnMut(LogLine, Option<LogChange>, SourceLocation) -> Result<()> + 'a;
+
+/// A log at an address: its directory, and what the head announces of it.
+#[derive(Clone, Copy)]
+pub(super) struct Announced<'a> {
+    pub of: &'a FetchedHead,
+    /// The name of the directory of its segments.
+    pub directory: &'a str,
+    pub segments: &'a Segments,
+}
+
+/// Takes what a verified line contains (`None`: the first line), its length, and where it is.
+pub(super) type TakeLine<'a, R> =
+    dyn FnMut(Option<<R as ReadLines>::Line>, u64, SourceLocation) -> Result<()> + 'a;
 
 /// Why a segment ended early.
 enum Stop {
@@ -28,52 +45,79 @@ impl From<Error> for Stop {
 }
 
 impl Remote {
-    /// Reads a log from the reader's position to the end that the head announces. `progress` is
-    /// called with the number of bytes of each line.
-    pub(super) fn log(
+    /// Reads a log from the reader's position to the end that the head announces. `take` is called
+    /// with what each line contains, its length and where it is.
+    pub(super) fn log<R: ReadLines>(
         &self,
-        of: &FetchedHead,
-        reader: &mut LogReader,
-        progress: &mut dyn FnMut(u64) -> Result<()>,
-        take: &mut Take<'_>,
+        announced: Announced<'_>,
+        reader: &mut R,
+        take: &mut TakeLine<'_, R>,
     ) -> Result<()> {
         let mut begin = 0;
-        for (index, segment) in of.head.segments.0.iter().enumerate() {
+        for (index, segment) in announced.segments.0.iter().enumerate() {
             let end = begin + segment.bytes;
-            if reader.position().bytes < end {
-                self.segment(of, (index, segment, begin), reader, progress, take)?;
+            if reader.lines().bytes() < end {
+                self.segment(announced, (index, segment, begin), reader, take)?;
             }
             begin = end;
         }
         Ok(())
     }
 
-    /// Reads the rest of a segment, again and again where the connection breaks.
-    fn segment(
+    /// Reads the file records that the head announces, from a place on. Returns the check of the
+    /// record with the number `at` too, if it is read.
+    pub(in crate::mirror) fn files(
         &self,
         of: &FetchedHead,
+        position: FilesPosition,
+        at: u64,
+        reports_to: &Registry,
+    ) -> Result<(LoggedRecords, Option<Identifier>)> {
+        let mut records = LoggedRecords::after(position.count);
+        let mut check_at = None;
+        let Some(head) = &of.head.files else { return Ok((records, None)) };
+        let source: Arc<str> = self.address.to_string().into();
+        let mut reader = FileLogReader::at(position, source, 0, self.not_after());
+        let left = head.segments.bytes().saturating_sub(position.bytes);
+        let mut work = reports_to.begin("reading", "bytes", Some(left));
+        let announced = Announced { of, directory: "files", segments: &head.segments };
+        self.log(announced, &mut reader, &mut |record, bytes, _| {
+            work.advance_by(bytes)?;
+            let Some((record, check)) = record else { return Ok(()) };
+            if record.number == at {
+                check_at = Some(check);
+            }
+            records.add(&record)
+        })?;
+        reader.check_end(Some(head))?;
+        Ok((records, check_at))
+    }
+
+    /// Reads the rest of a segment, again and again where the connection breaks.
+    fn segment<R: ReadLines>(
+        &self,
+        Announced { of, directory, .. }: Announced<'_>,
         (index, segment, begin): (usize, &Segment, u64),
-        reader: &mut LogReader,
-        progress: &mut dyn FnMut(u64) -> Result<()>,
-        take: &mut Take<'_>,
+        reader: &mut R,
+        take: &mut TakeLine<'_, R>,
     ) -> Result<()> {
-        let name = format!("log/{}", Segment::file_name(index));
+        let name = format!("{directory}/{}", Segment::file_name(index));
         let url = of.address.file(&name);
-        let source = match reader.position().bytes.saturating_sub(begin) {
+        let source = match reader.lines().bytes().saturating_sub(begin) {
             0 => url.to_string(),
             offset => format!("{url} from byte {offset}"),
         };
-        reader.enter(source.as_str().into(), 0);
-        let mut is_zipped = segment.is_sealed() && reader.position().bytes <= begin;
+        reader.lines().enter(source.as_str().into(), 0);
+        let mut is_zipped = segment.is_sealed() && reader.lines().bytes() <= begin;
         let mut attempt = 0;
         loop {
-            let (before, pace) = (reader.position().bytes, self.client.pace());
+            let (before, pace) = (reader.lines().bytes(), self.client.pace());
             let done = match is_zipped {
                 true => {
                     let url = of.address.file(&format!("{name}.gz"));
-                    self.zipped(&url, (segment, begin), reader, progress, take)
+                    self.zipped(&url, (segment, begin), reader, take)
                 }
-                false => self.plain(&url, (segment, begin), reader, progress, take),
+                false => self.plain(&url, (segment, begin), reader, take),
             };
             let failure = match done {
                 Ok(()) => return Ok(()),
@@ -84,10 +128,10 @@ impl Remote {
                 Err(Stop::Failed(failure)) => failure,
             };
             // The compressed form cannot be resumed.
-            is_zipped &= reader.position().bytes <= begin;
+            is_zipped &= reader.lines().bytes() <= begin;
             match failure {
                 Failure::Passing(..)
-                    if reader.position().bytes > before && self.client.was_fast(&pace) =>
+                    if reader.lines().bytes() > before && self.client.was_fast(&pace) =>
                 {
                     attempt = 0;
                 }
@@ -100,21 +144,20 @@ impl Remote {
     }
 
     /// Reads a whole segment in its compressed form.
-    fn zipped(
+    fn zipped<R: ReadLines>(
         &self,
         url: &Url,
         (segment, begin): (&Segment, u64),
-        reader: &mut LogReader,
-        progress: &mut dyn FnMut(u64) -> Result<()>,
-        take: &mut Take<'_>,
+        reader: &mut R,
+        take: &mut TakeLine<'_, R>,
     ) -> Result<(), Stop> {
         let response = self.client.get(url, &[]).map_err(Stop::Failed)?;
         if response.status().as_u16() != 200 {
             return Err(Stop::NotZipped);
         }
         let body = self.client.body(response, segment.bytes, Coding::Gzip);
-        match self.lines(url, body, (segment, begin), reader, progress, take) {
-            Err(Stop::Failed(Failure::Passing(..))) if reader.position().bytes <= begin => {
+        match self.lines(url, body, (segment, begin), reader, take) {
+            Err(Stop::Failed(Failure::Passing(..))) if reader.lines().bytes() <= begin => {
                 Err(Stop::NotZipped)
             }
             done => done,
@@ -122,15 +165,14 @@ impl Remote {
     }
 
     /// Reads what is left of a segment, as a range if the server has ranges.
-    fn plain(
+    fn plain<R: ReadLines>(
         &self,
         url: &Url,
         (segment, begin): (&Segment, u64),
-        reader: &mut LogReader,
-        progress: &mut dyn FnMut(u64) -> Result<()>,
-        take: &mut Take<'_>,
+        reader: &mut R,
+        take: &mut TakeLine<'_, R>,
     ) -> Result<(), Stop> {
-        let offset = reader.position().bytes.saturating_sub(begin);
+        let offset = reader.lines().bytes().saturating_sub(begin);
         let mut asked = url.clone();
         if !segment.is_sealed() {
             // An older copy of the growing segment in a cache is not mistaken for it.
@@ -167,41 +209,38 @@ impl Remote {
             Ok(_) => return Err(passing(wrong("it is shorter than the head announces"))),
             Err(error) => return Err(Stop::Failed(self.client.broken(url, &error))),
         }
-        self.lines(url, body, (segment, begin), reader, progress, take)
+        self.lines(url, body, (segment, begin), reader, take)
     }
 
     /// Reads lines up to the end of the segment.
-    fn lines(
+    fn lines<R: ReadLines>(
         &self,
         url: &Url,
         body: impl Read,
         (segment, begin): (&Segment, u64),
-        reader: &mut LogReader,
-        progress: &mut dyn FnMut(u64) -> Result<()>,
-        take: &mut Take<'_>,
+        reader: &mut R,
+        take: &mut TakeLine<'_, R>,
     ) -> Result<(), Stop> {
         let end = begin + segment.bytes;
-        let left = end - reader.position().bytes;
+        let left = end - reader.lines().bytes();
         let mut body = BufReader::new(body.take(left));
         let mut line = Vec::new();
-        while reader.position().bytes < end {
+        while reader.lines().bytes() < end {
             line.clear();
             let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
             read.map_err(|error| Stop::Failed(self.client.broken(url, &error)))?;
-            let is_last = reader.position().bytes + line.len() as u64 == end;
+            let is_last = reader.lines().bytes() + line.len() as u64 == end;
             if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
                 let error = Error::of_url(ErrorKind::NoResponse, url, "it ends early");
                 return Err(passing(error));
             }
             let found = reader.read(&line).map_err(Error::from)?;
-            progress(line.len() as u64)?;
-            if let Some((log_line, change)) = found {
-                take(log_line, change, reader.location())?;
-            }
+            take(found, line.len() as u64, reader.lines().location())?;
         }
-        if reader.position().check != Some(segment.check) {
-            let found =
-                reader.fail("the segment does not end with the check that the head announces");
+        if reader.lines().check() != Some(segment.check) {
+            let found = reader
+                .lines()
+                .fail("the segment does not end with the checksum that the head announces");
             return Ok(found.map_err(Error::from)?);
         }
         Ok(())

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use super::divergence::Divergence;
-use super::fetch::Take;
+use super::fetch::{Announced, Take};
 use super::remote::{Fetched, FetchedHead, Remote};
 use crate::error::Result;
 use crate::mirror::differences::{Held, read_ahead};
 use crate::mirror::log::{LogReader, Position};
-use crate::mirror::plan::{Asking, Memory, Plan, Reading, is_of_log, plan};
+use crate::mirror::plan::{Asking, Memory, Plan, Reading, is_of_log, known, plan};
 use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, Set, SourceLocation};
-use crate::registry::{MirrorSource, Registry};
+use crate::registry::Registry;
 
 /// A log that was read, and the entity tag of its head.
 pub(in crate::mirror) struct Followed {
     pub reading: Reading,
+    /// The head. `None` means that it is the one that the mirror agreed with.
+    pub of: Option<Box<FetchedHead>>,
     pub etag: Option<String>,
     /// The present name of the dataset, if the address is one of a former name, or it was asked for by
     /// a former name.
@@ -33,6 +35,8 @@ pub(in crate::mirror) struct Follow<'a> {
     pub at: Option<Moment>,
     /// The dataset that the primary must be. `None` means any.
     pub named: Option<&'a DatasetName>,
+    /// Whether the file records are compared, too.
+    pub wants_files: bool,
 }
 
 impl Follow<'_> {
@@ -47,10 +51,16 @@ impl Follow<'_> {
         let known = known(self.mirror, self.dataset, &source)?;
         let last = known.as_ref().and_then(|known| known.last.clone());
         let held = self.latest.map(|latest| latest.identifier);
-        // The tag is that of a head that the mirror agreed with. Only where it still holds that set,
-        // nothing but the head is needed.
+        let files = known.as_ref().and_then(|known| known.files.as_ref());
+        let are_settled = match files.filter(|files| files.agreed) {
+            Some(files) => self.mirror.snapshot()?.files_are_settled(self.dataset, files)?,
+            None => false,
+        };
+        // The tag is that of a head that the mirror agreed with. Only where it still holds that set, and
+        // knows the same of files, nothing but the head is needed.
         let is_settled = asking == Asking::IfChanged
             && at.is_none()
+            && (are_settled || !self.wants_files)
             && last.as_ref().is_some_and(|last| last.identifier == self.held());
         let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
         let of = match remote.head(etag.as_deref())? {
@@ -61,7 +71,7 @@ impl Follow<'_> {
                 let reading =
                     Reading::begin(plan, Some(head_location(remote)), self.held(), at, name);
                 let renamed = address.last_name().filter(|_| address != remote.address);
-                return Ok(Followed { reading, etag, renamed });
+                return Ok(Followed { reading, of: None, etag, renamed });
             }
         };
         let up_to = at.map(Moment::last_instant);
@@ -78,14 +88,21 @@ impl Follow<'_> {
             // Whatever is wrong with blocks is an error of the server, not of the log.
             read => self.compare_blocks(&of, read?)?,
         };
-        let reading = match read {
+        let mut reading = match read {
             Some(reading) => reading,
             None => self.read_from(&of, Plan::Whole)?,
         };
+        if asking == Asking::Always {
+            let until = reading.selected.as_ref().map(|(selected, _)| selected.timestamp);
+            for annotation in remote.annotations(&of, until)?.iter() {
+                reading.annotate(annotation?);
+            }
+        }
         let present = &of.head.record.name;
         let is_other = of.address != remote.address || self.named.is_some_and(|it| it != present);
         let renamed = is_other.then(|| present.clone());
-        Ok(Followed { reading, etag: of.etag, renamed })
+        let etag = of.etag.clone();
+        Ok(Followed { reading, of: Some(of), etag, renamed })
     }
 
     fn held(self) -> Identifier {
@@ -157,20 +174,6 @@ pub(super) fn last_change_read(
     Ok(found)
 }
 
-/// What was read of a log before. `None`: nothing.
-pub(super) fn known(
-    mirror: &Registry,
-    dataset: &DatasetName,
-    source: &str,
-) -> Result<Option<MirrorSource>> {
-    let snapshot = mirror.snapshot()?;
-    if !snapshot.has_dataset(dataset)? {
-        return Ok(None);
-    }
-    let sources = snapshot.mirror_sources(dataset)?;
-    Ok(sources.into_iter().find(|known| known.source == source))
-}
-
 /// Reads a log from a place to its end, and reports the bytes.
 pub(super) fn read_log(
     remote: &Remote,
@@ -183,7 +186,11 @@ pub(super) fn read_log(
     let source: Arc<str> = remote.address.to_string().into();
     let mut reader = LogReader::at(position, source, 0, remote.not_after());
     let mut work = reports_to.begin("reading", "bytes", Some(left));
-    remote.log(of, &mut reader, &mut |bytes| work.advance_by(bytes), take)?;
+    let announced = Announced { of, directory: "log", segments: &of.head.segments };
+    remote.log(announced, &mut reader, &mut |line, bytes, location| {
+        work.advance_by(bytes)?;
+        line.map_or(Ok(()), |(log_line, change)| take(log_line, change, location))
+    })?;
     drop(work);
     if reader.position().bytes != of.head.segments.bytes() || !reader.is_between_changes() {
         return Err(Remote::contradiction(of, "the log is not the one that the head announces"));

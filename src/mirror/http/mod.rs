@@ -1,4 +1,4 @@
-//! Reading the log of a dataset over HTTP.
+//! Reading the log of a dataset, and the list of a set, over HTTP.
 //!
 //! A dataset's address is a directory with `head.json`, `subsets.jsonl` and `log/000000.jsonl` …, as
 //! [`crate::publish`] writes it. Any web server can deliver it: ranges, entity tags and compressed
@@ -26,9 +26,11 @@ mod follow;
 mod proxy;
 mod remote;
 mod replica;
+mod set;
 
 pub use address::Address;
 pub use client::{HttpOptions, Retry};
 pub(super) use follow::{Follow, Followed};
 pub use remote::Remote;
 pub use replica::{Replica, read_replica};
+pub use set::RemoteSet;

@@ -59,8 +59,8 @@ pub(super) enum Fetched {
 }
 
 /// A head that was fetched.
-pub(super) struct FetchedHead {
-    pub head: Head,
+pub(in crate::mirror) struct FetchedHead {
+    pub(in crate::mirror) head: Head,
     /// The entity tag of the response.
     pub etag: Option<String>,
     /// The address of the dataset, under its present name.
@@ -287,6 +287,24 @@ impl Remote {
             Some(wrong) if reader.has_read(digest) => Err(Failure::Lasting(wrong)),
             None if reader.check(digest).is_ok() => Ok(Some(subsets)),
             _ => Ok(None),
+        }
+    }
+
+    /// Fetches the annotations of a head, of changes up to a time; none, if they are replaced meanwhile.
+    pub(super) fn annotations(
+        &self,
+        of: &FetchedHead,
+        until: Option<Timestamp>,
+    ) -> Result<LoggedAnnotations> {
+        let mut attempt = 0;
+        loop {
+            match self.annotations_once(of, until) {
+                Ok(found) => return Ok(found.unwrap_or_default()),
+                Err(failure) => {
+                    attempt += 1;
+                    self.client.wait(attempt, failure)?;
+                }
+            }
         }
     }
 

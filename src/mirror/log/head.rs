@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LinesDigest;
-use super::writer::{LogWriter, Segment, Segments};
+use super::files::FilesHead;
+use super::segments::Segments;
+use super::writer::LogWriter;
 use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;
 
@@ -37,6 +39,8 @@ pub(crate) struct Head {
     pub segments: Segments,
     pub subsets: LinesDigest,
     pub annotations: LinesDigest,
+    /// The log of the file records. `None` means that there are none.
+    pub files: Option<FilesHead>,
 }
 
 /// What a `head.json` contains.
@@ -66,6 +70,9 @@ struct Line {
     /// Absent if there are none.
     #[serde(default, skip_serializing_if = "LinesDigest::is_empty")]
     annotations: LinesDigest,
+    /// Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<FilesHead>,
 }
 
 /// The line of the head of a dataset that was renamed.
@@ -98,9 +105,14 @@ fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Datase
 }
 
 impl Head {
-    /// The head of a log that was written to its end, with what is announced of the subsets and of the
-    /// annotations.
-    pub fn of(listed: &Listed, log: &LogWriter, [subsets, annotations]: [LinesDigest; 2]) -> Self {
+    /// The head of a log that was written to its end, with what is announced of the subsets, of the
+    /// annotations and of the file records.
+    pub fn of(
+        listed: &Listed,
+        log: &LogWriter,
+        [subsets, annotations]: [LinesDigest; 2],
+        files: Option<FilesHead>,
+    ) -> Self {
         let position = log.position();
         Head {
             record: listed.dataset.clone(),
@@ -113,6 +125,7 @@ impl Head {
             segments: log.segments().clone(),
             subsets,
             annotations,
+            files,
         }
     }
 
@@ -136,6 +149,7 @@ impl Head {
             segments: self.segments.clone(),
             subsets: self.subsets,
             annotations: self.annotations,
+            files: self.files.clone(),
         })
     }
 
@@ -217,13 +231,10 @@ impl Line {
         if (self.timestamp.is_some(), self.identifier.is_some()) != (is_some, is_some) {
             return Err("the head contradicts itself about the last change".to_owned());
         }
-        let segments = &self.segments.0;
-        let are_sealed = segments.iter().rev().skip(1).all(Segment::is_sealed);
-        let total = segments.iter().try_fold(0_u64, |sum, it| sum.checked_add(it.bytes));
-        let is_last = segments.last().is_some_and(|last| last.check == self.check);
-        if !is_last || !are_sealed || total.is_none() {
+        if !self.segments.end_with(self.check) {
             return Err("the head contradicts itself about the segments".to_owned());
         }
+        self.files.as_ref().map_or(Ok(()), FilesHead::check)?;
         Ok(Head {
             record: self.dataset,
             former_names: self.former_names,
@@ -235,6 +246,7 @@ impl Line {
             segments: self.segments,
             subsets: self.subsets,
             annotations: self.annotations,
+            files: self.files,
         })
     }
 }

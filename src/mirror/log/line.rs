@@ -82,7 +82,7 @@ impl Checks {
     pub fn verify(&mut self, line: &[u8]) -> Result<Identifier, &'static str> {
         let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
         let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
-        let (body, check) = sealed.ok_or("the line does not end with its check")?;
+        let (body, check) = sealed.ok_or("the line does not end with its checksum")?;
         self.0.push(body);
         let own = self.0.identifier();
         match check == own.to_string() {
@@ -90,14 +90,6 @@ impl Checks {
             false => Err("the line, or one before it, is not as it was written"),
         }
     }
-}
-
-/// The first line, as it is read.
-#[derive(Deserialize)]
-pub(super) struct FirstRead {
-    pub accession_log: u64,
-    #[serde(default)]
-    pub rule: String,
 }
 
 /// A further line, as it is read. What is not in canonical form is found by writing it again

@@ -12,9 +12,12 @@
 //! ```
 
 mod annotations;
+mod chained;
+mod files;
 mod head;
 mod line;
 mod reader;
+mod segments;
 mod subsets;
 mod writer;
 
@@ -24,14 +27,19 @@ use sha2::{Digest, Sha256};
 pub(crate) use annotations::{
     AnnotationReader, AnnotationWriter, BEGINNING as ANNOTATION_BEGINNING,
 };
+pub(crate) use chained::ReadLines;
+pub(crate) use files::{
+    BEGINNING as FILES_BEGINNING, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
+};
 #[cfg(feature = "http")]
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
 pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
+pub(crate) use segments::{Segment, Segments};
 pub(crate) use subsets::{BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter};
-pub(crate) use writer::{LogWriter, Segment, Segments};
+pub(crate) use writer::LogWriter;
 
 /// The lines of a file beside a log, as the head announces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::line::{FIRST_LINE, LINE_GRANULES};
-use super::line::{FirstRead, LogLine, LogLineEnd, LogLineRead, MAX_LINE_BYTES, VERSION, unsealed};
-use crate::chain::Chain;
+use super::chained::{ChainedReader, ReadLines};
+use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
 use crate::input::{Error, InputErrorKind};
-use crate::model::{GranuleId, Identifier, LogChange, SourceLocation, Timestamp};
+use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -50,10 +49,8 @@ pub(crate) fn latest_change(now: Timestamp) -> Timestamp {
 
 /// Verifies the lines of a log, one after the other.
 pub(crate) struct LogReader {
-    source: Arc<str>,
-    line: u64,
+    lines: ChainedReader,
     not_after: Timestamp,
-    chain: Chain,
     position: Position,
     open: Option<Open>,
 }
@@ -72,67 +69,8 @@ impl LogReader {
     /// A reader that continues from a position in the log. `source` is what messages call the log, `line`
     /// the number of lines of it before that place, `not_after` the latest time of a change.
     pub fn at(position: Position, source: Arc<str>, line: u64, not_after: Timestamp) -> Self {
-        let chain = position.check.map_or_else(Chain::start, Chain::resume);
-        LogReader { source, line, not_after, chain, position, open: None }
-    }
-
-    /// Continues in another file, after its first `line` lines.
-    pub fn enter(&mut self, source: Arc<str>, line: u64) {
-        (self.source, self.line) = (source, line);
-    }
-
-    /// Verifies the next line, which ends with LF. `None` means that it was the first line, which is not a
-    /// change. The change is returned with its last line.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the line, and which one it is.
-    pub fn read(&mut self, line: &[u8]) -> Result<Option<(LogLine, Option<LogChange>)>> {
-        self.line += 1;
-        let Some(text) = line.strip_suffix(b"\n") else {
-            return self.fail(match line.len() as u64 >= MAX_LINE_BYTES {
-                true => "the line is longer than any line of a log",
-                false => "the line is cut",
-            });
-        };
-        let text = std::str::from_utf8(text).unwrap_or_default();
-        if self.position.bytes == 0 {
-            self.check_first(text)?;
-        }
-        let Some((body, check)) = unsealed(text) else {
-            return self.fail("the line does not end with its check");
-        };
-        self.chain.push(body);
-        if check != self.chain.identifier().to_string() {
-            return self.fail("the line, or one before it, is not as it was written");
-        }
-        let is_first = self.position.bytes == 0;
-        self.position.bytes += line.len() as u64;
-        self.position.check = Some(self.chain.identifier());
-        if is_first {
-            return Ok(None);
-        }
-        let log_line = self.parse(text)?;
-        if log_line.body().ok().as_deref() != Some(body) {
-            return self.fail("it is not in canonical form");
-        }
-        let change = self.take(&log_line)?;
-        Ok(Some((log_line, change)))
-    }
-
-    /// A newer version may use other checks, so the version is checked first.
-    fn check_first(&self, text: &str) -> Result<()> {
-        match serde_json::from_str::<FirstRead>(text) {
-            Ok(first) if first.accession_log > VERSION => {
-                let found = first.accession_log;
-                self.fail(&format!("it has version {found}, this program reads {VERSION}"))
-            }
-            Ok(first) if first.rule != "md5-chain" => {
-                self.fail("its identifiers follow another rule than md5-chain")
-            }
-            Ok(_) if text == FIRST_LINE => Ok(()),
-            _ => self.fail("its first line is not that of a log"),
-        }
+        let lines = ChainedReader::after(position.bytes, position.check, source, line);
+        LogReader { lines, not_after, position, open: None }
     }
 
     fn parse(&self, text: &str) -> Result<LogLine> {
@@ -219,7 +157,7 @@ impl LogReader {
             number: self.position.changes,
             timestamp: at,
             identifier: end.identifier,
-            check: self.chain.identifier(),
+            check: self.lines.check().unwrap_or(Identifier::EMPTY),
             bytes: self.position.bytes,
             granules,
             ingested: open.ingested,
@@ -231,7 +169,7 @@ impl LogReader {
     fn granule_id(&self, text: &str) -> Result<GranuleId> {
         GranuleId::new(text).map_err(|cause| {
             let text = text.to_owned();
-            Error::new(&self.source, self.line, InputErrorKind::GranuleId { text, cause })
+            self.lines.error(InputErrorKind::GranuleId { text, cause })
         })
     }
 
@@ -249,14 +187,29 @@ impl LogReader {
         self.open.is_none()
     }
 
-    /// The last line that was read.
-    pub fn location(&self) -> SourceLocation {
-        SourceLocation::Line { source: Arc::clone(&self.source), line: self.line }
-    }
-
     /// Fails because of the last line that was read.
     pub fn fail<T>(&self, what: &str) -> Result<T> {
-        let kind = InputErrorKind::Manifest { what: what.to_owned() };
-        Err(Error::new(&self.source, self.line, kind))
+        self.lines.fail(what)
+    }
+}
+
+impl ReadLines for LogReader {
+    /// The change is read with its last line.
+    type Line = (LogLine, Option<LogChange>);
+
+    fn lines(&mut self) -> &mut ChainedReader {
+        &mut self.lines
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<Option<Self::Line>> {
+        let found = self.lines.read(line, FIRST_LINE)?;
+        (self.position.bytes, self.position.check) = (self.lines.bytes(), self.lines.check());
+        let Some((text, body)) = found else { return Ok(None) };
+        let log_line = self.parse(text)?;
+        if log_line.body().ok().as_deref() != Some(body) {
+            return self.fail("it is not in canonical form");
+        }
+        let change = self.take(&log_line)?;
+        Ok(Some((log_line, change)))
     }
 }

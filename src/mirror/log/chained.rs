@@ -1,0 +1,163 @@
+//! Lines that are chained by their checks and divided into segments, as both logs of a dataset have
+//! them: that of its changes, and that of its file records.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::line::{Checks, MAX_LINE_BYTES, VERSION, sealed, unsealed};
+use super::segments::Segments;
+use crate::chain::Chain;
+use crate::input::{Error, InputErrorKind};
+use crate::model::{Identifier, SourceLocation, Timestamp};
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// Writes chained lines.
+pub(super) struct ChainedWriter {
+    chain: Chain,
+    pub segments: Segments,
+}
+
+impl ChainedWriter {
+    /// Continues after a line with this check (`None`: there is none), which ends these segments.
+    pub fn after(check: Option<Identifier>, segments: Segments) -> Self {
+        ChainedWriter { chain: check.map_or_else(Chain::start, Chain::resume), segments }
+    }
+
+    /// Makes the first line of a log, with its line end.
+    pub fn first(&mut self, text: &str) -> String {
+        self.line(unsealed(text).map_or("", |(body, _)| body), None)
+    }
+
+    /// Ends a line, which is given without its closing brace. `timestamp` is the time that a segment
+    /// has which begins with it.
+    pub fn line(&mut self, body: &str, timestamp: Option<Timestamp>) -> String {
+        let line = sealed(&mut self.chain, body);
+        self.segments.add(line.len() as u64, timestamp, self.check());
+        line
+    }
+
+    /// The last check.
+    pub fn check(&self) -> Identifier {
+        self.chain.identifier()
+    }
+}
+
+/// Verifies chained lines, one after the other.
+pub(crate) struct ChainedReader {
+    source: Arc<str>,
+    line: u64,
+    checks: Checks,
+    bytes: u64,
+    check: Option<Identifier>,
+}
+
+/// The first line of a log, as it is read.
+#[derive(Deserialize)]
+struct FirstRead {
+    #[serde(rename = "accession_log", alias = "accession_files")]
+    version: u64,
+    #[serde(default)]
+    rule: String,
+}
+
+impl ChainedReader {
+    /// A reader that continues after so many bytes and a line with this check (`None`: the log begins
+    /// here). `source` is what messages call the log, `line` the number of lines of it before.
+    pub fn after(bytes: u64, check: Option<Identifier>, source: Arc<str>, line: u64) -> Self {
+        ChainedReader { source, line, checks: Checks::after(check), bytes, check }
+    }
+
+    /// Continues in another file, after its first `line` lines.
+    pub fn enter(&mut self, source: Arc<str>, line: u64) {
+        (self.source, self.line) = (source, line);
+    }
+
+    /// Verifies the next line, which ends with LF. Returns its text without its line end, and without its
+    /// check. `None` means that it was the first line, which is `first`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line, and which one it is.
+    pub fn read<'line>(
+        &mut self,
+        line: &'line [u8],
+        first: &str,
+    ) -> Result<Option<(&'line str, &'line str)>> {
+        self.line += 1;
+        let is_first = self.bytes == 0;
+        let Some(text) = line.strip_suffix(b"\n") else {
+            return self.fail(match line.len() as u64 >= MAX_LINE_BYTES {
+                true => "the line is longer than any line of a log",
+                false => "the line is cut",
+            });
+        };
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        if is_first {
+            self.check_first(text, first)?;
+        }
+        match self.checks.verify(line) {
+            Ok(check) => self.check = Some(check),
+            Err(what) => return self.fail(what),
+        }
+        self.bytes += line.len() as u64;
+        Ok(unsealed(text).filter(|_| !is_first).map(|(body, _)| (text, body)))
+    }
+
+    /// A newer version may use other checks, so the version is checked first.
+    fn check_first(&self, text: &str, first: &str) -> Result<()> {
+        match serde_json::from_str::<FirstRead>(text) {
+            Ok(read) if read.version > VERSION => {
+                let found = read.version;
+                self.fail(&format!("it has version {found}, this program reads {VERSION}"))
+            }
+            Ok(read) if read.rule != "md5-chain" => {
+                self.fail("its identifiers follow another rule than md5-chain")
+            }
+            Ok(_) if text == first => Ok(()),
+            _ => self.fail("its first line is not that of a log"),
+        }
+    }
+
+    /// How many bytes were read, and those before.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The check of the last line. `None` means that the log begins here.
+    pub fn check(&self) -> Option<Identifier> {
+        self.check
+    }
+
+    /// The last line that was read.
+    pub fn location(&self) -> SourceLocation {
+        SourceLocation::Line { source: Arc::clone(&self.source), line: self.line }
+    }
+
+    /// The error because of the last line that was read.
+    pub fn error(&self, kind: InputErrorKind) -> Error {
+        Error::new(&self.source, self.line, kind)
+    }
+
+    /// Fails because of the last line that was read.
+    pub fn fail<T>(&self, what: &str) -> Result<T> {
+        Err(self.error(InputErrorKind::Manifest { what: what.to_owned() }))
+    }
+}
+
+/// Reads the lines of one of the logs of a dataset, whichever files they are in.
+pub(crate) trait ReadLines {
+    /// What a line contains.
+    type Line;
+
+    /// The lines so far.
+    fn lines(&mut self) -> &mut ChainedReader;
+
+    /// Verifies the next line, which ends with LF. `None` means that it was the first line of the log.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line, and which one it is.
+    fn read(&mut self, line: &[u8]) -> Result<Option<Self::Line>>;
+}
