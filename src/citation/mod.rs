@@ -7,6 +7,7 @@
 //! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
 //! - [`recognise`] finds citations in pasted text
 //! - [`check`] compares recognised citations with a registry
+//! - [`typed`] reads what a person writes in the place of a set
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
@@ -16,6 +17,7 @@ mod facts;
 mod format;
 pub mod recognise;
 pub mod record;
+pub mod typed;
 
 pub use facts::Citation;
 #[cfg(feature = "serve")]

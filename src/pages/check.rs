@@ -49,7 +49,7 @@ impl CheckPage {
 
     fn main(&self, site: &Site) -> Markup {
         html! {
-            div.masthead {
+            div.head {
                 h1 { "Check citations" }
                 p.lead {
                     "Paste references in any form: sentences, BibTeX, RIS, JSON, or tuples such as "
@@ -58,13 +58,13 @@ impl CheckPage {
                 }
             }
             @if let Some(checked) = &self.checked { (self.results(site, checked)) }
-            form.check action=(site.href("/check")) method="post" {
+            form.text action=(site.href("/check")) method="post" {
                 label for="text" { @if self.checked.is_some() { "Check others" } @else { "Citations" } }
                 textarea #text name="text" rows="8" required spellcheck="false"
                     aria-describedby=[self.problem.as_ref().map(|_| "problem")]
                     aria-invalid=[self.problem.as_ref().map(|_| "true")] { (self.text) }
                 @if let Some(problem) = &self.problem { p.problem #problem role="alert" { (visible(problem)) } }
-                button type="submit" { "Check" }
+                button.main type="submit" { "Check" }
             }
         }
     }
@@ -75,9 +75,9 @@ impl CheckPage {
             section #results aria-label="Results" {
                 p.verdict-summary role="status" {
                     @if checked.ok {
-                        strong.good { (counted(self.quoted.len() as u64, "citation")) ": nothing to object to" }
+                        strong.plus { (counted(self.quoted.len() as u64, "citation")) ": nothing to object to" }
                     } @else {
-                        strong.bad { (wrong) " of " (counted(self.quoted.len() as u64, "citation")) " cannot be confirmed" }
+                        strong.minus { (wrong) " of " (counted(self.quoted.len() as u64, "citation")) " cannot be confirmed" }
                     }
                 }
                 ol.verdicts { @for quoted in &self.quoted { li { (verdict(site, quoted)) } } }
@@ -102,15 +102,15 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
     let Quoted { verdict, intervals } = quoted;
     html! {
         p.verdict {
-            @if verdict.ok { span.state.now { "confirmed" } }
-            @else if verdict.known { span.state.gone { "disagrees" } }
-            @else { span.state.past { "unknown" } }
+            @if verdict.ok { span.state.plus { "confirmed" } }
+            @else if verdict.known { span.state.minus { "disagrees" } }
+            @else { span.state.warn { "unknown" } }
             @if let Some(identifier) = verdict.identifier {
                 " "
                 @if verdict.known { a href=(site.href(&Site::set(identifier))) { (code(identifier)) } }
                 @else { (code(identifier)) }
             }
-            @if let Some(date) = &verdict.date { span.date { (visible(date)) } }
+            @if let Some(date) = &verdict.date { " " span.soft { (visible(date)) } }
         }
         @if let Some(problem) = &verdict.problem { p.problem { (visible(problem)) } }
         @if let Some(note) = &verdict.note { p.note { (visible(note)) } }
@@ -122,14 +122,14 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
                             (instance.dataset)
                         }
-                        span.when {
+                        ": " span.when {
                             (time(instance.timestamp)) " to "
                             @match instance.until { Some(until) => (time(until)), None => "now" }
                         }
                     }
                 }
                 @if *intervals > MAX_INTERVALS as u64 {
-                    li { "and " (counted(intervals - MAX_INTERVALS as u64, "other interval")) }
+                    li { "and " (counted(intervals - MAX_INTERVALS as u64, "other period")) }
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! What to paste into a paper, what programs read of a citation, and how to verify what was cited.
+//! What to paste into a paper, and what programs read of a citation.
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::figures::visible;
+use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
 use crate::citation::{Citation, CitationFormat};
@@ -22,21 +22,42 @@ pub const FORMATS: [CitationFormat; 9] = [
     CitationFormat::Tuple,
 ];
 
+/// The formats that most readers look for.
+const USUAL: [CitationFormat; 3] =
+    [CitationFormat::Bibtex, CitationFormat::Ris, CitationFormat::CslJson];
+
 /// The citation as a sentence, and links to its other formats at `path`.
 pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
+    let text = citation.write(CitationFormat::Text);
+    let others = || FORMATS.into_iter().filter(|format| !USUAL.contains(format));
+    let link = |format: CitationFormat| {
+        html! { a href=(site.href(&format!("{path}?format={format}"))) { (format.label()) } }
+    };
     html! {
-        blockquote.citation { (citation.write(CitationFormat::Text).trim_end()) }
-        @if site.is_complete() {
-            p.formats-label #formats-label { "For a reference manager" }
-            ul.formats aria-labelledby="formats-label" {
-                @for format in FORMATS {
-                    li {
-                        a href=(site.href(&format!("{path}?format={format}"))) {
-                            (format.label())
-                        }
-                    }
+        section #cite {
+            h2 { "Cite" }
+            blockquote.citation #citation { (in_words(text.trim_end())) }
+            div.chips {
+                (copy_button("citation", "the citation"))
+                @if site.is_complete() { @for format in USUAL { (link(format)) } }
+            }
+            @if site.is_complete() {
+                details.small {
+                    summary { (others().count()) " more formats" }
+                    div.chips { @for format in others() { (link(format)) } }
                 }
             }
+        }
+    }
+}
+
+/// A citation whose addresses and identifiers are not broken between two lines.
+fn in_words(text: &str) -> Markup {
+    const LONG: usize = 24;
+    html! {
+        @for (index, word) in text.split(' ').enumerate() {
+            @if index > 0 { " " }
+            @if word.len() < LONG { (word) } @else { span { (word) } }
         }
     }
 }
@@ -125,31 +146,6 @@ pub(super) fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// The rule as a shell program that needs only `sort` and `md5sum` (identifier.md, in a shell).
-const SHELL: &str = "ls | LC_ALL=C sort | { h=; while IFS= read -r g; do
-  if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
-  else h=$(printf '%s\\n%s\\n' \"$h\" \"$g\" | md5sum); fi
-  h=${h%% *}; done; echo \"DI:$h\"; }";
-
-/// The section, which computes the identifier of the files in a directory.
-pub(super) fn verifying(identifier: Identifier) -> Markup {
-    html! {
-        section #verify {
-            h2 { "Verify the files that you hold" }
-            p {
-                "In the directory with the files, this computes their identifier and compares it. "
-                "It depends on the names of the granules alone, whatever their order."
-            }
-            pre tabindex="0" { code { "ls | accession identify - --expect DI:" (identifier) } }
-            details {
-                summary { "With nothing but a shell" }
-                pre tabindex="0" { code { (SHELL) } }
-                p { "It must print " code.id { "DI:" (identifier) } "." }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,24 +156,5 @@ mod tests {
         let written = in_script(&hostile.to_string());
         assert!(!written.contains(['<', '>', '&']));
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), hostile);
-    }
-
-    #[test]
-    fn the_shell_program_computes_the_identifier() {
-        let directory = tempfile::tempdir().unwrap();
-        for name in ["b c", "a", "\\d"] {
-            std::fs::write(directory.path().join(name), "").unwrap();
-        }
-        let output = std::process::Command::new("sh")
-            .args(["-c", SHELL])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let mut listing = crate::registry::Listing::new();
-        for name in ["b c", "a", "\\d"] {
-            listing.add(name.parse::<crate::model::GranuleId>().unwrap()).unwrap();
-        }
-        let identifier = listing.identify().unwrap().identifier;
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("DI:{identifier}\n"));
     }
 }

@@ -1,22 +1,33 @@
-//! The page of a dataset, and its whole history page by page.
+//! The page of a dataset.
 
 use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::figures::{annotations, change, counted, grouped, identifier, note, time, visible};
+use super::figures::{
+    ago, annotations, copy_button, counted, date, day_text, grouped, identifier, time,
+};
+use super::history::{self, Picks};
+use super::identifier::{means, verifying};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
-use super::plot::Series;
+use super::part;
+use super::plot::{Figure, Series, figure};
 use super::site::Site;
-use super::{citing, plot, record};
+use super::{citing, record};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{DatasetName, Instance, Moment, Timestamp};
+use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Subset, Timestamp};
 use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
-const RECENT_CHANGES: u32 = 8;
+const RECENT_CHANGES: u32 = 6;
+
+/// How many of the subsets that were cited last are shown.
+const RECENT_SUBSETS: usize = 6;
+
+/// How many annotations are marked in the plot.
+const MARKED_ANNOTATIONS: u32 = 100;
 
 /// The page of a dataset.
 #[derive(Debug)]
@@ -27,8 +38,17 @@ pub struct DatasetPage {
     pub recent: Vec<Instance>,
     /// Its history, for the plot.
     pub series: Arc<Series>,
+    /// The annotations of its changes, with the times of these, oldest change first.
+    pub annotated: Vec<(Timestamp, Annotation)>,
+    /// The subsets that were cited last, and how many there are.
+    pub subsets: (Vec<Subset>, usize),
+    /// The first and the last granule of the latest set, for patterns that match some: the caller may set
+    /// them. `None` means that none is shown.
+    pub ends: Option<(GranuleId, GranuleId)>,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
+    /// The present time.
+    pub now: Timestamp,
 }
 
 impl DatasetPage {
@@ -55,7 +75,21 @@ impl DatasetPage {
             },
             None => None,
         };
-        Ok(DatasetPage { listed, recent, series, citation })
+        let mut subsets = snapshot.subsets(name)?;
+        subsets.sort_by_key(|subset| std::cmp::Reverse(subset.cited));
+        let count = subsets.len();
+        subsets.truncate(RECENT_SUBSETS);
+        let annotated = snapshot.annotated(name, MARKED_ANNOTATIONS)?;
+        Ok(DatasetPage {
+            listed,
+            recent,
+            series,
+            annotated,
+            subsets: (subsets, count),
+            ends: None,
+            citation,
+            now,
+        })
     }
 
     /// The page, with the links that its header has too.
@@ -65,21 +99,17 @@ impl DatasetPage {
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
             citing::described(site, dataset, citation, latest.identifier)
         });
-        let described = dataset.description.as_deref().map(visible);
+        let path = Site::dataset(&dataset.name);
         let head = Head {
             title: record::title(dataset),
-            description: described.map(|text| text.chars().take(300).collect()),
+            description: dataset.description.as_deref().map(str::to_owned),
+            feed: Some(Site::feed(&dataset.name)),
             links,
-            meta: citing::meta(
-                site,
-                dataset,
-                latest.map(|latest| latest.identifier),
-                &Site::dataset(&dataset.name),
-            ),
+            meta: citing::meta(site, dataset, latest.map(|latest| latest.identifier), &path),
+            canonical: Some(path),
             json_ld,
             section: Section::Datasets,
-            is_unlisted: false,
-            refresh: None,
+            ..Head::default()
         };
         page(site, &head, &self.main(site)).into_string()
     }
@@ -87,72 +117,137 @@ impl DatasetPage {
     fn main(&self, site: &Site) -> Markup {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
-        let path = Site::dataset(&dataset.name);
+        let (subsets, count) = &self.subsets;
         html! {
             (trail(site, &[], dataset.name.as_str()))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
-            div.masthead {
+            div.head {
                 h1 { (record::title(dataset)) }
                 (record::byline(dataset))
             }
             @match latest {
-                Some(latest) => (self.latest(site, latest)),
-                None => { p.empty { "Nothing was ever ingested: there is no set to cite yet." } },
+                Some(latest) => { (self.latest(site, latest)) (self.plot(site)) },
+                None => { p.empty { "Nothing was ever added: there is no set to cite yet." } },
             }
-            div.columns {
+            div.cols.side {
                 div {
                     (record::description(dataset))
                     @if let Some(citation) = &self.citation {
-                        section #cite {
-                            h2 { "Cite" }
-                            (citing::section(site, citation, &path))
-                            @if site.is_complete() { (self.as_of(site)) }
-                        }
+                        (citing::section(site, citation, &Site::dataset(&dataset.name)))
+                        @if site.is_complete() { (self.as_of(site)) }
                     }
                 }
-                aside aria-label="Record" { (record::facts(dataset, &self.listed.former_names)) }
+                aside aria-label="Record" {
+                    (record::facts(dataset, &self.listed.former_names, &self.facts(site)))
+                }
             }
             @if latest.is_some() {
-                section #history {
-                    h2 { "Granules over time" }
-                    (plot::figure(site, &dataset.name, &self.series))
-                }
                 section #changes {
                     h2 { "Last changes" }
-                    (list(site, &self.recent))
+                    (history::table(site, &self.recent, Picks::None))
                     @if site.is_complete() { (self.whole_history(site)) }
                 }
             }
-            @if let Some(latest) = latest { (citing::verifying(latest.identifier)) }
+            @if !subsets.is_empty() {
+                section #subsets {
+                    h2 { "Subsets that were cited" }
+                    (history::subsets(site, subsets))
+                    @if *count > subsets.len() {
+                        p.small.soft { "The last " (subsets.len()) " of " (grouped(*count as u64)) "." }
+                    }
+                }
+            }
+            @if let Some(latest) = latest.filter(|_| site.is_complete()) {
+                (part::form(site, latest.identifier, self.ends.as_ref()))
+            }
+            @if let Some(latest) = latest { (verifying(latest.identifier)) }
+            @if latest.is_some() { (self.mirroring(site)) }
         }
     }
 
     /// The latest set, with its identifier.
     fn latest(&self, site: &Site, latest: &Instance) -> Markup {
+        let since = |at: Timestamp| html! { @if site.is_complete() { ", " (ago(at, self.now)) } };
         html! {
-            section.card aria-label="Latest set" {
-                p.label { "Identifier of the latest set" }
-                p.identifier {
+            div.card {
+                div.top {
+                    p.big {
+                        span.label { "The set that is held now" }
+                        @if site.is_complete() {
+                            a.di #di href=(site.href(&Site::set(latest.identifier))) { "DI:" (latest.identifier) }
+                        } @else { span #di { (identifier(latest.identifier)) } }
+                        " " (copy_button("di", "the identifier"))
+                    }
+                    p.count {
+                        b { (grouped(latest.granules)) }
+                        @if latest.granules == 1 { " granule" } @else { " granules" }
+                    }
+                    p {
+                        "Held since " (time(latest.timestamp)) (since(latest.timestamp)) "."
+                        @if let Some(confirmed) = &self.listed.confirmed {
+                            " Last confirmed " (time(confirmed.recorded)) (since(confirmed.recorded)) "."
+                        }
+                        " " (annotations(&latest.annotations))
+                    }
                     @if site.is_complete() {
-                        a href=(site.href(&Site::set(latest.identifier))) { (identifier(latest.identifier)) }
-                    } @else { (identifier(latest.identifier)) }
-                }
-                p.summary {
-                    strong { (counted(latest.granules, "granule")) }
-                    " since " (time(latest.timestamp))
-                    (annotations(&latest.annotations))
-                    @if let Some(confirmed) = &self.listed.confirmed {
-                        span.note { "Last confirmed " (time(confirmed.recorded)) }
+                        p.actions {
+                            a.button.main href=(site.href(&Site::granules(latest.identifier))) { "List the granules" }
+                            " " a.button href="#cite" { "Cite" }
+                            " " a.button href="#verify" { "Check your files" }
+                            " "
+                            a.button href=(site.href(&Site::history(&self.listed.dataset.name))) { (self.all_changes()) }
+                        }
                     }
                 }
-                @if site.is_complete() {
-                    p.actions {
-                        a.button href=(site.href(&Site::granules(latest.identifier))) { "List the granules" }
-                        " "
-                        a.button.plain href="#cite" { "Cite" }
-                        " "
-                        a.button.plain href="#verify" { "Verify" }
-                    }
+                (means(site))
+            }
+        }
+    }
+
+    fn all_changes(&self) -> String {
+        match self.series.changes() {
+            1 => "The only change".to_owned(),
+            changes => format!("All {} changes", grouped(changes)),
+        }
+    }
+
+    /// The plot: to the end of today; in files, to the last change or confirmation.
+    fn plot(&self, site: &Site) -> Markup {
+        let confirmed = self.listed.confirmed.as_ref().map(|confirmed| confirmed.recorded);
+        let (until, end) = match site.is_complete() {
+            true => (self.now.day().end(), "today".to_owned()),
+            false => {
+                let until = self.series.latest().max(confirmed).unwrap_or(self.now);
+                (until, format!("on {}", day_text(until.day())))
+            }
+        };
+        figure(&Figure {
+            site,
+            dataset: &self.listed.dataset.name,
+            series: &self.series,
+            until,
+            end: &end,
+            annotated: &self.annotated,
+        })
+    }
+
+    /// What is known of the dataset besides its record.
+    fn facts(&self, site: &Site) -> Markup {
+        let path = Site::dataset(&self.listed.dataset.name);
+        html! {
+            @if let Some(first) = self.series.first() {
+                dt { "First held" }
+                dd { (date(first)) }
+                dt { "Ever added" }
+                dd { (counted(self.series.ever_added(), "granule")) }
+            }
+            dt { "Follow it" }
+            dd { a href=(site.href(&Site::feed(&self.listed.dataset.name))) { "Atom feed" } }
+            @if site.is_complete() {
+                dt { "Programs" }
+                dd {
+                    a href={ (site.href(&path)) "?format=json" } { "JSON" } ", "
+                    a href={ (site.href(&Site::history(&self.listed.dataset.name))) "?format=timemap" } { "TimeMap" }
                 }
             }
         }
@@ -162,11 +257,11 @@ impl DatasetPage {
     fn as_of(&self, site: &Site) -> Markup {
         let first = self.series.first().map(|first| first.day().to_string());
         html! {
-            form.as-of action=(site.href(&Site::dataset(&self.listed.dataset.name))) method="get" {
-                label for="at" { "Cite it as of the day on which you used it" }
+            form action=(site.href(&Site::dataset(&self.listed.dataset.name))) {
+                label for="at" { "Used it on another day? Cite the set of that day" }
                 div.field {
-                    input #at type="date" name="at" required min=[first];
-                    button type="submit" { "Show that set" }
+                    input #at type="date" name="at" required min=[first] max=(self.now.day());
+                    " " button { "Show that set" }
                 }
             }
         }
@@ -175,95 +270,35 @@ impl DatasetPage {
     fn whole_history(&self, site: &Site) -> Markup {
         let path = site.href(&Site::history(&self.listed.dataset.name));
         html! {
-            p.more {
+            p.chips {
                 a href=(path) {
-                    @match self.series.changes() {
-                        1 => "The only change",
-                        changes => { "All " (grouped(changes)) " changes" },
-                    }
+                    (self.all_changes())
+                    @if self.series.changes() > 1 { ", and compare any two" }
                 }
-                span.formats-inline {
-                    a href={ (path) "?format=csv" } { "CSV" }
-                    a href={ (path) "?format=jsonl" } { "JSON Lines" }
-                }
+                " " a href={ (path) "?format=csv" } { "CSV" }
+                " " a href={ (path) "?format=jsonl" } { "JSON Lines" }
             }
         }
     }
-}
 
-/// The changes, each with the set that it resulted in and its note.
-pub(super) fn list(site: &Site, instances: &[Instance]) -> Markup {
-    html! {
-        ol.changes {
-            @for instance in instances {
-                li {
-                    span.when {
-                        @if site.is_complete() {
-                            a href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
-                                (time(instance.timestamp))
-                            }
-                        } @else { (time(instance.timestamp)) }
-                    }
-                    code.id { (instance.identifier) }
-                    span.held { (grouped(instance.granules)) span.unit { " held" } }
-                    span.change { (change(instance.ingested, instance.deleted)) }
-                    @if let Some(text) = &instance.note { span.note { (note(text)) } }
-                    (annotations(&instance.annotations))
+    /// How to keep a mirror of the dataset.
+    fn mirroring(&self, site: &Site) -> Markup {
+        let name = &self.listed.dataset.name;
+        let address = site.address(Site::dataset(name).trim_end_matches('/'));
+        html! {
+            section #mirror {
+                h2 { "Mirror it" }
+                p.text {
+                    "This compares your copy with this archive’s, brings it up to date and proves the result by \
+                     the identifier. It reads the "
+                    a href=(site.href(&format!("/datasets/{name}/head.json"))) { "published log" } "."
                 }
+                (super::identifier::command("pull", &html! {
+                    "accession mirror pull " (name) " " span {
+                        @match address { Some(address) => (address), None => "ADDRESS-OF-THIS-PAGE" }
+                    } " " span { "--create" }
+                }))
             }
         }
-    }
-}
-
-/// A page of the history of a dataset.
-#[derive(Debug)]
-pub struct HistoryPage {
-    /// The dataset.
-    pub listed: Listed,
-    /// The changes, newest first.
-    pub instances: Vec<Instance>,
-    /// The time before which the next page begins. `None` means that this is the last page.
-    pub next: Option<Timestamp>,
-    /// Whether the page begins with the latest change.
-    pub is_first: bool,
-}
-
-impl HistoryPage {
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
-        let dataset = &self.listed.dataset;
-        let path = Site::history(&dataset.name);
-        let title = record::title(dataset);
-        let main = html! {
-            (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
-            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
-            div.masthead {
-                h1 { "Changes of " (title) }
-                p.lead {
-                    "Newest first. Each change has a set of granules with an identifier of its own, "
-                    "which is in force until the next change."
-                }
-            }
-            @if self.instances.is_empty() { p.empty { "There are no changes here." } }
-            (list(site, &self.instances))
-            p.pager {
-                @if !self.is_first { a.button.plain href=(site.href(&path)) { "Newest changes" } " " }
-                @if let Some(next) = self.next {
-                    a.button rel="next" href={ (site.href(&path)) "?after=" (next) } { "Earlier changes" }
-                }
-            }
-            p.quiet {
-                "All of it: " a href={ (site.href(&path)) "?format=csv" } { "CSV" } ", "
-                a href={ (site.href(&path)) "?format=jsonl" } { "JSON Lines" }
-                " (pages of " (grouped(1_000)) " changes)"
-            }
-        };
-        let head = Head {
-            title: format!("Changes of {title}"),
-            section: Section::Datasets,
-            is_unlisted: true,
-            ..Head::default()
-        };
-        page(site, &head, &main).into_string()
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Annotation, Identifier, Timestamp, is_interpreted};
+use crate::model::{Annotation, Day, Identifier, Timestamp, is_interpreted};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {
@@ -23,27 +23,75 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", grouped(number))
 }
 
-/// A time: the date alone at midnight, else with the time of day in UTC.
-pub fn time(at: Timestamp) -> Markup {
-    let text = at.to_string();
-    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
-    let time = time.trim_end_matches('Z');
-    html! {
-        time datetime=(text) title=(text) {
-            (date)
-            @if time != "00:00:00" { " " span.time { (time) } }
-        }
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The short name of a month, which is counted from 1.
+pub fn month_name(month: u32) -> &'static str {
+    MONTHS.get(month as usize - 1).copied().unwrap_or_default()
+}
+
+/// A day in words: `21 Oct 2026`.
+pub fn day_text(day: Day) -> String {
+    let (year, month, day) = day.year_month_day();
+    format!("{day} {} {year}", month_name(month))
+}
+
+/// The time of day to the minute. `None` means that it is midnight, as of changes that were recorded
+/// with a date alone.
+fn minute(at: Timestamp) -> Option<String> {
+    (at != at.day().start()).then(|| at.to_string()[11..16].to_owned())
+}
+
+/// A time as plain text: `21 Oct 2026, 18:06 UTC`, at midnight the date alone.
+pub fn time_text(at: Timestamp) -> String {
+    match minute(at) {
+        Some(minute) => format!("{}, {minute} UTC", day_text(at.day())),
+        None => day_text(at.day()),
     }
 }
 
-/// A time as plain text, for titles and descriptions.
-pub fn time_text(at: Timestamp) -> String {
-    let text = at.to_string();
-    match text.strip_suffix("T00:00:00Z") {
-        Some(date) => date.to_owned(),
-        None => text,
+/// A time as [`time_text`] writes it, with the exact instant for programs and as a tooltip.
+pub fn time(at: Timestamp) -> Markup {
+    marked_up(at, &time_text(at))
+}
+
+/// A time in a table whose head says UTC.
+pub fn time_in_table(at: Timestamp) -> Markup {
+    marked_up(at, time_text(at).trim_end_matches(" UTC"))
+}
+
+/// The day of a time.
+pub fn date(at: Timestamp) -> Markup {
+    marked_up(at, &day_text(at.day()))
+}
+
+fn marked_up(at: Timestamp, shown: &str) -> Markup {
+    let exact = at.to_string();
+    // HTML allows three decimals.
+    let datetime = match exact.split_once('.') {
+        Some((seconds, _)) => format!("{}Z", &exact[..seconds.len() + 4]),
+        None => exact.clone(),
+    };
+    let title = minute(at).is_some().then_some(&exact);
+    html! { time datetime=(datetime) title=[title] { (shown) } }
+}
+
+/// How many days in UTC a time is before the present: `today`, `3 days ago`, `7 months ago`.
+pub fn ago(at: Timestamp, now: Timestamp) -> String {
+    let days = now.as_micros().div_euclid(DAY) - at.as_micros().div_euclid(DAY);
+    match days {
+        ..0 => "in the future".to_owned(),
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        2..61 => format!("{days} days ago"),
+        61..730 => format!("{} months ago", (days * 100 + 1_522) / 3_044),
+        _ => format!("{} years ago", days / 365),
     }
 }
+
+/// A day in microseconds.
+pub const DAY: i64 = 86_400_000_000;
 
 /// What a change added and deleted: `+288 −2`.
 pub fn change(ingested: u64, deleted: u64) -> Markup {
@@ -81,16 +129,21 @@ pub fn note(text: &str) -> String {
 
 /// The identifier of a set, with its prefix.
 pub fn identifier(identifier: Identifier) -> Markup {
-    html! { code.id { "DI:" (identifier) } }
+    html! { code.di { "DI:" (identifier) } }
+}
+
+/// A button that copies the text of an element. It is hidden until the script of the pages runs.
+pub fn copy_button(of: &str, what: &str) -> Markup {
+    html! { button type="button" data-copy=(of) hidden aria-label={ "Copy " (what) } { "Copy" } }
 }
 
 /// What was noted about a set after the change, questionable sets marked.
 pub(super) fn annotations(annotations: &[Annotation]) -> Markup {
     html! {
         @for annotation in annotations {
-            span.note.annotation {
-                @if annotation.questionable { strong.bad { "Questionable:" } " " }
-                (note(&annotation.note)) " (noted " (time(annotation.recorded)) ")"
+            span.annotation {
+                @if annotation.questionable { strong.warn { "Questionable:" } " " }
+                (note(&annotation.note)) " (noted " (date(annotation.recorded)) ")"
             }
         }
     }
@@ -112,10 +165,33 @@ mod tests {
     }
 
     #[test]
-    fn a_time_shows_its_time_of_day_unless_that_is_midnight() {
+    fn a_time_shows_the_minute_unless_it_is_midnight() {
         let shown = |text: &str| time(text.parse().unwrap()).into_string();
-        assert!(shown("2001-01-05T00:00:00Z").ends_with(">2001-01-05</time>"));
-        assert!(shown("2001-01-05T12:30:00.250Z").contains("12:30:00.250</span>"));
+        assert_eq!(
+            shown("2001-01-05T00:00:00Z"),
+            "<time datetime=\"2001-01-05T00:00:00Z\">5 Jan 2001</time>"
+        );
+        assert_eq!(
+            shown("2001-01-05T12:30:00.250125Z"),
+            "<time datetime=\"2001-01-05T12:30:00.250Z\" title=\"2001-01-05T12:30:00.250125Z\">\
+             5 Jan 2001, 12:30 UTC</time>"
+        );
+    }
+
+    #[test]
+    fn days_are_counted_in_utc() {
+        let now: Timestamp = "2026-10-24T00:30:00Z".parse().unwrap();
+        for (at, text) in [
+            ("2026-10-24T23:00:00Z", "today"),
+            ("2026-10-23T23:59:59Z", "yesterday"),
+            ("2026-10-21T00:00:00Z", "3 days ago"),
+            ("2026-08-25T00:00:00Z", "60 days ago"),
+            ("2026-03-24T00:00:00Z", "7 months ago"),
+            ("2024-10-24T00:00:00Z", "2 years ago"),
+            ("2026-10-25T00:00:00Z", "in the future"),
+        ] {
+            assert_eq!(ago(at.parse().unwrap(), now), text, "{at}");
+        }
     }
 
     #[test]
@@ -130,7 +206,7 @@ mod tests {
         assert!(marked.contains("Questionable:"), "{marked}");
         assert!(marked.contains("&lt;b&gt;incomplete&lt;/b&gt;"), "{marked}");
         let plain = annotations(&[annotation(false)]).into_string();
-        assert!(!plain.contains("Questionable") && plain.contains("2025-03-29"), "{plain}");
+        assert!(!plain.contains("Questionable") && plain.contains("29 Mar 2025"), "{plain}");
         assert_eq!(annotations(&[]).into_string(), "");
     }
 }

@@ -1,13 +1,11 @@
-//! What a reader asks about granules: where one was held, and how two sets differ.
+//! Where a granule was held.
 
 use maud::{Markup, html};
 
-use super::figures::{counted, grouped, identifier as code, time, visible};
+use super::figures::{time, visible};
 use super::layout::{Head, Section, page};
-use super::set::difference_row;
 use super::site::Site;
-use crate::model::{Identifier, Set};
-use crate::registry::{Counts, Difference, FoundPeriod};
+use crate::registry::FoundPeriod;
 
 /// The form for a granule id, and where the granule was held.
 #[derive(Debug, Default)]
@@ -27,6 +25,7 @@ impl FindPage {
     pub fn html(&self, site: &Site) -> String {
         let head = Head {
             title: "Find a granule".into(),
+            description: Some("Which datasets held a granule, and when.".into()),
             section: Section::Find,
             is_unlisted: self.periods.is_some(),
             ..Head::default()
@@ -36,18 +35,21 @@ impl FindPage {
 
     fn main(&self, site: &Site) -> Markup {
         html! {
-            div.masthead {
+            div.head {
                 h1 { "Find a granule" }
-                p.lead { "Which datasets held a granule, and when. The whole id is needed, exactly as it is written." }
+                p.lead {
+                    "Which datasets held a granule, and when. The whole name is needed, exactly as it is written, or its \
+                     beginning and a " code { "*" } "."
+                }
             }
-            form.search action=(site.href("/find")) method="get" {
-                label for="granule" { "Granule id" }
+            form.text action=(site.href("/find")) {
+                label for="granule" { "Name of the granule" }
                 div.field {
                     input #granule type="text" name="granule" value=(self.granule) required
                         autocomplete="off" spellcheck="false"
                         aria-describedby=[self.problem.as_ref().map(|_| "problem")]
                         aria-invalid=[self.problem.as_ref().map(|_| "true")];
-                    button type="submit" { "Find" }
+                    " " button.main { "Find" }
                 }
                 @if let Some(problem) = &self.problem { p.problem #problem role="alert" { (visible(problem)) } }
             }
@@ -61,99 +63,19 @@ impl FindPage {
                 @if periods.is_empty() {
                     p.empty role="status" { "No dataset here ever held " code { (visible(&self.granule)) } "." }
                 } @else {
-                    h2 { "Held" }
-                    ul.intervals {
-                        @for period in periods {
-                            li {
-                                a.where href=(site.href(&Site::dataset(&period.dataset))) { (period.dataset) }
-                                @if let Some(withdrawal) = &period.withdrawn {
-                                    " (withdrawn " (time(withdrawal.timestamp)) ") "
-                                }
-                                span.when {
-                                    a href=(site.href(&Site::instance(&period.dataset, period.ingested))) {
-                                        (time(period.ingested))
-                                    }
-                                    " to "
-                                    @match period.deleted {
-                                        Some(deleted) => {
-                                            a href=(site.href(&Site::instance(&period.dataset, deleted))) { (time(deleted)) }
-                                        },
-                                        None => strong.now { "now" },
-                                    }
-                                }
-                                @if let Some(url) = &period.url {
-                                    " " a href=(url) rel="nofollow" { "Fetch" }
-                                }
+                    table.rows {
+                        thead {
+                            tr {
+                                th scope="col" { "Granule" }
+                                th scope="col" { "Dataset" }
+                                th scope="col" { "Held from" }
+                                th scope="col" { "Until" }
                             }
                         }
+                        tbody { @for period in periods { (row(site, period)) } }
                     }
-                    @if self.has_more { p.quiet { "There are more: the list as JSON has all of them." } }
-                }
-            }
-        }
-    }
-}
-
-/// The comparison of two sets.
-#[derive(Debug)]
-pub struct ComparisonPage {
-    /// The set on the left, which is usually the earlier one.
-    pub left: ComparedSide,
-    /// The set on the right.
-    pub right: ComparedSide,
-    /// How many granules both have, and only one of them.
-    pub counts: Counts,
-    /// The first differences of each side.
-    pub differences: Vec<Difference>,
-    /// The path of this comparison.
-    pub path: String,
-}
-
-/// One side of a comparison.
-#[derive(Debug)]
-pub struct ComparedSide {
-    /// The set.
-    pub set: Set,
-}
-
-impl ComparisonPage {
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
-        let head =
-            Head { title: "Comparison of two sets".into(), is_unlisted: true, ..Head::default() };
-        page(site, &head, &self.main(site)).into_string()
-    }
-
-    fn main(&self, site: &Site) -> Markup {
-        let Counts { matched, only_left, only_right } = self.counts;
-        let listed = self.differences.len() as u64;
-        html! {
-            div.masthead {
-                p.kicker { "Comparison" }
-                h1 {
-                    @if self.counts.is_identical() { "The same " (counted(matched, "granule")) }
-                    @else { (counted(only_left + only_right, "difference")) }
-                }
-            }
-            div.sides {
-                (side(site, "Left", &self.left))
-                (side(site, "Right", &self.right))
-            }
-            dl.tally {
-                div { dt { "in both" } dd { (grouped(matched)) } }
-                div.removed { dt { "only left" } dd { (grouped(only_left)) } }
-                div.added { dt { "only right" } dd { (grouped(only_right)) } }
-            }
-            @if !self.counts.is_identical() {
-                section {
-                    h2 { "The granules that differ" }
-                    ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
-                    @if listed < only_left + only_right {
-                        p.more {
-                            a href={ (site.href(&self.path)) "?format=jsonl" } {
-                                "All " (counted(only_left + only_right, "difference")) ", as JSON Lines"
-                            }
-                        }
+                    @if self.has_more {
+                        p.small.soft { "These are the first " (periods.len()) " periods: the list as JSON has all of them." }
                     }
                 }
             }
@@ -161,19 +83,27 @@ impl ComparisonPage {
     }
 }
 
-fn side(site: &Site, label: &str, side: &ComparedSide) -> Markup {
-    let set = &side.set;
-    let instance = set.instance();
-    let identifier: Identifier = set.identifier();
+fn row(site: &Site, period: &FoundPeriod) -> Markup {
+    let at = |at| site.href(&Site::instance(&period.dataset, at));
     html! {
-        section.card aria-label=(label) {
-            p.label { (label) }
-            p.identifier.small { a href=(site.href(&Site::set(identifier))) { (code(identifier)) } }
-            p.summary {
-                strong { (counted(set.granules(), "granule")) } " of "
-                a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
-                @if set.subset().is_some() { ", a subset" }
-                ", " (time(instance.timestamp))
+        tr {
+            td.fill {
+                @match &period.url {
+                    Some(url) => { a href=(url) rel="nofollow" { code { (visible(period.granule.as_str())) } } },
+                    None => code { (visible(period.granule.as_str())) },
+                }
+            }
+            th scope="row" {
+                a href=(site.href(&Site::dataset(&period.dataset))) { (period.dataset) }
+                @if period.withdrawn.is_some() { " " b.warn { "withdrawn" } }
+            }
+            td.when { i.u { "from " } a href=(at(period.ingested)) { (time(period.ingested)) } }
+            td.when {
+                i.u { "until " }
+                @match period.deleted {
+                    Some(deleted) => { a href=(at(deleted)) { (time(deleted)) } },
+                    None => b.plus { "now" },
+                }
             }
         }
     }

@@ -1,35 +1,104 @@
-//! The list of datasets, for people and for search engines.
+//! The list of datasets.
+
+use std::str::FromStr;
 
 use maud::{Markup, html};
 
-use super::figures::{counted, grouped, time, visible};
+use super::figures::{ago, counted, date, grouped, visible};
 use super::layout::{Head, Section, page};
+use super::plot::Spark;
 use super::record::title;
 use super::site::Site;
-use crate::model::DatasetName;
+use crate::model::{DatasetName, Timestamp};
 use crate::registry::Listed;
 
 /// The list of datasets, or those that a search has found.
 #[derive(Debug)]
 pub struct IndexPage {
-    /// The datasets on this page, by name.
-    pub datasets: Vec<Listed>,
+    /// The datasets on this page.
+    pub rows: Vec<IndexRow>,
     /// The name after which the next page begins. `None` means that this is the last page.
     pub next: Option<DatasetName>,
     /// The words that are searched for. Empty means that all are listed.
     pub query: String,
+    /// The order of the rows. `None` means that there is no other than by name: what a search has found,
+    /// or too many to be sorted for a page.
+    pub sort: Option<Sort>,
     /// Whether withdrawn datasets are listed too.
     pub shows_withdrawn: bool,
     /// Whether this is the first page.
     pub is_first: bool,
-    /// The number of datasets in the registry, withdrawn ones included. `None` means that it is not
-    /// known.
-    pub count: Option<u64>,
+    /// The number of datasets and of the granules that they hold. `None` means that it is not known.
+    pub totals: Option<(u64, u64)>,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+/// A dataset in the list.
+#[derive(Debug)]
+pub struct IndexRow {
+    /// The dataset.
+    pub listed: Listed,
+    /// The granules that it held in the last twelve months. `None` means that this is not known.
+    pub spark: Option<Spark>,
+}
+
+/// The order of a list of datasets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// By the time of the last change, the latest first.
+    #[default]
+    Changed,
+    /// By name.
+    Name,
+    /// By the number of granules held, the greatest first.
+    Granules,
+}
+
+impl Sort {
+    const ALL: [(Sort, &str); 3] =
+        [(Sort::Changed, "last change"), (Sort::Name, "name"), (Sort::Granules, "granules")];
+
+    /// The value of the parameter `sort`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sort::Changed => "changed",
+            Sort::Name => "name",
+            Sort::Granules => "granules",
+        }
+    }
+
+    /// Sorts datasets. Those that are equal are by name.
+    pub fn sort(self, datasets: &mut [Listed]) {
+        let latest = |listed: &Listed| {
+            listed.latest.as_ref().map(|latest| match self {
+                Sort::Changed => latest.timestamp.as_micros(),
+                Sort::Granules => i64::try_from(latest.granules).unwrap_or(i64::MAX),
+                Sort::Name => 0,
+            })
+        };
+        datasets.sort_by(|one, other| {
+            let by_name = one.dataset.name.cmp(&other.dataset.name);
+            if self == Sort::Name { by_name } else { latest(other).cmp(&latest(one)).then(by_name) }
+        });
+    }
+}
+
+impl FromStr for Sort {
+    type Err = &'static str;
+
+    /// # Errors
+    ///
+    /// - `"size"`: not an order
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let known = Sort::ALL.into_iter().map(|(sort, _)| sort).find(|sort| sort.as_str() == text);
+        known.ok_or("it takes changed, name or granules")
+    }
 }
 
 impl IndexPage {
-    /// The path of the page that begins after a dataset.
-    pub fn path_after(&self, after: &DatasetName) -> String {
+    /// The path of this list in an order, from a dataset on.
+    fn path(&self, sort: Option<Sort>, after: Option<&DatasetName>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if !self.query.is_empty() {
             query.append_pair("q", &self.query);
@@ -37,7 +106,12 @@ impl IndexPage {
         if self.shows_withdrawn {
             query.append_pair("withdrawn", "listed");
         }
-        query.append_pair("after", after.as_str());
+        if let Some(sort) = sort {
+            query.append_pair("sort", sort.as_str());
+        }
+        if let Some(after) = after {
+            query.append_pair("after", after.as_str());
+        }
         format!("/?{}", query.finish())
     }
 
@@ -53,6 +127,8 @@ impl IndexPage {
                 "The datasets of {}, each with its citable sets of granules.",
                 site.name
             )),
+            canonical: Some("/".to_owned()),
+            feed: Some(Site::FEED.to_owned()),
             section: Section::Datasets,
             is_unlisted: !self.query.is_empty(),
             ..Head::default()
@@ -62,182 +138,148 @@ impl IndexPage {
 
     fn main(&self, site: &Site) -> Markup {
         html! {
-            div.masthead {
+            div.head {
                 h1 { "Datasets" }
                 p.lead {
+                    "Each dataset lists the granules it held at any time: the units, usually files, that an \
+                     archive keeps."
                     @if site.is_complete() {
-                        "Each dataset's page says which granules it held at any time. "
-                        "An identifier from a paper, such as "
-                        code.id { "DI:7631…" }
-                        ", leads to exactly the granules that were cited."
-                    } @else {
-                        "Each dataset's page says how many granules it held at any time, and what to cite."
+                        " An identifier from a paper, DI: and 32 hexadecimal digits, leads to exactly the granules \
+                         that were used."
                     }
                 }
-                @if site.is_complete() { (self.search(site)) }
             }
-            @if !self.query.is_empty() {
-                p.summary role="status" {
-                    @if self.datasets.is_empty() {
-                        "No dataset's name, title or DOI contains “" (visible(&self.query)) "”. "
-                    } @else {
-                        "Datasets whose name, title or DOI contains “" (visible(&self.query)) "”. "
-                    }
-                    a href=(site.href("/")) { "All datasets" }
-                }
-            } @else if let Some(count) = self.count.filter(|_| self.is_first) {
-                p.summary { (counted(count, "dataset")) }
-            }
-            @if self.datasets.is_empty() && self.query.is_empty() {
-                p.empty { "There is no dataset here yet." }
-            }
-            ul.datasets {
-                @for listed in &self.datasets { li { (entry(site, listed)) } }
-            }
+            @if site.is_complete() { (self.search(site)) }
+            (self.summary(site))
+            @if !self.rows.is_empty() { (self.table(site)) }
             @if let Some(next) = &self.next {
-                p.pager { a.button rel="next" href=(site.href(&self.path_after(next))) { "More datasets" } }
+                p.chips { a rel="next" href=(site.href(&self.path(self.sort, Some(next)))) { "More datasets" } }
             }
-            @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() && self.next.is_none() {
-                p.quiet { a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } }
+            p.small.soft {
+                @if !self.rows.is_empty() {
+                    "Lines: granules held in the last twelve months, each on its own scale; the dot is the last \
+                     change. Confirmed: when a listing of the archive last agreed with what is registered. "
+                }
+                @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() {
+                    a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } " · "
+                }
+                a href=(site.href(Site::FEED)) { "Atom feed" }
             }
         }
     }
 
     fn search(&self, site: &Site) -> Markup {
         html! {
-            form.search role="search" action=(site.href("/")) method="get" {
-                label for="q" { "Name, title, DOI, or an identifier from a paper" }
+            form.text role="search" aria-label="Datasets" action=(site.href("/")) {
+                label for="q" { "A dataset, a DOI, an identifier from a paper, or the name of a granule" }
                 div.field {
                     input #q type="search" name="q" value=(self.query) autocomplete="off" spellcheck="false";
-                    button type="submit" { "Search" }
+                    " " button.main { "Search" }
                 }
             }
         }
     }
-}
 
-fn entry(site: &Site, listed: &Listed) -> Markup {
-    let record = &listed.dataset;
-    html! {
-        h2 { a href=(site.href(&Site::dataset(&record.name))) { (title(record)) } }
-        p.meta {
-            code { (record.name) }
-            @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
-            @if listed.withdrawn.is_some() { span.state.gone { "withdrawn" } }
-        }
-        @match &listed.latest {
-            Some(latest) => {
-                p.count {
-                    strong { (grouped(latest.granules)) }
-                    @if latest.granules == 1 { " granule" } @else { " granules" }
+    /// How many datasets there are, or what was searched for, and the other orders.
+    fn summary(&self, site: &Site) -> Markup {
+        html! {
+            div.sorts {
+                @if !self.query.is_empty() {
+                    p role="status" {
+                        @if self.rows.is_empty() {
+                            "No dataset’s name, title or DOI contains “" (visible(&self.query)) "”. "
+                            a href={ (site.href("/find")) "?" (self.as_granule()) } { "Look for a granule with this name" }
+                            " · "
+                        } @else {
+                            "Datasets whose name, title or DOI contains “" (visible(&self.query)) "”. "
+                        }
+                        a href=(site.href("/")) { "All datasets" }
+                    }
+                } @else if self.rows.is_empty() && self.is_first {
+                    p.empty { "There is no dataset here yet." }
+                } @else if let Some((datasets, granules)) = self.totals {
+                    p { (counted(datasets, "dataset")) ", " (counted(granules, "granule")) }
                 }
-                p.since { "since " (time(latest.timestamp)) }
-            },
-            None if listed.problem.is_some() => {
-                p.count { "not available now: the machine that has it cannot be reached" }
-            },
-            None => { p.count { "no granules yet" } },
+                @if let Some(sort) = self.sort.filter(|_| site.is_complete() && self.rows.len() > 1) {
+                    p {
+                        "Sorted by"
+                        @for (other, label) in Sort::ALL {
+                            " "
+                            a aria-current=[(other == sort).then_some("true")]
+                                href=(site.href(&self.path(Some(other), None))) { (label) }
+                        }
+                    }
+                }
+            }
         }
     }
-}
 
-/// The greatest number of addresses in a sitemap (sitemaps.org).
-pub const SITEMAP_ADDRESSES: u64 = 50_000;
-
-/// The paths that search engines are kept from, because they are costly.
-const COSTLY: [&str; 7] = ["/compare", "/check", "/find", "/DI:", "/metrics", "/*/history", "/*?"];
-
-/// The addresses of the pages of datasets, as XML.
-pub fn sitemap(site: &Site, names: &[DatasetName]) -> String {
-    let mut xml = String::from(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
-    );
-    // Names have no characters that XML reserves; the public address was checked at the start.
-    for name in names {
-        let address = site.address_or_href(&Site::dataset(name));
-        xml.push_str(&format!("<url><loc>{address}</loc></url>\n"));
+    fn as_granule(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("granule", &self.query).finish()
     }
-    xml.push_str("</urlset>\n");
-    xml
-}
 
-/// The addresses of several sitemaps, `/sitemap/1.xml` and so on, as XML.
-pub fn sitemap_index(site: &Site, sitemaps: u64) -> String {
-    let mut xml = String::from(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
-    );
-    for number in 1..=sitemaps {
-        let address = site.address_or_href(&format!("/sitemap/{number}.xml"));
-        xml.push_str(&format!("<sitemap><loc>{address}</loc></sitemap>\n"));
+    fn table(&self, site: &Site) -> Markup {
+        html! {
+            table.rows.data {
+                thead {
+                    tr {
+                        th scope="col" { "Dataset" }
+                        th.n scope="col" { "Granules" }
+                        th scope="col" { "Last 12 months" }
+                        th scope="col" { "Changed" }
+                        th scope="col" { "Confirmed" }
+                    }
+                }
+                tbody { @for row in &self.rows { (self.row(site, row)) } }
+            }
+        }
     }
-    xml.push_str("</sitemapindex>\n");
-    xml
-}
 
-/// The sitemaps of a site that is files, by their paths below its root: one or, if it would have too many
-/// addresses, several and then the one that lists them.
-pub fn sitemaps(site: &Site, names: &[DatasetName]) -> Vec<(String, String)> {
-    const ONE: &str = "sitemap.xml";
-    let several = names.chunks(SITEMAP_ADDRESSES as usize);
-    if several.len() <= 1 {
-        return vec![(ONE.to_owned(), sitemap(site, names))];
+    fn row(&self, site: &Site, row: &IndexRow) -> Markup {
+        let IndexRow { listed, spark } = row;
+        let record = &listed.dataset;
+        let has_title = title(record) != record.name.as_str();
+        html! {
+            tr {
+                th scope="row" {
+                    a href=(site.href(&Site::dataset(&record.name))) { (title(record)) }
+                    span.meta {
+                        @if has_title { code { (record.name) } }
+                        @if let Some(publisher) = &record.publisher {
+                            @if has_title { " · " }
+                            (visible(publisher))
+                        }
+                        @if listed.withdrawn.is_some() { " " b.warn { "withdrawn" } }
+                    }
+                }
+                @match &listed.latest {
+                    Some(latest) => {
+                        td.n { b { (grouped(latest.granules)) } i.u { @if latest.granules == 1 { " granule" } @else { " granules" } } }
+                        td.sk { @if let Some(spark) = spark { (spark.svg(Some(latest.timestamp), None)) } }
+                        td.when { i.u { "changed " } (self.when(site, latest.timestamp)) }
+                        td.when.soft {
+                            @if let Some(confirmed) = &listed.confirmed {
+                                i.u { "confirmed " } (self.when(site, confirmed.recorded))
+                            }
+                        }
+                    },
+                    None => {
+                        td.n.soft {
+                            @if listed.problem.is_some() { "not available now" } @else { "none yet" }
+                        }
+                        td.sk {} td.when {} td.when {}
+                    },
+                }
+            }
+        }
     }
-    let mut files: Vec<(String, String)> = (1..)
-        .zip(several)
-        .map(|(number, names)| (format!("sitemap/{number}.xml"), sitemap(site, names)))
-        .collect();
-    files.push((ONE.to_owned(), sitemap_index(site, files.len() as u64)));
-    files
-}
 
-/// Which paths search engines should leave out, and where the sitemap is.
-pub fn robots(site: &Site) -> String {
-    let base = site.base_path();
-    let mut text = String::from("User-agent: *\n");
-    match site.is_complete() {
-        true => COSTLY.iter().for_each(|path| text.push_str(&format!("Disallow: {base}{path}\n"))),
-        false => text.push_str(&format!("Disallow: {base}/datasets/*/log/\n")),
-    }
-    if let Some(address) = site.address("/sitemap.xml") {
-        text.push_str(&format!("\nSitemap: {address}\n"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pages::Serves;
-
-    #[test]
-    fn more_addresses_than_a_sitemap_may_have_are_in_several_that_an_index_lists() {
-        let site = Site {
-            name: "Archive".to_owned(),
-            contact: None,
-            public_url: Some("https://archive.example/data".to_owned()),
-            serves: Serves::Files { depth: 0 },
-        };
-        let names: Vec<DatasetName> =
-            (0..100_001).map(|number| format!("D{number}").parse().unwrap()).collect();
-        let addresses = |files: &[(String, String)]| -> Vec<String> {
-            let texts = files.iter().map(|(_, text)| text.as_str());
-            let found = texts.flat_map(|text| text.split("<loc>").skip(1));
-            found.map(|rest| rest.split("</loc>").next().unwrap().to_owned()).collect()
-        };
-        let expected = |names: &[DatasetName]| -> Vec<String> {
-            let address = |name| format!("https://archive.example/data/datasets/{name}/");
-            names.iter().map(address).collect()
-        };
-        let one = sitemaps(&site, &names[..50_000]);
-        assert_eq!((one.len(), one[0].0.as_str()), (1, "sitemap.xml"));
-        assert_eq!(addresses(&one), expected(&names[..50_000]));
-        let several = sitemaps(&site, &names);
-        let paths: Vec<&str> = several.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(paths, ["sitemap/1.xml", "sitemap/2.xml", "sitemap/3.xml", "sitemap.xml"]);
-        assert_eq!(addresses(&several[..3]), expected(&names));
-        let listed = ["1", "2", "3"]
-            .map(|number| format!("https://archive.example/data/sitemap/{number}.xml"));
-        assert_eq!(addresses(&several[3..]), listed);
-        assert!(several.iter().all(|(_, text)| text.matches("<loc>").count() <= 50_000));
+    /// A time: how long ago, where the page is written for each request.
+    fn when(&self, site: &Site, at: Timestamp) -> Markup {
+        if !site.is_complete() {
+            return date(at);
+        }
+        html! { time datetime=(at.day()) title=(at) { (ago(at, self.now)) } }
     }
 }

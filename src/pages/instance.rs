@@ -2,12 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::figures::{annotations, change, counted, identifier, note, time, time_text};
+use super::figures::{annotations, change, copy_button, grouped, note, time, time_text};
+use super::history::{self, Picks};
+use super::identifier::{means, verifying};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
-use super::set::ids;
+use super::part::{form_unless_all_are_shown, granules};
 use super::site::Site;
-use super::{citing, dataset, record};
+use super::{citing, record};
 use crate::citation::Citation;
 use crate::model::{GranuleId, Instance, Moment};
 use crate::registry::{Cited, Listed};
@@ -35,18 +37,14 @@ impl InstancePage {
         let dataset = &self.listed.dataset;
         let instance = self.cited.set.instance();
         let title = format!("{}, {}", record::title(dataset), time_text(instance.timestamp));
+        let path = Site::instance(&dataset.name, instance.timestamp);
         let head = Head {
             title,
             links,
-            meta: citing::meta(
-                site,
-                dataset,
-                Some(instance.identifier),
-                &Site::instance(&dataset.name, instance.timestamp),
-            ),
+            meta: citing::meta(site, dataset, Some(instance.identifier), &path),
             json_ld: Some(citing::described(site, dataset, &self.citation, instance.identifier)),
             section: Section::Datasets,
-            is_unlisted: instance.until.is_some(),
+            is_unlisted: true,
             ..Head::default()
         };
         page(site, &head, &self.main(site, instance)).into_string()
@@ -56,79 +54,88 @@ impl InstancePage {
         let dataset = &self.listed.dataset;
         // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
         let path = format!("/datasets/{}@{}", dataset.name, self.at);
+        let (first, last) = (&self.first, &self.last);
         html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], &time_text(instance.timestamp)))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
-            div.masthead {
+            div.head {
                 h1 { (record::title(dataset)) }
                 p.lead {
-                    "as held from " (time(instance.timestamp))
+                    "As held from " (time(instance.timestamp))
                     @match instance.until {
                         Some(until) => { " until " (time(until)) },
                         None => { " until now" },
                     }
                 }
             }
-            section.card aria-label="Set" {
-                p.label { "Identifier of this set" }
-                p.identifier {
-                    a href=(site.href(&Site::set(instance.identifier))) { (identifier(instance.identifier)) }
+            (self.card(site, instance))
+            @if !self.cited.others.is_empty() {
+                section {
+                    h2 { "Also current on that day" }
+                    p.text { "A citation with the date alone means the last set of the day. An earlier one is cited with its time." }
+                    (history::table(site, &self.cited.others, Picks::None))
                 }
-                p.summary {
-                    strong { (counted(instance.granules, "granule")) } " "
-                    @match instance.until {
-                        None => span.state.now { "in force now" },
-                        Some(_) => span.state.past { "no longer in force" },
+            }
+            div.cols.side {
+                div {
+                    (granules(site, instance.identifier, instance.granules, dataset, first, last))
+                    (form_unless_all_are_shown(site, instance.identifier, instance.granules, first, last))
+                    (verifying(instance.identifier))
+                }
+                aside { (citing::section(site, &self.citation, &path)) }
+            }
+        }
+    }
+
+    fn card(&self, site: &Site, instance: &Instance) -> Markup {
+        html! {
+            div.card {
+                div.top {
+                    p.big {
+                        span.label { "The identifier of this set" }
+                        a.di #di href=(site.href(&Site::set(instance.identifier))) { "DI:" (instance.identifier) }
+                        " " (copy_button("di", "the identifier"))
                     }
-                }
-                p.summary {
-                    "This change: " (change(instance.ingested, instance.deleted))
-                    @if let Some(text) = &instance.note { span.note { (note(text)) } }
-                    (annotations(&instance.annotations))
-                }
-                p.actions {
-                    a.button href=(site.href(&Site::granules(instance.identifier))) { "List the granules" }
-                    @if let Some(previous) = &self.cited.previous {
-                        " "
-                        a.button.plain href=(site.href(&Site::comparison(previous.identifier, instance.identifier))) {
-                            "Compare with the set before"
+                    p.count {
+                        b { (grouped(instance.granules)) }
+                        @if instance.granules == 1 { " granule" } @else { " granules" }
+                    }
+                    p {
+                        @match instance.until {
+                            None => span.state.plus { "Current." },
+                            Some(until) => {
+                                span.state.warn { "No longer current: " }
+                                "it was replaced on "
+                                a href=(site.href(&Site::instance(&instance.dataset, until))) { (time(until)) } "."
+                            },
+                        }
+                        " The change: " (change(instance.ingested, instance.deleted)) ". "
+                        @if let Some(text) = &instance.note { (note(text)) }
+                        (annotations(&instance.annotations))
+                    }
+                    p.actions {
+                        a.button.main href=(site.href(&Site::granules(instance.identifier))) { "List the granules" }
+                        " " a.button href="#cite" { "Cite" }
+                        " " a.button href="#verify" { "Check your files" }
+                        @if let Some(previous) = &self.cited.previous {
+                            " "
+                            a.button href=(site.href(&Site::comparison(previous.identifier, instance.identifier))) {
+                                "Compare with the set before"
+                            }
+                            " "
+                            a.button rel="prev" href=(site.href(&Site::instance(&previous.dataset, previous.timestamp))) {
+                                "← Set before"
+                            }
+                        }
+                        @if let Some(next) = &self.cited.next {
+                            " "
+                            a.button rel="next" href=(site.href(&Site::instance(&next.dataset, next.timestamp))) {
+                                "Next set →"
+                            }
                         }
                     }
                 }
-            }
-            (neighbours(site, &self.cited))
-            @if !self.cited.others.is_empty() {
-                section {
-                    h2 { "Also in force on that day" }
-                    p { "A citation with the date alone means the last set of the day. An earlier one is cited with its time." }
-                    (dataset::list(site, &self.cited.others))
-                }
-            }
-            div.columns {
-                section #cite {
-                    h2 { "Cite" }
-                    (citing::section(site, &self.citation, &path))
-                }
-                (ids(site, instance.identifier, instance.granules, dataset, &self.first, &self.last))
-            }
-            (citing::verifying(instance.identifier))
-        }
-    }
-}
-
-/// The links to the instances before and after.
-fn neighbours(site: &Site, cited: &Cited) -> Markup {
-    html! {
-        nav.neighbours aria-label="Neighbouring sets" {
-            @if let Some(previous) = &cited.previous {
-                a rel="prev" href=(site.href(&Site::instance(&previous.dataset, previous.timestamp))) {
-                    "← " (time(previous.timestamp))
-                }
-            }
-            @if let Some(next) = &cited.next {
-                a.next rel="next" href=(site.href(&Site::instance(&next.dataset, next.timestamp))) {
-                    (time(next.timestamp)) " →"
-                }
+                (means(site))
             }
         }
     }

@@ -2,19 +2,28 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::citing;
 use super::figures::visible;
 use super::link::Link;
 use super::site::Site;
-use super::{STYLE_PATH, citing};
 use crate::model::DatasetName;
+
+/// The paths of the files that every page needs.
+pub(super) const STYLE: &str = "/style.css";
+pub(super) const SCRIPT: &str = "/script.js";
+pub(super) const ICON: &str = "/icon.svg";
 
 /// What is in the head of a page.
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
     /// The title, without the name of the site.
     pub title: String,
-    /// A description for search engines. `None` means that there is none.
+    /// A description for search engines and previews. `None` means that there is none.
     pub description: Option<String>,
+    /// The path by which the page is known. `None` means that it has no address to be found at.
+    pub canonical: Option<String>,
+    /// The path of the feed of what the page shows. `None` means that it has none.
+    pub feed: Option<String>,
     /// The same links as in the header `Link`.
     pub links: &'a [Link],
     /// The `meta` elements, as names and contents.
@@ -46,8 +55,16 @@ const NAVIGATION: [(Section, &str, &str); 3] = [
     (Section::Check, "/check", "Check citations"),
 ];
 
+/// The greatest number of characters of a description in the head.
+const DESCRIPTION_CHARACTERS: usize = 300;
+
 /// The whole page.
 pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
+    let description = head.description.as_deref().map(visible);
+    let description =
+        description.map(|text| text.chars().take(DESCRIPTION_CHARACTERS).collect::<String>());
+    let has_canonical = head.links.iter().any(|link| link.rel == "canonical");
+    let canonical = head.canonical.as_ref().and_then(|path| site.address(path));
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -55,16 +72,28 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (head.title) " · " (site.name) }
-                @if let Some(description) = &head.description {
-                    meta name="description" content=(description);
-                }
+                @if let Some(text) = &description { meta name="description" content=(text); }
                 @if let Some(target) = &head.refresh {
                     meta http-equiv="refresh" content={ "0; url=" (target) };
                 }
                 @if head.is_unlisted { meta name="robots" content="noindex"; }
                 meta name="color-scheme" content="light dark";
-                link rel="stylesheet" href=(site.href(STYLE_PATH));
-                link rel="icon" href="data:,";
+                link rel="stylesheet" href=(site.href(STYLE));
+                link rel="icon" href=(site.href(ICON));
+                script src=(site.href(SCRIPT)) defer {}
+                @if let Some(address) = canonical.as_ref().filter(|_| !has_canonical) {
+                    link rel="canonical" href=(address);
+                }
+                @if let Some(path) = &head.feed {
+                    link rel="alternate" type="application/atom+xml" title="Changes" href=(site.href(path));
+                }
+                @if description.is_some() || !head.is_unlisted {
+                    meta property="og:title" content=(head.title);
+                    @if let Some(text) = &description { meta property="og:description" content=(text); }
+                    meta property="og:type" content="website";
+                    meta property="og:site_name" content=(site.name);
+                    @if let Some(address) = &canonical { meta property="og:url" content=(address); }
+                }
                 @for link in head.links { (link.element()) }
                 @for (name, content) in &head.meta { meta name=(name) content=(content); }
                 @if let Some(json) = &head.json_ld {
@@ -72,7 +101,7 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
                 }
             }
             body {
-                a.skip href="#main" { "Skip to the content" }
+                a.skip.vh href="#main" { "Skip to the content" }
                 (header(site, head.section))
                 main #main tabindex="-1" { (main) }
                 (footer(site))
@@ -84,8 +113,8 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
 fn header(site: &Site, section: Section) -> Markup {
     html! {
         header.site {
-            div.inner {
-                a.brand href=(site.href("/")) { (mark()) span { (site.name) } }
+            div.in {
+                a.brand href=(site.href("/")) { (mark()) (site.name) }
                 @if site.is_complete() {
                     nav aria-label="Site" {
                         @for (entry, path, label) in NAVIGATION {
@@ -94,32 +123,37 @@ fn header(site: &Site, section: Section) -> Markup {
                             }
                         }
                     }
+                    form role="search" aria-label="Everywhere" action=(site.href("/")) {
+                        input type="search" name="q" aria-label="Dataset, DOI, identifier or granule"
+                            placeholder="Dataset, DOI, identifier, granule";
+                        " "
+                        button.vh { "Search" }
+                    }
                 }
             }
         }
     }
 }
 
-/// The mark beside the name: three lines of a register, one of them current.
+/// The mark beside the name: a line that rises in steps to the latest change.
 fn mark() -> Markup {
-    html! {
-        svg.mark viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false" {
-            rect x="1" y="2" width="11" height="3.4" rx="1.2" {}
-            rect x="1" y="8.3" width="18" height="3.4" rx="1.2" class="now" {}
-            rect x="1" y="14.6" width="14" height="3.4" rx="1.2" {}
-        }
-    }
+    PreEscaped(
+        "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><rect width=\"24\" height=\"24\" rx=\"4\"/>\
+         <path d=\"M4 18h5v-5h5v-6h5\"/><path class=\"dot\" d=\"M19 7h0\"/></svg>"
+            .to_owned(),
+    )
 }
 
 fn footer(site: &Site) -> Markup {
     html! {
-        footer.site {
-            div.inner {
+        footer.foot {
+            div.in {
                 p {
-                    span { (site.name) }
+                    (site.name)
                     @if let Some(contact) = &site.contact { " · " (contact_link(contact)) }
                 }
                 p {
+                    a href=(site.href(site.identifier_page())) { "How identifiers are computed" } " · "
                     @if site.is_complete() {
                         a href=(site.href("/openapi.json")) { "API" } " · "
                     }
@@ -171,16 +205,16 @@ impl ProblemPage<'_> {
     /// The page.
     pub fn html(&self, site: &Site) -> String {
         let main = html! {
-            div.masthead.problem-page {
-                p.kicker { (self.status) }
+            div.head {
+                p.label { (self.status) }
                 h1 { (self.title) }
                 @if let Some(detail) = self.detail { p.lead { (visible(detail)) } }
                 @if let Some(hint) = self.hint { p { (visible(hint)) } }
             }
             p.actions {
-                a.button href=(site.href("/")) { "All datasets" }
+                a.button.main href=(site.href("/")) { "All datasets" }
                 " "
-                a.button.plain href=(site.href("/check")) { "Check a citation" }
+                a.button href=(site.href("/check")) { "Check a citation" }
             }
         };
         let head = Head { title: self.title.to_owned(), is_unlisted: true, ..Head::default() };
@@ -192,7 +226,7 @@ impl ProblemPage<'_> {
 pub fn moved(site: &Site, present: &DatasetName) -> String {
     let target = site.href(&Site::dataset(present));
     let main = html! {
-        div.masthead {
+        div.head {
             h1 { "This dataset has another name now" }
             p.lead { "It is " a href=(target) { (present) } "." }
         }

@@ -4,36 +4,49 @@
 //! text of the registry is escaped: titles, notes and ids come from strangers.
 //!
 //! A [`Site`] says where the pages are: its addresses, and whether a program answers all of them or
-//! only files are there. The style sheet is [`STYLE`], at [`STYLE_PATH`].
+//! only files are there. The files that all pages need are [`FILES`].
 
 mod check;
 mod citing;
+mod comparison;
 mod dataset;
+mod feed;
 mod figures;
 mod find;
+mod history;
+mod identifier;
 mod index;
 mod instance;
 mod layout;
 mod link;
+mod part;
 mod plot;
 mod record;
+mod robots;
 mod set;
 mod site;
 
 pub use check::{CheckPage, Quoted};
 pub use citing::FORMATS;
-pub use dataset::{DatasetPage, HistoryPage};
-pub use find::{ComparedSide, ComparisonPage, FindPage};
-pub use index::{IndexPage, SITEMAP_ADDRESSES, robots, sitemap, sitemap_index, sitemaps};
+pub use comparison::{ComparisonPage, PrefixGroups};
+pub use dataset::DatasetPage;
+pub use feed::{Feed, FeedEntry};
+pub use find::FindPage;
+pub use history::HistoryPage;
+pub use identifier::identifier_page;
+pub use index::{IndexPage, IndexRow, Sort};
 pub use instance::InstancePage;
 pub use layout::{ProblemPage, moved};
 pub use link::{Describes, Extent, Link, links, within_header};
-pub use plot::Series;
-pub use set::{SetPage, Since};
+pub use part::PartPage;
+pub use plot::{Series, Spark};
+pub use robots::{SITEMAP_ADDRESSES, robots, sitemap, sitemap_index, sitemaps};
+pub use set::{Place, SetPage, Since};
 pub use site::{Serves, Site};
 
-/// The style sheet of all pages.
-pub const STYLE: &str = include_str!("style.css");
-
-/// The path of the style sheet.
-pub const STYLE_PATH: &str = "/style.css";
+/// The files that all pages need, each with its path, its media type and its content.
+pub const FILES: [(&str, &str, &str); 3] = [
+    (layout::STYLE, "text/css; charset=utf-8", include_str!("style.css")),
+    (layout::SCRIPT, "text/javascript; charset=utf-8", include_str!("script.js")),
+    (layout::ICON, "image/svg+xml", include_str!("icon.svg")),
+];

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{note, time, visible};
+use super::figures::{date, note, visible};
 use super::site::Site;
 use crate::model::{Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
 
@@ -12,15 +12,15 @@ pub(super) fn title(record: &Dataset) -> String {
     title.unwrap_or_else(|| record.name.to_string())
 }
 
-/// The line below the title: creators, publisher, year, version.
+/// The line below the title: creators, publisher, year, version, DOI.
 pub(super) fn byline(record: &Dataset) -> Markup {
     /// More creators than this are in a list that can be opened.
     const MAX_SHOWN: usize = 6;
     let shown = record.creators.len().min(MAX_SHOWN);
     html! {
-        div.byline {
-            @if !record.creators.is_empty() {
-                p.creators {
+        p.by {
+            @if shown > 0 {
+                span {
                     @for (index, creator) in record.creators[..shown].iter().enumerate() {
                         @if index > 0 { "; " }
                         (self::creator(creator))
@@ -29,18 +29,16 @@ pub(super) fn byline(record: &Dataset) -> Markup {
                         " and " (record.creators.len() - shown) " others"
                     }
                 }
-                @if record.creators.len() > shown {
-                    details {
-                        summary { "All " (record.creators.len()) " creators" }
-                        ul.names { @for creator in &record.creators { li { (self::creator(creator)) } } }
-                    }
-                }
             }
-            p.edition {
-                @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
-                @if let Some(year) = record.year { span { (year) } }
-                @if let Some(version) = &record.version { span { "version " (visible(version)) } }
-                span { code { (record.name) } }
+            @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
+            @if let Some(year) = record.year { span { (year) } }
+            @if let Some(version) = &record.version { span { "version " (visible(version)) } }
+            @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
+        }
+        @if record.creators.len() > shown {
+            details {
+                summary { "All " (record.creators.len()) " creators" }
+                ul.names { @for creator in &record.creators { li { (self::creator(creator)) } } }
             }
         }
     }
@@ -56,14 +54,10 @@ fn creator(creator: &Creator) -> Markup {
     }
 }
 
-/// The facts of a record that neither the title nor the byline shows.
-pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Markup {
+/// The facts of a record that neither the title nor the byline shows, and then `others`.
+pub(super) fn facts(record: &Dataset, former_names: &[DatasetName], others: &Markup) -> Markup {
     html! {
         dl.facts {
-            @if let Some(doi) = &record.doi {
-                dt { "DOI" }
-                dd { a href=(doi.address()) { (doi) } }
-            }
             @if let Some(url) = &record.url {
                 dt { "Web page" }
                 dd { (web_link(url)) }
@@ -102,6 +96,8 @@ pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Markup {
                 dt { "Granules" }
                 dd { code { (visible(granule_url.as_str())) } }
             }
+            dt { "Name here" }
+            dd { code { (record.name) } }
             @if !former_names.is_empty() {
                 dt { "Former names" }
                 dd {
@@ -111,6 +107,7 @@ pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Markup {
                     }
                 }
             }
+            (others)
         }
     }
 }
@@ -137,7 +134,7 @@ pub(super) fn withdrawal(site: &Site, withdrawn: Option<&Withdrawal>) -> Markup 
         @if let Some(withdrawal) = withdrawn {
             div.notice role="note" {
                 p {
-                    strong { "This dataset was withdrawn" } " on " (time(withdrawal.timestamp)) ". "
+                    strong { "This dataset was withdrawn" } " on " (date(withdrawal.timestamp)) ". "
                     "It no longer changes."
                     @if site.is_complete() { " Every identifier that was ever issued still resolves." }
                 }
@@ -152,7 +149,7 @@ pub(super) fn description(record: &Dataset) -> Markup {
     let text = record.description.as_deref().unwrap_or_default();
     html! {
         @if !text.trim().is_empty() {
-            div.description {
+            div.text {
                 @for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
                     p { (visible(paragraph.trim())) }
                 }

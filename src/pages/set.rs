@@ -1,14 +1,20 @@
 //! The page of a set, where a reader arrives from a paper.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
-use super::figures::{annotations, change, counted, grouped, identifier as code, time, visible};
-use super::layout::{Head, Section, page};
+use super::figures::{annotations, copy_button, counted, date, grouped, time, visible};
+use super::history::criteria;
+use super::identifier::{means, verifying};
+use super::layout::{Head, page};
 use super::link::Link;
+use super::part::{form_unless_all_are_shown, granules};
+use super::plot::Spark;
 use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
-use crate::model::{Criteria, Dataset, GranuleId, Identifier, Instance, Set, Withdrawal};
+use crate::model::{Dataset, DatasetName, GranuleId, Identifier, Instance, Set, Withdrawal};
 use crate::registry::{Counts, Difference};
 
 /// The page of a set.
@@ -18,28 +24,36 @@ pub struct SetPage {
     pub identifier: Identifier,
     /// How many granules it has.
     pub granules: u64,
-    /// The record of the dataset that is named first.
+    /// The record of the dataset whose citation is shown.
     pub record: Dataset,
     /// The withdrawal of that dataset. `None` means that it was not withdrawn.
     pub withdrawn: Option<Withdrawal>,
-    /// Where and when it was in force: the first such intervals.
-    pub intervals: Vec<Instance>,
-    /// Whether there are further intervals.
-    pub has_more_intervals: bool,
+    /// Where and when it was current: the first such periods.
+    pub places: Vec<Place>,
+    /// Whether there are further periods.
+    pub has_more_places: bool,
     /// The subsets that were cited with this identifier.
     pub subsets: Vec<Set>,
     /// The first granules.
     pub first: Vec<GranuleId>,
     /// The last granules, without those that are among the first.
     pub last: Vec<GranuleId>,
-    /// What changed since, in the dataset that is named first. `None` means that the set is in
-    /// force.
+    /// What changed since, in the dataset whose citation is shown. `None` means that the set is current.
     pub since: Option<Since>,
     /// Its citation.
     pub citation: Citation,
 }
 
-/// What changed in a dataset since a set was in force.
+/// A period in which a set was current.
+#[derive(Debug)]
+pub struct Place {
+    /// The instance.
+    pub instance: Instance,
+    /// The granules that its dataset held over time.
+    pub spark: Spark,
+}
+
+/// What changed in a dataset since a set was current.
 #[derive(Debug)]
 pub struct Since {
     /// The latest instance.
@@ -54,119 +68,198 @@ pub struct Since {
 impl SetPage {
     /// The page, with the links that its header has too.
     pub fn html(&self, site: &Site, links: &[Link]) -> String {
+        let path = Site::set(self.identifier);
         let head = Head {
             title: format!("DI:{}", self.identifier),
             description: Some(format!(
-                "{} of {}",
+                "{} of {}, with a citation, the list and a check of files.",
                 counted(self.granules, "granule"),
                 record::title(&self.record)
             )),
             links,
-            meta: citing::meta(
-                site,
-                &self.record,
-                Some(self.identifier),
-                &Site::set(self.identifier),
-            ),
+            meta: citing::meta(site, &self.record, Some(self.identifier), &path),
+            canonical: Some(path),
             json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
-            section: Section::Other,
-            is_unlisted: true,
-            refresh: None,
+            // What nobody cited is not for search engines.
+            is_unlisted: self.subsets.is_empty(),
+            ..Head::default()
         };
         page(site, &head, &self.main(site)).into_string()
     }
 
-    /// Whether it is in force in some dataset.
-    fn is_in_force(&self) -> bool {
-        self.intervals.iter().any(|instance| instance.until.is_none())
+    /// The datasets that held the whole set.
+    fn datasets(&self) -> BTreeSet<&DatasetName> {
+        self.places.iter().map(|place| &place.instance.dataset).collect()
+    }
+
+    /// What the set is, in a few words.
+    fn headline(&self) -> String {
+        let granules = counted(self.granules, "granule");
+        match self.datasets().len() as u64 {
+            0 => format!("{granules}, a cited part of a dataset"),
+            datasets if self.has_more_places => {
+                format!("{granules}, held by {} or more", counted(datasets, "dataset"))
+            }
+            datasets => format!("{granules}, held by {}", counted(datasets, "dataset")),
+        }
     }
 
     fn main(&self, site: &Site) -> Markup {
-        let path = Site::set(self.identifier);
+        let (record, first, last) = (&self.record, &self.first, &self.last);
         html! {
-            div.masthead {
-                p.kicker { "A set of granules" }
-                h1 {
-                    (counted(self.granules, "granule")) " of "
-                    a href=(site.href(&Site::dataset(&self.record.name))) { (record::title(&self.record)) }
+            div.head {
+                p.label { "A set of granules, which papers cite by its identifier" }
+                h1 { (self.headline()) }
+                p.by {
+                    span { a href=(site.href(&Site::dataset(&record.name))) { (record::title(record)) } }
+                    @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
+                    @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
                 }
             }
             (record::withdrawal(site, self.withdrawn.as_ref()))
-            section.card aria-label="Identifier" {
-                p.label { "Identifier" }
-                p.identifier { (code(self.identifier)) }
-                p.summary { (self.state(site)) }
-                p.actions {
-                    a.button href=(site.href(&Site::granules(self.identifier))) { "List the granules" }
-                    " "
-                    a.button.plain href="#verify" { "Verify files" }
-                    " "
-                    a.button.plain href="#cite" { "Cite" }
+            div.card {
+                div.top {
+                    p.big {
+                        span.label { "The identifier of exactly these granules" }
+                        span.di #di { "DI:" (self.identifier) }
+                        " " (copy_button("di", "the identifier"))
+                    }
+                    p { (self.state(site)) }
+                    p.actions {
+                        a.button.main href=(site.href(&Site::granules(self.identifier))) { "List the granules" }
+                        " " a.button href="#verify" { "Check your files" }
+                        @if self.since.is_some() { " " a.button href="#since" { "What changed since" } }
+                        " " a.button href="#cite" { "Cite" }
+                    }
                 }
+                (means(site))
             }
-            section #when {
-                h2 { "Where and when" }
-                (self.places(site))
-            }
-            div.columns {
-                (ids(site, self.identifier, self.granules, &self.record, &self.first, &self.last))
-                @if let Some(since) = &self.since { (self.changed(site, since)) }
-            }
-            (citing::verifying(self.identifier))
-            section #cite {
-                h2 { "Cite" }
-                (citing::section(site, &self.citation, &path))
+            @if !self.places.is_empty() { (self.periods(site)) }
+            @if !self.subsets.is_empty() { (self.parts(site)) }
+            div.cols.side {
+                div {
+                    (granules(site, self.identifier, self.granules, record, first, last))
+                    @if !self.places.is_empty() {
+                        (form_unless_all_are_shown(site, self.identifier, self.granules, first, last))
+                    }
+                    (verifying(self.identifier))
+                }
+                aside {
+                    (citing::section(site, &self.citation, &Site::set(self.identifier)))
+                    @if let Some(since) = &self.since { (self.changed(site, since)) }
+                }
             }
         }
     }
 
+    /// Whether each dataset still holds exactly this set, or when it was replaced.
     fn state(&self, site: &Site) -> Markup {
+        let mut seen = BTreeSet::new();
+        let mut latest: Vec<&Instance> = self.places.iter().rev().map(|it| &it.instance).collect();
+        latest.retain(|instance| seen.insert(&instance.dataset));
+        latest.reverse();
         html! {
-            @if self.is_in_force() {
-                span.state.now { "in force now" }
-                " These are the granules that the dataset holds today."
-            } @else if self.intervals.is_empty() {
-                span.state.subset { "a cited subset" }
-                " Some of the granules of a dataset, cited on their own."
-            } @else {
-                span.state.past { "no longer in force" }
-                @if let Some(since) = &self.since {
-                    " The dataset has changed since. "
-                    a href=(site.href(&Site::comparison(self.identifier, since.latest.identifier))) {
-                        "See the difference"
+            @if latest.is_empty() {
+                span.state.plus { "A cited subset: " }
+                "granules of a dataset that were cited on their own. It always means these granules."
+            }
+            @for instance in latest {
+                @match instance.until {
+                    None => {
+                        span.state.plus { "Still current at " (instance.dataset) ". " }
+                    },
+                    Some(until) => {
+                        span.state.warn { "No longer current at " (instance.dataset) ", " }
+                        "replaced on "
+                        a href=(site.href(&Site::instance(&instance.dataset, until))) { (date(until)) } ". "
+                    },
+                }
+            }
+        }
+    }
+
+    /// Where and when the set was current.
+    fn periods(&self, site: &Site) -> Markup {
+        html! {
+            section #when {
+                h2 { "Where and when it was current" }
+                table.rows.data {
+                    thead {
+                        tr {
+                            th scope="col" { "Dataset" }
+                            th scope="col" { "From" }
+                            th scope="col" { "Until" }
+                            th scope="col" { "Held; this set is shaded" }
+                            th scope="col" { span.vh { "Cite" } }
+                        }
+                    }
+                    tbody { @for place in &self.places { (self.period(site, place)) } }
+                }
+                @if self.has_more_places {
+                    p.chips {
+                        a href={ (site.href(&Site::set(self.identifier))) "?format=jsonl" } {
+                            "All periods, as JSON Lines"
+                        }
                     }
                 }
             }
         }
     }
 
-    /// The intervals and the subsets.
-    fn places(&self, site: &Site) -> Markup {
+    fn period(&self, site: &Site, place: &Place) -> Markup {
+        let Instance { dataset, timestamp, until, annotations: noted, .. } = &place.instance;
+        let own = site.href(&Site::instance(dataset, *timestamp));
         html! {
-            ul.intervals {
-                @for instance in &self.intervals {
-                    li {
-                        a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
-                            (instance.dataset)
+            tr {
+                th scope="row" { a href=(site.href(&Site::dataset(dataset))) { (dataset) } (annotations(noted)) }
+                td.when { a href=(own) { (time(*timestamp)) } }
+                td.when {
+                    i.u { "until " }
+                    @match until { Some(until) => (time(*until)), None => b.plus { "now" } }
+                }
+                td.sk { (place.spark.svg(None, Some((*timestamp, *until)))) }
+                td.n {
+                    @if *dataset == self.record.name { a href="#cite" { "Cite it from " (dataset) } }
+                    @else { a href={ (own) "#cite" } { "Cite it from " (dataset) } }
+                }
+            }
+        }
+    }
+
+    /// The subsets that were cited.
+    fn parts(&self, site: &Site) -> Markup {
+        html! {
+            section #subsets {
+                h2 { "Where it was cited" }
+                table.rows {
+                    thead {
+                        tr {
+                            th scope="col" { "Dataset" }
+                            th scope="col" { "Of the set of" }
+                            th scope="col" { "Selected by" }
+                            th scope="col" { "Cited" }
                         }
-                        span.when {
-                            (time(instance.timestamp)) " to "
-                            @match instance.until {
-                                Some(until) => (time(until)),
-                                None => strong.now { "now" },
+                    }
+                    tbody {
+                        @for set in &self.subsets {
+                            @let instance = set.instance();
+                            tr {
+                                th scope="row" {
+                                    a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
+                                    (annotations(&instance.annotations))
+                                }
+                                td.when {
+                                    i.u { "of " }
+                                    a href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
+                                        (time(instance.timestamp))
+                                    }
+                                }
+                                @if let Some(subset) = set.subset() {
+                                    td.fill { (criteria(&subset.criteria)) }
+                                    td.when { i.u { "cited " } (date(subset.cited)) }
+                                }
                             }
                         }
-                        (annotations(&instance.annotations))
-                    }
-                }
-                @for set in &self.subsets {
-                    li { (subset(site, set)) (annotations(&set.instance().annotations)) }
-                }
-            }
-            @if self.has_more_intervals {
-                p.more {
-                    a href={ (site.href(&Site::set(self.identifier))) "?format=jsonl" } {
-                        "All intervals, as JSON Lines"
                     }
                 }
             }
@@ -174,36 +267,42 @@ impl SetPage {
     }
 
     fn changed(&self, site: &Site, since: &Since) -> Markup {
-        let comparison = site.href(&Site::comparison(self.identifier, since.latest.identifier));
+        let latest = &since.latest;
+        let comparison = site.href(&Site::comparison(self.identifier, latest.identifier));
         html! {
             section #since {
                 h2 { "What changed since" }
-                @match since.counts {
-                    Some(counts) => {
-                        p.summary {
-                            (change(counts.only_right, counts.only_left))
-                            " until " (time(since.latest.timestamp))
-                        }
-                        ul.diff {
-                            @for difference in &since.differences { (difference_row(difference)) }
-                        }
-                        @if counts.only_left + counts.only_right > since.differences.len() as u64 {
-                            p.more {
-                                a href=(comparison) {
-                                    "All " (counted(counts.only_left + counts.only_right, "difference"))
-                                }
-                            }
-                        }
-                    },
-                    None => {
-                        p {
-                            (self.record.name) " now holds " (counted(since.latest.granules, "granule"))
-                            ", since " (time(since.latest.timestamp)) "."
-                        }
-                        p.more { a href=(comparison) { "Compare the two sets" } }
-                    },
+                p {
+                    (self.record.name) " now holds " (counted(latest.granules, "granule")) ", since "
+                    (time(latest.timestamp)) "."
+                    @if since.counts.is_some() { " Against this set:" }
                 }
+                @if let Some(counts) = &since.counts {
+                    (tally(counts, ["deleted since", "still held", "added since"]))
+                    ul.diff { @for difference in &since.differences { (difference_row(difference)) } }
+                }
+                p.chips { a href=(comparison) { "Compare the two sets" } }
             }
+        }
+    }
+}
+
+/// How many granules only one of two sets has, and both, as numbers and as a bar.
+pub(super) fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
+    let Counts { matched, only_left, only_right } = *counts;
+    let all = (matched + only_left + only_right).max(1) as f64 / 100.0;
+    let (first, second) = (only_left as f64 / all, matched as f64 / all);
+    html! {
+        dl.tally {
+            div { dt { (left) } dd.minus { (grouped(only_left)) } }
+            div { dt { (both) } dd { (grouped(matched)) } }
+            div { dt { (right) } dd.plus { (grouped(only_right)) } }
+        }
+        svg.bar aria-hidden="true" {
+            rect.deleted width={ (format!("{first:.1}")) "%" } height="100%" {}
+            rect.both x={ (format!("{first:.1}")) "%" } width={ (format!("{second:.1}")) "%" } height="100%" {}
+            rect.added x={ (format!("{:.1}", first + second)) "%" }
+                width={ (format!("{:.1}", (100.0 - first - second).max(0.0))) "%" } height="100%" {}
         }
     }
 }
@@ -212,85 +311,8 @@ impl SetPage {
 pub(super) fn difference_row(difference: &Difference) -> Markup {
     html! {
         @match difference {
-            Difference::OnlyRight(granule_id) => {
-                li.added { span.sign { "+" } code { (visible(granule_id.as_str())) } }
-            },
-            Difference::OnlyLeft(granule_id) => {
-                li.removed { span.sign { "−" } code { (visible(granule_id.as_str())) } }
-            },
-        }
-    }
-}
-
-fn subset(site: &Site, set: &Set) -> Markup {
-    let instance = set.instance();
-    html! {
-        a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
-            (instance.dataset)
-        }
-        span.when {
-            "a subset of the set of " (time(instance.timestamp))
-            @if let Some(subset) = set.subset() {
-                @match &subset.criteria {
-                    Criteria::Named => { ", named one by one" },
-                    Criteria::Patterns(patterns) => {
-                        ", selected by "
-                        @for (index, pattern) in patterns.iter().take(5).enumerate() {
-                            @if index > 0 { ", " }
-                            code { (visible(pattern.as_str())) }
-                        }
-                        @if patterns.len() > 5 { " and " (patterns.len() - 5) " others" }
-                    },
-                }
-            }
-        }
-    }
-}
-
-/// An id, which leads to where the granule can be fetched, if that is known.
-fn granule(record: &Dataset, granule_id: &GranuleId) -> Markup {
-    let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
-    html! {
-        @match address {
-            Some(address) => { a href=(address) rel="nofollow" { code { (visible(granule_id.as_str())) } } },
-            None => { code { (visible(granule_id.as_str())) } },
-        }
-    }
-}
-
-/// The first and the last ids, and links to the list.
-pub(super) fn ids(
-    site: &Site,
-    identifier: Identifier,
-    granules: u64,
-    record: &Dataset,
-    first: &[GranuleId],
-    last: &[GranuleId],
-) -> Markup {
-    let path = site.href(&Site::granules(identifier));
-    let hidden = granules.saturating_sub((first.len() + last.len()) as u64);
-    html! {
-        section #granules {
-            h2 { "The granules" }
-            @if granules == 0 { p.empty { "The set is empty." } }
-            ul.ids {
-                @for granule_id in first { li { (granule(record, granule_id)) } }
-                @if hidden > 0 { li.gap { "… " (grouped(hidden)) " more …" } }
-                @for granule_id in last { li { (granule(record, granule_id)) } }
-            }
-            p.more {
-                a href=(path) { "All, as text" }
-                span.formats-inline { a href={ (path) "?format=jsonl" } { "JSON Lines" } }
-            }
-            @if hidden > 0 {
-                form.inline action=(path) method="get" {
-                    label for="select" { "Only ids that match a pattern" }
-                    div.field {
-                        input #select type="text" name="select" placeholder="FOOL2.v2.1*" autocomplete="off" spellcheck="false";
-                        button type="submit" { "List" }
-                    }
-                }
-            }
+            Difference::OnlyRight(granule_id) => li.plus { "+ " (visible(granule_id.as_str())) },
+            Difference::OnlyLeft(granule_id) => li.minus { "− " (visible(granule_id.as_str())) },
         }
     }
 }

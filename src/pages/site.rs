@@ -94,9 +94,34 @@ impl Site {
         format!("/DI:{identifier}/granules")
     }
 
+    /// The path of the checksums of the files of a set.
+    pub fn checksums(identifier: Identifier) -> String {
+        format!("/DI:{identifier}/checksums")
+    }
+
     /// The path of the blocks of a set.
     pub fn blocks(identifier: Identifier) -> String {
         format!("/DI:{identifier}/blocks")
+    }
+
+    /// The path of the page about a part of a set.
+    pub fn part(identifier: Identifier, pattern: &str) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("select", pattern);
+        format!("/DI:{identifier}?{}", query.finish())
+    }
+
+    /// The path of the feed of a dataset.
+    pub fn feed(name: &DatasetName) -> String {
+        format!("/datasets/{name}{}", Site::FEED)
+    }
+
+    /// The path of the feed of all datasets.
+    pub const FEED: &str = "/feed.atom";
+
+    /// The path of the page that says how an identifier is computed.
+    pub fn identifier_page(&self) -> &'static str {
+        if self.is_complete() { "/identifier" } else { "/identifier.html" }
     }
 
     /// The path of a comparison of two sets.

@@ -9,9 +9,18 @@ use crate::model::{Creator, Doi};
 /// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
 /// are written into `custom`, which may contain anything.
 pub(super) fn write_csl(citation: &Citation) -> String {
+    indented(&json!([csl_item(citation)]))
+}
+
+/// Writes the item alone, as resolvers of DOIs send it.
+pub(super) fn write_csl_item(citation: &Citation) -> String {
+    indented(&csl_item(citation))
+}
+
+fn csl_item(citation: &Citation) -> Value {
     let record = &citation.record;
     let (year, month, day) = citation.accessed.year_month_day();
-    let item = without_nulls(json!({
+    without_nulls(json!({
         "id": citation.key(),
         "type": "dataset",
         "author": nonempty(record.creators.iter().map(csl_author).collect()),
@@ -25,8 +34,7 @@ pub(super) fn write_csl(citation: &Citation) -> String {
         "accessed": { "date-parts": [[year, month, day]] },
         "note": citation.statement(),
         "custom": custom(citation),
-    }));
-    indented(&json!([item]))
+    }))
 }
 
 fn csl_author(creator: &Creator) -> Value {
@@ -162,8 +170,9 @@ fn rights(licence: Licence) -> Value {
 
 /// Writes a schema.org Dataset as JSON-LD, for the landing page of an instance.
 ///
-/// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, creators
-/// are in a list that keeps their order, and `spdx:checksum` and `prov:wasRevisionOf` are given.
+/// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, and
+/// `spdx:checksum` and `prov:wasRevisionOf` are given. Creators are a plain array: harvesters do not read
+/// an `@list`, which would keep their order.
 ///
 /// The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
 /// no title can end the element with `</script>`, or begin a comment with `<!--`.
@@ -186,7 +195,7 @@ pub(super) fn write_json_ld(citation: &Citation) -> String {
         "name": citation.title(),
         "description": citation.description(),
         "creditText": citation.statement(),
-        "creator": creators.map(|creators| json!({ "@list": creators })),
+        "creator": creators,
         "datePublished": record.year.map(|year| year.to_string()),
         "dateModified": citation.from.to_string(),
         "version": citation.version(),

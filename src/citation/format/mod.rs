@@ -155,6 +155,15 @@ impl Citation {
         }
     }
 
+    /// Writes the citation as a resolver of DOIs sends it: as [`Citation::write`] does, but CSL-JSON as
+    /// one object.
+    pub fn write_resolved(&self, format: CitationFormat) -> String {
+        match format {
+            CitationFormat::CslJson => json::write_csl_item(self),
+            format => self.write(format),
+        }
+    }
+
     /// Returns the fields that the format prints and the record does not have.
     pub fn missing_fields(&self, format: CitationFormat) -> Vec<RecordField> {
         let is_missing = [

@@ -1,11 +1,22 @@
-//! A history of any length in spans of time.
+//! A history of any length in bounded memory: what a plot of it needs.
 
+use super::calendar::Unit;
 use crate::model::{Instance, Timestamp};
 
 /// The number of spans that a series keeps. A screen shows fewer columns.
 const MAX_SPANS: usize = 1_024;
 
-/// A history, reduced to at most 1,024 spans of time that keep its extremes.
+/// The greatest number of bins in a plot.
+pub(super) const MAX_BINS: i64 = 60;
+
+/// How many of the largest changes are named.
+const LARGEST: usize = 3;
+
+/// The greatest number of characters of their notes.
+const NOTE_CHARACTERS: usize = 300;
+
+/// A history, reduced to at most 1,024 spans of time that keep its extremes, to the exact sums of
+/// calendar units, and to its largest changes.
 ///
 /// Up to that many changes, each is a span of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,8 +24,37 @@ pub struct Series {
     spans: Vec<Span>,
     /// The greatest duration of a span, in microseconds. 0 means that each change is a span.
     width_micros: i64,
+    /// The unit of `bins`, from which those of every plot can be computed.
+    unit: Unit,
+    /// The units with changes after the first one, in order of time.
+    bins: Vec<Bin>,
+    /// The largest changes after the first one, the largest first.
+    largest: Vec<Large>,
     changes: u64,
+    /// The granules held after the first change, and what all later ones added and deleted.
+    begin: u64,
+    added: u64,
+    deleted: u64,
     latest: Option<Timestamp>,
+}
+
+/// What the changes in a calendar unit added and deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bin {
+    pub index: i64,
+    pub added: u64,
+    pub deleted: u64,
+    /// The granules held at its end.
+    pub held: u64,
+}
+
+/// A large change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Large {
+    pub at: Timestamp,
+    pub added: u64,
+    pub deleted: u64,
+    pub note: Option<String>,
 }
 
 /// Some consecutive changes.
@@ -24,18 +64,12 @@ pub(super) struct Span {
     pub first: Timestamp,
     /// The time of the last of them.
     pub last: Timestamp,
-    /// How many changes there are.
-    pub changes: u64,
     /// The least number of granules held after any of them.
     pub least: u64,
     /// The greatest number of granules held after any of them.
     pub most: u64,
     /// The number of granules held after the last of them.
     pub held: u64,
-    /// How many granules they ingested.
-    pub ingested: u64,
-    /// How many granules they deleted.
-    pub deleted: u64,
 }
 
 impl Span {
@@ -43,12 +77,9 @@ impl Span {
         Span {
             first: instance.timestamp,
             last: instance.timestamp,
-            changes: 1,
             least: instance.granules,
             most: instance.granules,
             held: instance.granules,
-            ingested: instance.ingested,
-            deleted: instance.deleted,
         }
     }
 
@@ -57,12 +88,9 @@ impl Span {
         Span {
             first: self.first,
             last: next.last,
-            changes: self.changes + next.changes,
             least: self.least.min(next.least),
             most: self.most.max(next.most),
             held: next.held,
-            ingested: self.ingested.saturating_add(next.ingested),
-            deleted: self.deleted.saturating_add(next.deleted),
         }
     }
 }
@@ -75,6 +103,13 @@ impl Series {
 
     /// Adds the next instance of the history, which must be later than all before.
     pub fn add(&mut self, instance: &Instance) {
+        match self.first() {
+            None => self.begin = instance.granules,
+            Some(first) => {
+                self.count(first, instance);
+                self.rank(instance);
+            }
+        }
         self.changes += 1;
         self.latest = Some(instance.timestamp);
         self.spans.push(Span::of(instance));
@@ -85,9 +120,64 @@ impl Series {
         }
     }
 
+    /// Adds a change to its calendar unit. As the history grows, its units become coarser.
+    fn count(&mut self, first: Timestamp, instance: &Instance) {
+        let Instance { timestamp, granules: held, ingested, deleted, .. } = *instance;
+        let unit = Unit::finest(MAX_BINS, first, timestamp).base();
+        if unit > self.unit {
+            self.bins = self.bins_of(unit);
+            self.unit = unit;
+        }
+        let bin = Bin { index: self.unit.index(timestamp), added: ingested, deleted, held };
+        add_to(&mut self.bins, bin);
+        self.added = self.added.saturating_add(ingested);
+        self.deleted = self.deleted.saturating_add(deleted);
+    }
+
+    /// Keeps a change if it is among the largest.
+    fn rank(&mut self, instance: &Instance) {
+        let Instance { timestamp: at, ingested: added, deleted, .. } = *instance;
+        let size = |large: &Large| large.added.saturating_add(large.deleted);
+        let own = added.saturating_add(deleted);
+        let rank = self.largest.partition_point(|large| size(large) >= own);
+        if rank < LARGEST {
+            let note =
+                instance.note.as_ref().map(|note| note.chars().take(NOTE_CHARACTERS).collect());
+            self.largest.insert(rank, Large { at, added, deleted, note });
+            self.largest.truncate(LARGEST);
+        }
+    }
+
+    /// The sums of each unit with changes after the first one. The unit must not be finer than
+    /// that of the longest history that has this many.
+    pub(super) fn bins_of(&self, unit: Unit) -> Vec<Bin> {
+        let mut bins = Vec::new();
+        for bin in &self.bins {
+            add_to(&mut bins, Bin { index: unit.index(self.unit.start(bin.index)), ..*bin });
+        }
+        bins
+    }
+
+    /// The largest changes after the first one, in order of time.
+    pub(super) fn largest(&self) -> Vec<&Large> {
+        let mut largest: Vec<&Large> = self.largest.iter().collect();
+        largest.sort_by_key(|large| large.at);
+        largest
+    }
+
     /// How many changes were added.
     pub fn changes(&self) -> u64 {
         self.changes
+    }
+
+    /// The granules held after the first change, and how many all later ones added and deleted.
+    pub(super) fn totals(&self) -> (u64, u64, u64) {
+        (self.begin, self.added, self.deleted)
+    }
+
+    /// How many granules were ever held, each time one was ingested counted.
+    pub fn ever_added(&self) -> u64 {
+        self.begin.saturating_add(self.added)
     }
 
     /// The time of the last change that was added. `None` means that there was none.
@@ -114,6 +204,18 @@ impl Series {
         let spans = std::mem::take(&mut self.spans);
         self.spans =
             grouped(spans, |span| (span.first.as_micros() - first.as_micros()) / self.width_micros);
+    }
+}
+
+/// Adds a bin to those before it.
+fn add_to(bins: &mut Vec<Bin>, bin: Bin) {
+    match bins.last_mut() {
+        Some(last) if last.index == bin.index => {
+            last.added = last.added.saturating_add(bin.added);
+            last.deleted = last.deleted.saturating_add(bin.deleted);
+            last.held = bin.held;
+        }
+        _ => bins.push(bin),
     }
 }
 
@@ -162,7 +264,8 @@ mod tests {
             series.add(&instance(second, 10, 1, 1));
         }
         assert_eq!(series.spans().len(), 1_000);
-        assert!(series.spans().iter().all(|span| span.changes == 1 && span.first == span.last));
+        assert!(series.spans().iter().all(|span| span.first == span.last));
+        assert_eq!(series.totals(), (10, 999, 999));
     }
 
     #[test]
@@ -176,13 +279,51 @@ mod tests {
             assert!(series.spans().len() < 2 * MAX_SPANS);
         }
         let spans = series.spans();
-        assert_eq!(spans.iter().map(|span| span.changes).sum::<u64>(), 100_000);
-        assert_eq!(spans.iter().map(|span| span.ingested).sum::<u64>(), 200_000);
-        assert_eq!(spans.iter().map(|span| span.deleted).sum::<u64>(), 100_000);
+        assert_eq!(series.totals(), (1_000, 199_998, 99_999));
         assert_eq!(spans.iter().map(|span| span.most).max(), Some(5_000_000));
         assert_eq!(spans.iter().map(|span| span.least).min(), Some(1_000));
         assert!(spans.windows(2).all(|pair| pair[0].last < pair[1].first));
         assert_eq!(spans.last().unwrap().held, 1_000 + 99_999 % 7);
         assert_eq!((series.changes(), series.first().unwrap().as_micros()), (100_000, 0));
+    }
+
+    #[test]
+    fn units_of_a_history_have_exact_sums_however_long_it_is() {
+        const DAY: i64 = 86_400;
+        let mut series = Series::new();
+        let mut instances = Vec::new();
+        for n in 0..4_000 {
+            // Every day at first, then every third week.
+            let day = if n < 2_000 { n } else { 2_000 + (n - 2_000) * 21 };
+            instances.push(instance(day * DAY + 3_600, 100, n as u64 % 5, n as u64 % 3));
+            series.add(&instances[n as usize]);
+            let (first, last) = (series.first().unwrap(), series.latest().unwrap());
+            if ![1, 59, 60, 61, 420, 421, 1_800, 1_999, 3_999].contains(&n) {
+                continue;
+            }
+            for unit in
+                Unit::ALL.into_iter().filter(|it| *it >= Unit::finest(MAX_BINS, first, last))
+            {
+                let mut expected: Vec<Bin> = Vec::new();
+                for instance in &instances[1..] {
+                    let (added, deleted) = (instance.ingested, instance.deleted);
+                    let index = unit.index(instance.timestamp);
+                    add_to(&mut expected, Bin { index, added, deleted, held: 100 });
+                }
+                assert_eq!(series.bins_of(unit), expected, "{n} {unit:?}");
+            }
+            assert!(series.bins.len() <= 7 * MAX_BINS as usize, "{n}");
+        }
+    }
+
+    #[test]
+    fn the_largest_changes_after_the_first_are_named() {
+        let mut series = Series::new();
+        for (second, added) in [(0, 1_000), (1, 5), (2, 30), (3, 7), (4, 30), (5, 9)] {
+            series.add(&instance(second, 10, added, 0));
+        }
+        let largest: Vec<(i64, u64)> =
+            series.largest().iter().map(|it| (it.at.as_micros() / 1_000_000, it.added)).collect();
+        assert_eq!(largest, [(2, 30), (4, 30), (5, 9)]);
     }
 }

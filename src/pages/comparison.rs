@@ -1,0 +1,250 @@
+//! The comparison of two sets.
+
+use maud::{Markup, html};
+
+use super::figures::{counted, grouped, time, visible};
+use super::layout::{Head, page};
+use super::set::{difference_row, tally};
+use super::site::Site;
+use crate::model::{Identifier, Set};
+use crate::registry::{Counts, Difference};
+
+/// The comparison of two sets.
+#[derive(Debug)]
+pub struct ComparisonPage {
+    /// The set on the left, which is usually the earlier one.
+    pub left: Set,
+    /// The set on the right.
+    pub right: Set,
+    /// How many granules both have, and only one of them.
+    pub counts: Counts,
+    /// The differences by the beginnings of their names.
+    pub groups: PrefixGroups,
+    /// The first differences of each side.
+    pub differences: Vec<Difference>,
+    /// The path of this comparison.
+    pub path: String,
+}
+
+/// Differences, counted by the longest beginning of their names for which there are at most 16 groups.
+///
+/// They are added in canonical order, so that a group is complete when another begins: the memory that
+/// this takes does not grow with their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrefixGroups {
+    /// The number of characters that names of a group have in common.
+    length: usize,
+    groups: Vec<Group>,
+}
+
+/// The differences whose names begin so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    prefix: String,
+    /// Whether that is the whole name of each.
+    is_whole: bool,
+    only_left: u64,
+    only_right: u64,
+}
+
+impl Default for PrefixGroups {
+    fn default() -> Self {
+        PrefixGroups { length: PrefixGroups::LONGEST, groups: Vec::new() }
+    }
+}
+
+impl PrefixGroups {
+    /// The greatest number of groups.
+    const MOST: usize = 16;
+
+    /// The greatest length of what names of a group have in common.
+    const LONGEST: usize = 80;
+
+    /// Adds a difference. They come in canonical order.
+    pub fn add(&mut self, difference: &Difference) {
+        let (name, only_left, only_right) = match difference {
+            Difference::OnlyLeft(granule_id) => (granule_id.as_str(), 1, 0),
+            Difference::OnlyRight(granule_id) => (granule_id.as_str(), 0, 1),
+        };
+        let (prefix, is_whole) = beginning(name, self.length);
+        let group = Group { prefix: prefix.to_owned(), is_whole, only_left, only_right };
+        add_to(&mut self.groups, group);
+        while self.groups.len() > PrefixGroups::MOST && self.length > 0 {
+            self.length -= 1;
+            let mut shorter = Vec::with_capacity(PrefixGroups::MOST);
+            for group in self.groups.drain(..) {
+                let (prefix, is_whole) = beginning(&group.prefix, self.length);
+                let (prefix, is_whole) = (prefix.to_owned(), group.is_whole && is_whole);
+                add_to(&mut shorter, Group { prefix, is_whole, ..group });
+            }
+            self.groups = shorter;
+        }
+    }
+}
+
+/// The first characters of a name, and whether these are all.
+fn beginning(name: &str, length: usize) -> (&str, bool) {
+    match name.char_indices().nth(length) {
+        Some((end, _)) => (&name[..end], false),
+        None => (name, true),
+    }
+}
+
+fn add_to(groups: &mut Vec<Group>, group: Group) {
+    match groups.last_mut() {
+        Some(last) if last.prefix == group.prefix => {
+            last.only_left += group.only_left;
+            last.only_right += group.only_right;
+            last.is_whole &= group.is_whole;
+        }
+        _ => groups.push(group),
+    }
+}
+
+impl ComparisonPage {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let head = Head { title: self.headline(), is_unlisted: true, ..Head::default() };
+        page(site, &head, &self.main(site)).into_string()
+    }
+
+    fn headline(&self) -> String {
+        let Counts { matched, only_left, only_right } = self.counts;
+        match (only_left, only_right) {
+            (0, 0) => format!("The same {}", counted(matched, "granule")),
+            (left, 0) => format!("{} deleted", counted(left, "granule")),
+            (0, right) => format!("{} added", counted(right, "granule")),
+            (left, right) => {
+                format!("{} deleted, {} added", counted(left, "granule"), grouped(right))
+            }
+        }
+    }
+
+    fn main(&self, site: &Site) -> Markup {
+        let Counts { only_left, only_right, .. } = self.counts;
+        let listed = self.differences.len() as u64;
+        let swapped = Site::comparison(self.right.identifier(), self.left.identifier());
+        html! {
+            div.head {
+                p.label { "Comparison of two sets" }
+                h1 { (self.headline()) }
+            }
+            div.pair {
+                (side(site, "Before", &self.left))
+                (side(site, "After", &self.right))
+            }
+            (tally(&self.counts, ["only before", "in both", "only after"]))
+            p.chips.small { a href=(site.href(&swapped)) { "Swap the sides" } }
+            @if !self.counts.is_identical() {
+                @if self.groups.groups.len() > 1 { (self.by_prefix()) }
+                section {
+                    h2 { "The granules that differ" }
+                    p.chips {
+                        @if listed < only_left + only_right {
+                            span { "The first " (grouped(listed)) " of " (grouped(only_left + only_right)) ", in order of their names." }
+                            " "
+                        }
+                        a href={ (site.href(&self.path)) "?format=jsonl" } { "All as JSON Lines" } " "
+                        a href={ (site.href(&self.path)) "?format=csv" } { "CSV" }
+                    }
+                    ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
+                }
+            }
+        }
+    }
+
+    /// The differences by the beginnings of their names.
+    fn by_prefix(&self) -> Markup {
+        let groups = &self.groups.groups;
+        let most = groups.iter().map(|group| group.only_left.max(group.only_right)).max();
+        let part = |count: u64| count as f64 / most.unwrap_or(1).max(1) as f64 * 50.0;
+        html! {
+            section {
+                h2 { "Where they differ" }
+                p.text.soft {
+                    "By the beginning of the granules’ names: the longest for which there are at most "
+                    (PrefixGroups::MOST) " groups."
+                }
+                table.rows.by-prefix {
+                    thead {
+                        tr {
+                            th scope="col" { "Names that begin with" }
+                            th.n scope="col" { "Only before" }
+                            th.sk scope="col" { span.vh { "Both as bars" } }
+                            th.n scope="col" { "Only after" }
+                        }
+                    }
+                    tbody {
+                        @for group in groups {
+                            @let (left, right) = (part(group.only_left), part(group.only_right));
+                            tr {
+                                th.fill scope="row" {
+                                    code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
+                                }
+                                td.n.minus { @if group.only_left > 0 { "−" (grouped(group.only_left)) } }
+                                td.sk {
+                                    svg.bar aria-hidden="true" {
+                                        rect.deleted x={ (format!("{:.1}", 50.0 - left)) "%" }
+                                            width={ (format!("{left:.1}")) "%" } height="100%" {}
+                                        rect.added x="50%" width={ (format!("{right:.1}")) "%" } height="100%" {}
+                                    }
+                                }
+                                td.n.plus { @if group.only_right > 0 { "+" (grouped(group.only_right)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn side(site: &Site, label: &str, set: &Set) -> Markup {
+    let instance = set.instance();
+    let identifier: Identifier = set.identifier();
+    html! {
+        div.card {
+            p.label { (label) }
+            p.di { a href=(site.href(&Site::set(identifier))) { "DI:" (identifier) } }
+            p {
+                b { (counted(set.granules(), "granule")) } " of "
+                a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
+                br;
+                @if set.subset().is_some() { "a cited part of the set of " (time(instance.timestamp)) }
+                @else {
+                    "current from " (time(instance.timestamp)) " until "
+                    @match instance.until { Some(until) => (time(until)), None => "now" }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_the_longest_beginning_that_gives_16_of_them() {
+        let mut groups = PrefixGroups::default();
+        for month in 1..=14 {
+            for day in 1..=28 {
+                let granule_id = format!("F.2026{month:02}{day:02}.nc").parse().unwrap();
+                groups.add(&match day % 2 {
+                    0 => Difference::OnlyLeft(granule_id),
+                    _ => Difference::OnlyRight(granule_id),
+                });
+            }
+        }
+        assert_eq!((groups.groups.len(), groups.length), (14, 8));
+        assert!(groups.groups.iter().all(|group| (group.only_left, group.only_right) == (14, 14)));
+        assert_eq!(groups.groups[13].prefix, "F.202614");
+        // Names that have nothing in common are one group.
+        let mut groups = PrefixGroups::default();
+        for letter in ('a'..='z').chain('α'..='ω') {
+            groups.add(&Difference::OnlyLeft(letter.to_string().parse().unwrap()));
+        }
+        let all = Group { prefix: String::new(), is_whole: false, only_left: 51, only_right: 0 };
+        assert_eq!(groups.groups, [all]);
+    }
+}

@@ -1,0 +1,225 @@
+//! The granules of a set: its first and last ones, and the part of it that a pattern selects.
+
+use maud::{Markup, html};
+
+use super::figures::{counted, grouped, visible};
+use super::identifier::{command, means, verifying};
+use super::layout::{Head, page};
+use super::site::Site;
+use crate::model::{Dataset, GranuleId, Identifier, Pattern};
+use crate::registry::Part;
+
+/// The page of the granules of a set that a pattern selects, if nobody cited them.
+#[derive(Debug)]
+pub struct PartPage {
+    /// The identifier of the whole set.
+    pub whole: Identifier,
+    /// The record of a dataset that held it.
+    pub record: Dataset,
+    /// The set as a command line names it: `NAME@TIME`.
+    pub set: String,
+    /// The pattern.
+    pub pattern: Pattern,
+    /// What it selects.
+    pub part: Part,
+}
+
+impl PartPage {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let head = Head {
+            title: format!(
+                "{}, selected by {}",
+                counted(self.part.granules, "granule"),
+                self.shown()
+            ),
+            is_unlisted: true,
+            ..Head::default()
+        };
+        page(site, &head, &self.main(site)).into_string()
+    }
+
+    fn shown(&self) -> String {
+        visible(self.pattern.as_str())
+    }
+
+    fn main(&self, site: &Site) -> Markup {
+        let whole = site.href(&Site::set(self.whole));
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("select", self.pattern.as_str());
+        let list = format!("{}?{}", site.href(&Site::granules(self.whole)), query.finish());
+        html! {
+            div.head {
+                p.label { "A part of a set, which nobody cited yet" }
+                h1 { (counted(self.part.granules, "granule")) " whose names match " code { (self.shown()) } }
+                p.by { span { "of " a.di href=(whole) { "DI:" (self.whole) } } }
+            }
+            @if self.part.granules == 0 {
+                p.empty { "No name matches. " code { "*" } " is any characters, " code { "?" } " is one." }
+            } @else {
+                div.card {
+                    div.top {
+                        p.big {
+                            span.label { "The identifier of exactly these granules" }
+                            span.di #di { "DI:" (self.part.identifier) }
+                        }
+                        p.actions { a.button.main href=(list) { "List the granules" } }
+                    }
+                    (means(site))
+                }
+                section {
+                    h2 { "To cite it" }
+                    p.text {
+                        "This site does not record citations. The archive that has the registry does, with this \
+                         command; from then on the identifier leads to these granules for ever."
+                    }
+                    (command("cite", &html! {
+                        "accession cite " (quoted(&self.set)) " " span { "--select " (quoted(self.pattern.as_str())) }
+                    }))
+                }
+                section { h2 { "The granules" } (list_of(&self.record, &self.part.first, &[], self.part.granules)) }
+                (verifying(self.part.identifier))
+            }
+            (form(site, self.whole, None))
+        }
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}
+
+/// The form that leads to a part of a set, with patterns that match some of its names.
+pub(super) fn form(
+    site: &Site,
+    identifier: Identifier,
+    ends: Option<&(GranuleId, GranuleId)>,
+) -> Markup {
+    let examples = ends.map(examples).unwrap_or_default();
+    html! {
+        section #part {
+            h2 { "Only a part of it" }
+            form action=(site.href(&Site::set(identifier))) {
+                label for="select" { "Granules whose names match a pattern" }
+                div.field {
+                    input #select type="text" name="select" required placeholder=[examples.first()]
+                        autocomplete="off" spellcheck="false";
+                    " " button { "Select" }
+                }
+            }
+            p.small.soft {
+                @if !examples.is_empty() { "For example " }
+                @for (index, pattern) in examples.iter().enumerate() {
+                    @if index > 0 { " or " }
+                    a href=(site.href(&Site::part(identifier, pattern))) rel="nofollow" { code { (visible(pattern)) } }
+                }
+                @if !examples.is_empty() { ". " }
+                code { "*" } " is any characters, " code { "?" } " is one."
+            }
+        }
+    }
+}
+
+/// Patterns that match the last name and perhaps others, but not the first one: what both begin with, and
+/// a little more of the last one.
+fn examples((first, last): &(GranuleId, GranuleId)) -> Vec<String> {
+    /// How many more characters.
+    const MORE: [usize; 2] = [2, 4];
+    let (first, last) = (first.as_str(), last.as_str());
+    // Characters that mean something in a pattern.
+    if last.contains(['*', '?', '[', ']', '\\']) {
+        return Vec::new();
+    }
+    let common = first.chars().zip(last.chars()).take_while(|(one, other)| one == other).count();
+    let length = last.chars().count();
+    let lengths = MORE.into_iter().map(|more| common + more).filter(|it| *it < length.min(60));
+    lengths.map(|it| last.chars().take(it).chain(['*']).collect()).collect()
+}
+
+/// The first and the last ids of a list, with how many there are between.
+pub(super) fn list_of(
+    record: &Dataset,
+    first: &[GranuleId],
+    last: &[GranuleId],
+    granules: u64,
+) -> Markup {
+    let hidden = granules.saturating_sub((first.len() + last.len()) as u64);
+    html! {
+        @if granules == 0 { p.empty { "The set is empty." } }
+        @else {
+            ul.ids {
+                @for granule_id in first { li { (granule(record, granule_id)) } }
+                @if hidden > 0 { li.gap { (grouped(hidden)) " more" } }
+                @for granule_id in last { li { (granule(record, granule_id)) } }
+            }
+        }
+    }
+}
+
+/// An id, which leads to where the granule can be fetched, if that is known.
+fn granule(record: &Dataset, granule_id: &GranuleId) -> Markup {
+    let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
+    html! {
+        @match address {
+            Some(address) => { a href=(address) rel="nofollow" { (visible(granule_id.as_str())) } },
+            None => (visible(granule_id.as_str())),
+        }
+    }
+}
+
+/// The section with the granules of a set.
+pub(super) fn granules(
+    site: &Site,
+    identifier: Identifier,
+    granules: u64,
+    record: &Dataset,
+    first: &[GranuleId],
+    last: &[GranuleId],
+) -> Markup {
+    let path = site.href(&Site::granules(identifier));
+    html! {
+        section #granules {
+            h2 { "The granules" }
+            (list_of(record, first, last, granules))
+            p.chips {
+                a href=(path) { "All as text" } " "
+                a href={ (path) "?format=jsonl" } { "JSON Lines" }
+            }
+        }
+    }
+}
+
+/// The form for a part of an instance of which the first and the last granules are shown. Empty if these
+/// are all.
+pub(super) fn form_unless_all_are_shown(
+    site: &Site,
+    identifier: Identifier,
+    granules: u64,
+    first: &[GranuleId],
+    last: &[GranuleId],
+) -> Markup {
+    let ends = first.first().cloned().zip(last.last().cloned());
+    html! {
+        @if granules > (first.len() + last.len()) as u64 { (form(site, identifier, ends.as_ref())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_are_patterns_of_the_names_themselves() {
+        let of =
+            |first: &str, last: &str| examples(&(first.parse().unwrap(), last.parse().unwrap()));
+        assert_eq!(
+            of("FOOL2.v2.20250901T0005.nc", "FOOL2.v2.20261016T0005.nc"),
+            ["FOOL2.v2.20261*", "FOOL2.v2.2026101*"]
+        );
+        assert_eq!(of("a", "b"), [""; 0]);
+        assert_eq!(of("a*1", "a*2345678"), [""; 0]);
+        assert_eq!(of("é1", "é2345678"), ["é23*", "é2345*"]);
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+    }
+}
