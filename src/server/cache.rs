@@ -50,13 +50,14 @@ pub struct Opened {
 }
 
 /// What of a dataset decides its files: the registry that was opened, the record with the latest
-/// change, and the last subset that was cited.
+/// change, the last subset that was cited, and how many annotations and file records there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     generation: u64,
     listed: Listed,
     last_subset: u64,
     annotations: u64,
+    file_records: u64,
 }
 
 impl Version {
@@ -69,7 +70,8 @@ impl Version {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;
         let annotations = snapshot.count_annotations(&listed.dataset.name)?;
-        Ok(Version { generation, listed, last_subset, annotations })
+        let file_records = snapshot.last_file_record(&listed.dataset.name)?;
+        Ok(Version { generation, listed, last_subset, annotations, file_records })
     }
 }
 

@@ -6,27 +6,28 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{Request, State as Extracted};
 use axum::http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, USER_AGENT,
+    VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
-use futures_util::StreamExt;
 
 use super::client::{Client, Peer};
+use super::finished::{Epoch, Wanted};
 use super::problem::Problem;
 use super::request::prefers_html;
-use super::response::{REPR_DIGEST, value, with_links};
+use super::response::{value, with_links};
+use super::sending::Content;
 use super::state::State;
 use crate::pages::ProblemPage;
 
-/// Nothing but the style sheet of the site is loaded, and its forms lead to itself.
-const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src data:; \
-     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Nothing but files of the site is loaded, and its forms lead to itself.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
+     img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
+     frame-ancestors 'none'";
 
 /// The methods that an address takes.
 pub fn methods(path: &str) -> HeaderValue {
@@ -85,66 +86,71 @@ pub async fn observe(
     response
 }
 
-/// Compresses only so many responses at once: the encoder of each takes about 256 kB, as long as its
-/// client reads. Further ones are sent as they are.
-pub async fn ration_compression(
+/// Sends what was kept for the same request, else completes the response and keeps it; answers 304
+/// where the client has what would be sent.
+pub async fn finish(
     Extracted(state): Extracted<Arc<State>>,
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
-    let Ok(permit) = Arc::clone(&state.encoders).try_acquire_owned() else {
-        request.headers_mut().remove(ACCEPT_ENCODING);
-        return next.run(request).await;
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    let wanted = Wanted::of(target, request.method(), request.headers());
+    let peer = request.extensions().get::<Peer>().copied();
+    let client = Client::of(peer, request.headers(), &state.trusted_proxies);
+    // The state is read before the registry is, so what is made later is never taken for older.
+    let is_short = target.len() <= state.limits.target_bytes;
+    let epoch = match is_short && wanted.is_cacheable() {
+        true => state.epoch(client).await,
+        false => None,
     };
-    let response = next.run(request).await;
-    if !response.headers().contains_key(CONTENT_ENCODING) {
-        return response;
+    if let Some(found) = epoch.and_then(|epoch| state.responses.find(epoch, &wanted)) {
+        state.metrics.kept_response();
+        return wanted.answer(&found, &state.flight, client);
     }
-    response.map(|body| {
-        let held = move |_: &_| {
-            let _permit = &permit;
-        };
-        Body::from_stream(body.into_data_stream().inspect(held))
+    let wants_page = prefers_html(request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()));
+    let path = request.uri().path().to_owned();
+    if let Some(client) = client {
+        request.extensions_mut().insert(client);
+    }
+    let mut response = next.run(request).await;
+    let Some(content) = response.extensions_mut().remove::<Content>() else {
+        return wanted.confirm(response);
+    };
+    match complete(&state, &wanted, epoch, client, response, content).await {
+        Ok(response) => response,
+        Err(problem) => explain(&state, &problem, &path, wants_page),
+    }
+}
+
+/// Completes a response, and keeps it if its content may be kept.
+async fn complete(
+    state: &Arc<State>,
+    wanted: &Wanted,
+    epoch: Option<Epoch>,
+    client: Option<Client>,
+    response: Response<Body>,
+    content: Content,
+) -> Result<Response<Body>, Problem> {
+    let is_kept = content.is_kept();
+    let finished = wanted.finish(response, content).await?;
+    let kept = match epoch.filter(|_| is_kept) {
+        None => Err(finished),
+        Some(epoch) => state.responses.keep(epoch, wanted, finished).await,
+    };
+    Ok(match kept {
+        Ok(kept) => wanted.answer(&kept, &state.flight, client),
+        Err(finished) => {
+            let held = finished.held(&state.flight, client)?;
+            wanted.answer(&held, &state.flight, client)
+        }
     })
 }
 
-/// Answers 304 where the client has what would be sent. A compressed representation has a tag of its
-/// own, since its bytes differ.
-pub async fn revalidate(request: Request, next: Next) -> Response<Body> {
-    let known = request.headers().get(IF_NONE_MATCH).cloned();
-    let mut response = next.run(request).await;
-    if response.headers().contains_key(CONTENT_ENCODING) {
-        response.headers_mut().remove(REPR_DIGEST);
-        if let Some(tag) = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()) {
-            let tag = value(&format!("{}-gzip\"", tag.trim_end_matches('"')));
-            response.headers_mut().insert(ETAG, tag);
-        }
-    }
-    let (Some(known), Some(tag)) = (known, response.headers().get(ETAG)) else { return response };
-    // A range is asked for only of what the client does not have (RFC 9110 §13.2.2).
-    let is_content = [StatusCode::OK, StatusCode::PARTIAL_CONTENT].contains(&response.status());
-    if !is_content || !matches(&known, tag) {
-        return response;
-    }
-    *response.status_mut() = StatusCode::NOT_MODIFIED;
-    *response.body_mut() = Body::empty();
-    for header in [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_RANGE, REPR_DIGEST] {
-        response.headers_mut().remove(header);
-    }
-    response
-}
-
-/// Whether a list of tags has this one; they are compared weakly (RFC 9110 §13.1.2).
-fn matches(known: &HeaderValue, tag: &HeaderValue) -> bool {
-    let (Ok(known), Ok(tag)) = (known.to_str(), tag.to_str()) else { return false };
-    known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
-}
-
-/// Refuses what is too long, ends what takes too long, counts what is sent, and writes why a request
+/// Refuses what is too long, ends what takes too long, and writes why a request
 /// was refused: as a page for a browser, else as JSON.
 pub async fn limit_and_explain(
     Extracted(state): Extracted<Arc<State>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response<Body> {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
@@ -154,11 +160,6 @@ pub async fn limit_and_explain(
     if request.method() == Method::OPTIONS {
         return options(&path);
     }
-    let peer = request.extensions().get::<Peer>().copied();
-    let client = Client::of(peer, request.headers(), &state.trusted_proxies);
-    if let Some(client) = client {
-        request.extensions_mut().insert(client);
-    }
     let response = if target_bytes > state.limits.target_bytes {
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
         Problem::too_long(StatusCode::URI_TOO_LONG, detail).into_response()
@@ -166,8 +167,7 @@ pub async fn limit_and_explain(
         // Slightly longer than the time limit of the work itself, whose error is more specific.
         let time = state.limits.request_time + std::time::Duration::from_secs(2);
         let answered = tokio::time::timeout(time, next.run(request)).await;
-        let response = answered.unwrap_or_else(|_| Problem::busy().into_response());
-        state.flight.count(client, response).await.unwrap_or_else(Problem::into_response)
+        answered.unwrap_or_else(|_| Problem::busy().into_response())
     };
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) => explain(&state, &problem, &path, wants_page),

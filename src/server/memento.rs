@@ -13,9 +13,6 @@ use crate::model::{DatasetName, Instance, Moment, Timestamp};
 use crate::pages::{Link, Site};
 use crate::registry::Cited;
 
-/// The header with the time that a client asks for.
-pub const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
-
 /// The header with the time of a memento.
 const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
 

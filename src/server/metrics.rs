@@ -4,6 +4,9 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::model::Timestamp;
+use crate::registry::Listed;
+
 /// What was counted since the server was started.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -11,6 +14,7 @@ pub struct Metrics {
     responses: [AtomicU64; 5],
     /// The time until responses began, in microseconds.
     response_micros: AtomicU64,
+    kept_responses: AtomicU64,
     requests_under_way: AtomicU64,
     connections: AtomicU64,
     connections_accepted: AtomicU64,
@@ -32,6 +36,11 @@ impl Metrics {
         self.response_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
+    /// Counts a response that was kept, and is sent again or confirmed.
+    pub fn kept_response(&self) {
+        self.kept_responses.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts a connection that is opened.
     pub fn connection_opens(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
@@ -48,11 +57,7 @@ impl Metrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut text = String::new();
         let mut describe = |name: &str, kind: &str, help: &str, rows: &[(String, String)]| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for (labels, value) in rows {
-                let _ = writeln!(text, "{name}{labels} {value}");
-            }
+            write(&mut text, name, kind, help, rows);
         };
         let responses: Vec<(String, String)> = (1..)
             .zip(&self.responses)
@@ -68,6 +73,9 @@ impl Metrics {
         ];
         let help = "Time until a response began.";
         describe("accession_response_seconds", "summary", help, &summary);
+        let kept = one(read(&self.kept_responses));
+        let help = "Responses that were kept and sent again.";
+        describe("accession_kept_responses_total", "counter", help, &kept);
         let under_way = one(read(&self.requests_under_way));
         describe(
             "accession_requests_under_way",
@@ -80,6 +88,50 @@ impl Metrics {
         let accepted = one(read(&self.connections_accepted));
         describe("accession_connections_total", "counter", "Connections accepted.", &accepted);
         text
+    }
+}
+
+/// How many datasets are reported, by name: each takes five lines.
+pub const MAX_DATASETS: u32 = 1_000;
+
+/// What is known of datasets. None, if the registry cannot be read now.
+pub fn of_datasets(listed: Option<&[Listed]>) -> String {
+    let mut text = String::new();
+    let is_readable = vec![(String::new(), u8::from(listed.is_some()).to_string())];
+    let help = "Whether the registry could be read within 2 seconds.";
+    write(&mut text, "accession_registry_readable", "gauge", help, &is_readable);
+    let mut describe = |name: &str, help: &str, value: &dyn Fn(&Listed) -> Option<String>| {
+        let rows = listed.unwrap_or_default().iter().filter_map(|listed| {
+            let labels = format!("{{dataset=\"{}\"}}", listed.dataset.name);
+            Some((labels, value(listed)?))
+        });
+        let rows: Vec<(String, String)> = rows.collect();
+        write(&mut text, name, "gauge", help, &rows);
+    };
+    let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
+    let help = "Granules that are held, of the first 1000 datasets by name.";
+    describe("accession_dataset_granules", help, &|listed| {
+        listed
+            .problem
+            .is_none()
+            .then(|| listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
+    });
+    let help = "When the last change was recorded.";
+    describe("accession_dataset_last_change_timestamp_seconds", help, &|listed| {
+        listed.latest.as_ref().map(|latest| seconds(latest.recorded))
+    });
+    let help = "When a sync last found that the dataset is its listing.";
+    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|listed| {
+        listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
+    });
+    text
+}
+
+/// Adds a metric. Writing to a string cannot fail.
+fn write(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, String)]) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in rows {
+        let _ = writeln!(text, "{name}{labels} {value}");
     }
 }
 

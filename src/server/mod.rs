@@ -16,18 +16,24 @@
 //!
 //! Each may use only those before it: `client`, `config`, `problem`, `metrics`; `permits`: limits;
 //! `source`: the registry; `sending`: what is in memory for clients; `cache`: the files that mirrors read;
-//! `state`: what requests share; `request`, `response`, `memento`; `layer`; `route`; `listener`: connections.
+//! `coding`, `conditions`, `recent`; `request`, `response`; `finished`: responses that are kept; `listed`: lists
+//! that are; `state`: what requests share; `memento`; `layer`; `route`; `listener`: connections.
 
 use crate::error::Result;
 mod cache;
 mod client;
+mod coding;
+mod conditions;
 mod config;
+mod finished;
 mod layer;
+mod listed;
 mod listener;
 mod memento;
 mod metrics;
 mod permits;
 mod problem;
+mod recent;
 mod request;
 mod response;
 mod route;

@@ -147,6 +147,9 @@ impl From<Error> for Problem {
                 "The start page lists all datasets, and searches their names and titles.",
             ),
             ErrorKind::NoHistory | ErrorKind::BeforeHistory => Problem::unknown(name, detail),
+            ErrorKind::Ambiguous => Problem::conflict(name, detail)
+                .with_hint("The parameter dataset names one of them."),
+            ErrorKind::NoChecksums => Problem::unknown(name, detail),
             ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
             ErrorKind::Interrupted => Problem::too_costly("This takes longer than a request may."),

@@ -7,12 +7,13 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Version};
 
 use super::client::Client;
+use super::coding::Coding;
 use super::problem::Problem;
 use crate::citation::CitationFormat;
-use crate::model::{DatasetName, Moment, Timestamp};
+use crate::model::{DatasetName, GranuleId, Moment, Timestamp};
 use crate::pages::FORMATS;
 
 /// A request: its path, its query and its headers.
@@ -22,6 +23,7 @@ pub struct Asked {
     query: String,
     headers: HeaderMap,
     client: Option<Client>,
+    version: Version,
 }
 
 impl<S: Sync> FromRequestParts<S> for Asked {
@@ -33,6 +35,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers.clone(),
             client: parts.extensions.get().copied(),
+            version: parts.version,
         })
     }
 }
@@ -41,6 +44,16 @@ impl Asked {
     /// The client, by which limits count. `None` means that it is not known.
     pub fn client(&self) -> Option<Client> {
         self.client
+    }
+
+    /// Whether the client speaks an older version of HTTP, which has no chunks.
+    pub fn is_http_10(&self) -> bool {
+        self.version < Version::HTTP_11
+    }
+
+    /// The coding that the client prefers.
+    pub fn coding(&self) -> Coding {
+        Coding::of(&self.headers)
     }
 
     /// The path as it was sent.
@@ -147,6 +160,33 @@ impl Asked {
         read().map(Some).ok_or_else(problem)
     }
 
+    /// The row after which a page of `/find` begins: the dataset, the granule where many were looked up,
+    /// and the time of ingest.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn found_position(
+        &self,
+        has_granule: bool,
+    ) -> Result<Option<(DatasetName, Option<GranuleId>, Timestamp)>, Problem> {
+        let Some(after) = self.parameter("after").filter(|after| !after.is_empty()) else {
+            return Ok(None);
+        };
+        let read = || {
+            let (name, rest) = after.split_once('@')?;
+            let (timestamp, granule_id) = match has_granule {
+                true => rest.split_once('/').map(|(timestamp, id)| (timestamp, Some(id)))?,
+                false => (rest, None),
+            };
+            let granule_id = granule_id.map(str::parse).transpose().ok()?;
+            Some((name.parse().ok()?, granule_id, timestamp.parse().ok()?))
+        };
+        let row = if has_granule { "NAME@TIME/GRANULE" } else { "NAME@TIME" };
+        let problem = || Problem::usage(format!("The parameter after is {row} of a row."));
+        read().map(Some).ok_or_else(problem)
+    }
+
     /// The target of the page after this one: the same, except for where it begins.
     pub fn next_page(&self, after: &str, limit: u64, format: Format) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -229,6 +269,8 @@ pub enum Format {
     Lines,
     /// A citation.
     Citation(CitationFormat),
+    /// JSON-LD under the media type by which resolvers of DOIs offer it.
+    SchemaOrg,
     /// The links of a page (RFC 9264).
     Linkset,
     /// The times of a dataset's sets (RFC 7089).
@@ -245,6 +287,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Lines => "lines",
             Format::Citation(format) => format.name(),
+            Format::SchemaOrg => "schema-org",
             Format::Linkset => "linkset",
             Format::TimeMap => "timemap",
         }
@@ -259,6 +302,7 @@ impl Format {
             Format::Csv => "text/csv",
             Format::Lines => "text/plain",
             Format::Citation(format) => format.media_type(),
+            Format::SchemaOrg => "application/vnd.schemaorg.ld+json",
             Format::Linkset => "application/linkset+json",
             Format::TimeMap => "application/link-format",
         }

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, LOCATION, VARY};
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -11,12 +11,19 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::request::Format;
+use super::sending::Content;
 use crate::error::Result;
 use crate::model::Instance;
 use crate::pages::Link;
 
 /// The header with the digest of what is represented (RFC 9530).
 pub const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
+/// The header with the time that a client asks for (RFC 7089).
+pub const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
+
+/// The media type of a feed.
+pub const ATOM: &str = "application/atom+xml; charset=utf-8";
 
 /// How long a response may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,51 +32,78 @@ pub enum Keep {
     Forever,
     /// As long as its tag is current: a cache asks before it uses it.
     WhileCurrent,
+    /// Not at all: the next response will differ.
+    Never,
 }
 
 impl Keep {
-    fn header(self) -> HeaderValue {
+    pub fn header(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Keep::Forever => "public, max-age=31536000, immutable",
             Keep::WhileCurrent => "no-cache",
+            Keep::Never => "no-store",
         })
     }
 }
 
-/// A response that is complete in memory. Its tag is made from what it says.
+/// A response that is complete in memory. It is compressed, tagged and kept on its way to the client.
 pub fn whole(format: Format, content: impl Into<Bytes>, keep: Keep) -> Response<Body> {
     whole_of_type(&format.content_type(), content, keep)
 }
 
 /// As [`whole`], with a media type of its own.
 pub fn whole_of_type(content_type: &str, content: impl Into<Bytes>, keep: Keep) -> Response<Body> {
-    let content = content.into();
-    let digest = Sha256::digest(&content);
-    described(content_type, Body::from(content), &digest.into(), keep)
+    let mut response = of_type(content_type, Body::empty(), keep);
+    let is_kept = keep != Keep::Never;
+    response.extensions_mut().insert(Content::Made { bytes: content.into(), is_kept });
+    response
 }
 
-/// A response whose content has a digest, from which its tag is made.
-pub fn described(content_type: &str, body: Body, digest: &[u8; 32], keep: Keep) -> Response<Body> {
-    let tag = format!("\"{}\"", hex::encode(&digest[..12]));
-    let repr_digest = format!("sha-256=:{}:", BASE64_STANDARD.encode(digest));
+/// The same response, which is not kept here for other clients, who will hardly ask for the same.
+pub fn unkept(mut response: Response<Body>) -> Response<Body> {
+    if let Some(Content::Made { is_kept, .. }) = response.extensions_mut().get_mut() {
+        *is_kept = false;
+    }
+    response
+}
+
+/// A response with a body of a media type, without a tag.
+fn of_type(content_type: &str, body: Body, keep: Keep) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, value(content_type));
     headers.insert(CACHE_CONTROL, keep.header());
-    headers.insert(ETAG, value(&tag));
-    headers.insert(REPR_DIGEST, value(&repr_digest));
     headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
     response
 }
 
-/// A response that is sent part by part. Its tag says all that it depends on.
-pub fn streamed(format: Format, tag: &str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, value(&format.content_type()));
-    headers.insert(CACHE_CONTROL, Keep::Forever.header());
-    headers.insert(ETAG, value(&format!("\"{tag}\"")));
-    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+/// The digest of content.
+pub fn digest(content: &[u8]) -> [u8; 32] {
+    Sha256::digest(content).into()
+}
+
+/// Adds the tag and the digest of content as it is sent.
+pub fn describe(headers: &mut HeaderMap, digest: &[u8; 32]) {
+    headers.insert(ETAG, value(&format!("\"{}\"", hex::encode(&digest[..12]))));
+    headers.insert(REPR_DIGEST, repr_digest(digest));
+}
+
+/// The value of [`REPR_DIGEST`].
+pub fn repr_digest(digest: &[u8; 32]) -> HeaderValue {
+    value(&format!("sha-256=:{}:", BASE64_STANDARD.encode(digest)))
+}
+
+/// A response whose content has a digest, from which its tag is made.
+pub fn described(content_type: &str, body: Body, digest: &[u8; 32], keep: Keep) -> Response<Body> {
+    let mut response = of_type(content_type, body, keep);
+    describe(response.headers_mut(), digest);
+    response
+}
+
+/// A response that never changes and has a tag that says all that it depends on.
+pub fn tagged(format: Format, tag: &str, body: Body) -> Response<Body> {
+    let mut response = of_type(&format.content_type(), body, Keep::Forever);
+    response.headers_mut().insert(ETAG, value(&format!("\"{tag}\"")));
     response
 }
 
@@ -90,6 +124,13 @@ pub fn with_links(mut response: Response<Body>, links: &[Link]) -> Response<Body
     if !header.is_empty() {
         response.headers_mut().append(LINK, value(&header.join(", ")));
     }
+    response
+}
+
+/// The response, which search engines leave out.
+pub fn unlisted(mut response: Response<Body>) -> Response<Body> {
+    const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+    response.headers_mut().insert(ROBOTS, HeaderValue::from_static("noindex"));
     response
 }
 

@@ -7,13 +7,13 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, HttpBody, to_bytes};
-use axum::http::Response;
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
 use hyper::body::{Frame, SizeHint};
@@ -25,6 +25,9 @@ use super::problem::Problem;
 /// The greatest length of a part of a body.
 const PART_BYTES: usize = 64 * 1_024;
 
+/// How much of a file is read at once: a thread is waited for each time.
+const READ_BYTES: u64 = 128 * 1_024;
+
 /// The bytes for which one permit is.
 const PERMIT_BYTES: usize = 1_024;
 
@@ -34,12 +37,51 @@ pub struct Flight(Arc<Permits>);
 
 /// Bytes with their permits.
 struct Held {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     _permit: Permit,
 }
 
 /// Room for bytes that are still to be made.
 pub struct Room(Permit);
+
+/// Content that can be sent any number of times.
+#[derive(Debug, Clone)]
+pub enum Stored {
+    /// In memory.
+    Memory(Bytes),
+    /// In a file.
+    File {
+        /// The file, which does not change.
+        file: Arc<File>,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+/// The content of a response, as an extension of it.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Bytes that are still to be compressed and tagged.
+    Made {
+        bytes: Bytes,
+        /// Whether the response is kept for the next request.
+        is_kept: bool,
+    },
+    /// What is sent as it is, whose headers are there already.
+    Stored {
+        content: Stored,
+        /// Whether the response is kept for the next request.
+        is_kept: bool,
+    },
+}
+
+impl Content {
+    /// Whether the response is kept for the next request.
+    pub fn is_kept(&self) -> bool {
+        let (Content::Made { is_kept, .. } | Content::Stored { is_kept, .. }) = self;
+        *is_kept
+    }
+}
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
@@ -49,9 +91,38 @@ impl AsRef<[u8]> for Held {
 
 impl Room {
     /// The bytes that were made; the rest of the room is given back.
-    pub fn fill(mut self, bytes: Vec<u8>) -> Bytes {
+    pub fn fill(mut self, bytes: impl Into<Bytes>) -> Bytes {
+        let bytes = bytes.into();
         self.0.keep(permits(bytes.len()));
         Bytes::from_owner(Held { bytes, _permit: self.0 })
+    }
+}
+
+impl Stored {
+    /// The number of bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Stored::Memory(bytes) => bytes.len() as u64,
+            Stored::File { bytes, .. } => *bytes,
+        }
+    }
+
+    /// The same content in memory, where there is room for it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub async fn in_memory(self, room: Room) -> io::Result<Self> {
+        let (file, bytes) = match self {
+            Stored::Memory(bytes) => return Ok(Stored::Memory(room.fill(bytes))),
+            Stored::File { file, bytes } => (file, bytes),
+        };
+        let read = move || {
+            let mut content = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+            file.read_exact_at(&mut content, 0)?;
+            Ok(Stored::Memory(room.fill(content)))
+        };
+        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
     }
 }
 
@@ -80,37 +151,40 @@ impl Flight {
         self.0.try_acquire(client, permits(bytes)).map(Room).ok_or_else(Problem::busy)
     }
 
-    /// Counts the bytes of a response that was made at once.
+    /// Counts content that was made for one client, as long as it has not read it.
     ///
     /// # Errors
     ///
     /// Those of [`Flight::room_now`].
-    pub async fn count(
-        &self,
-        client: Option<Client>,
-        response: Response<Body>,
-    ) -> Result<Response<Body>, Problem> {
-        let exact = response.body().size_hint().exact();
-        let Some(bytes) = exact.and_then(|bytes| usize::try_from(bytes).ok()) else {
-            return Ok(response);
-        };
-        if bytes <= PART_BYTES {
-            return Ok(response);
+    pub fn hold(&self, client: Option<Client>, content: Stored) -> Result<Stored, Problem> {
+        match content {
+            Stored::Memory(bytes) if bytes.len() > PART_BYTES => {
+                let room = self.room_now(client, bytes.len())?;
+                Ok(Stored::Memory(room.fill(bytes)))
+            }
+            content => Ok(content),
         }
-        let room = self.room_now(client, bytes)?;
-        let (parts, body) = response.into_parts();
-        let whole = to_bytes(body, usize::MAX).await;
-        let rest = whole.map_err(|error| Problem::internal(error.to_string()))?;
-        Ok(Response::from_parts(parts, Body::new(Parts { rest, _room: room })))
+    }
+
+    /// Some of the bytes of stored content as a body.
+    pub fn stored(&self, client: Option<Client>, content: &Stored, sent: Range<u64>) -> Body {
+        match content {
+            // Both ends are within the content.
+            Stored::Memory(bytes) => {
+                Body::new(Parts { rest: bytes.slice(sent.start as usize..sent.end as usize) })
+            }
+            Stored::File { file, .. } => self.file(client, Arc::clone(file), sent),
+        }
     }
 
     /// A part of a file, which is read when the client has taken what is before it.
-    pub fn file(&self, client: Option<Client>, file: File, begin: u64, end: u64) -> Body {
-        let (file, flight) = (Arc::new(file), self.clone());
-        Body::from_stream(try_unfold(begin, move |at| {
+    pub fn file(&self, client: Option<Client>, file: Arc<File>, sent: Range<u64>) -> Body {
+        let flight = self.clone();
+        let Range { start, end } = sent;
+        Body::from_stream(try_unfold(start, move |at| {
             let (file, flight) = (Arc::clone(&file), flight.clone());
             async move {
-                let bytes = (end - at).min(PART_BYTES as u64) as usize;
+                let bytes = (end - at).min(READ_BYTES) as usize;
                 if bytes == 0 {
                     return Ok::<_, io::Error>(None);
                 }
@@ -138,11 +212,9 @@ pub fn next_part(rest: &mut Bytes) -> Bytes {
     rest.split_to(rest.len().min(PART_BYTES))
 }
 
-/// A body that was made at once, handed over part by part: what the connection has taken is counted no
-/// more.
+/// A body in memory, handed over part by part, so that the connection never copies much of it.
 struct Parts {
     rest: Bytes,
-    _room: Room,
 }
 
 impl HttpBody for Parts {

@@ -109,6 +109,22 @@ impl Source {
         Ok(self.run(client, cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
+    /// Which registry was opened, and the state that it is in. `None` means that it cannot be known.
+    pub async fn state(&self, client: Option<Client>) -> Option<(u64, u64)> {
+        let opened = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Opened { registry, generation } = opened;
+        let state = match registry.is_file() {
+            true => registry.state(),
+            false => {
+                let deadline = Deadline::after(self.limits.request_time);
+                let read = self.run(client, Cost::Page, &deadline, move || registry.state());
+                read.await.ok()?
+            }
+        };
+        // The request itself will say what is wrong.
+        Some((generation, state.ok()??))
+    }
+
     /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
     pub async fn run<T: Send + 'static>(
         &self,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Semaphore;
-
 use super::cache::Cache;
-use super::client::Network;
+use super::client::{Client, Network};
 use super::config::{Config, Limits};
+use super::finished::{Epoch, Responses};
+use super::listed::Lists;
 use super::metrics::Metrics;
 use super::sending::Flight;
 use super::source::{Health, Reading, Source};
@@ -15,8 +15,8 @@ use crate::model::{DatasetName, Timestamp};
 use crate::pages::{Series, Site};
 use crate::registry::Snapshot;
 
-/// How many responses are compressed at the same time.
-const MAX_ENCODERS: usize = 64;
+/// A day, in microseconds.
+const DAY: i64 = 24 * 3_600 * 1_000_000;
 
 /// What all requests share.
 pub struct State {
@@ -34,8 +34,10 @@ pub struct State {
     pub health: Arc<Health>,
     /// What is in memory for clients.
     pub flight: Flight,
-    /// Permits to compress a response.
-    pub encoders: Arc<Semaphore>,
+    /// The whole lists that were sent last.
+    pub lists: Arc<Lists>,
+    /// The responses that were sent last.
+    pub responses: Responses,
     /// The proxies that are believed.
     pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -55,7 +57,8 @@ impl State {
             health: Health::watch(&source),
             source,
             flight: Flight::new(limits.bytes_in_flight),
-            encoders: Arc::new(Semaphore::new(MAX_ENCODERS)),
+            lists: Arc::new(Lists::new(cache.clone(), &limits)),
+            responses: Responses::default(),
             trusted_proxies,
             site,
             limits,
@@ -69,6 +72,13 @@ impl State {
     /// The present time.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+
+    /// What every response depends on besides its request. `None` means that it cannot be known, and so
+    /// nothing can be kept.
+    pub async fn epoch(&self, client: Option<Client>) -> Option<Epoch> {
+        let (generation, state) = self.source.state(client).await?;
+        Some(Epoch { generation, state, day: self.now().as_micros().div_euclid(DAY) })
     }
 
     /// The history of a dataset for its plot. Only what is new since the last request is read.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Moment, Set, Timestamp};
-use crate::pages::{ComparedSide, ComparisonPage};
+use crate::pages::{ComparisonPage, PrefixGroups};
 use crate::registry::{Counts, Difference, Selection};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
@@ -31,6 +31,7 @@ struct Compared {
     left: Set,
     right: Set,
     counts: Counts,
+    groups: PrefixGroups,
     differences: Vec<Difference>,
     has_more: bool,
 }
@@ -56,16 +57,15 @@ pub async fn comparison(
         _ => asked.parsed("after")?,
     };
     let is_whole = after.is_none();
-    let Compared { left, right, counts, differences, has_more } = state
+    let Compared { left, right, counts, groups, differences, has_more } = state
         .source
         .compare(asked.client(), move |reading| {
             compare(reading, &left, &right, after.as_ref(), listed)
         })
         .await?;
     if format == Format::Html {
-        let (left, right) = (ComparedSide { set: left }, ComparedSide { set: right });
         let path = format!("/compare/{}", escaped(&sides));
-        let page = ComparisonPage { left, right, counts, differences, path };
+        let page = ComparisonPage { left, right, counts, groups, differences, path };
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Row> = differences.iter().map(Row::of).collect();
@@ -127,10 +127,11 @@ fn compare(
         None => snapshot.compare(left, right)?,
     };
     drop(snapshot);
-    let mut differences = Vec::new();
+    let (mut groups, mut differences) = (PrefixGroups::default(), Vec::new());
     let (mut has_more, mut room) = (false, PAGE_BYTES);
     for difference in compared.by_ref() {
         let difference = difference?;
+        groups.add(&difference);
         if differences.len() < listed && room > 0 {
             let (Difference::OnlyLeft(one) | Difference::OnlyRight(one)) = &difference;
             room = room.saturating_sub(one.as_str().len() + 16);
@@ -144,7 +145,7 @@ fn compare(
         }
     }
     let (left, right) = (compared.left().clone(), compared.right().clone());
-    Ok(Compared { left, right, counts: compared.counts(), differences, has_more })
+    Ok(Compared { left, right, counts: compared.counts(), groups, differences, has_more })
 }
 
 /// A granule that only one side has.

@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{DatasetName, Doi, Instance};
-use crate::pages::{DatasetPage, Describes, InstancePage, Link, Series, Site};
+use crate::model::{DatasetName, Doi, Instance, Set};
+use crate::pages::{DatasetPage, Describes, Feed, InstancePage, Link, Series, Site};
 use crate::registry::Selection;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::response::{redirect, with_links};
+use crate::server::response::{ATOM, redirect, unlisted, with_links};
 use crate::server::state::State;
 use crate::server::{memento, response};
 
@@ -30,7 +30,7 @@ pub async fn dataset(
         let path = format!("/datasets/{name}@{}", moment(&at)?);
         return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
     }
-    if let Some(datetime) = asked.header(memento::ACCEPT_DATETIME) {
+    if let Some(datetime) = asked.header(response::ACCEPT_DATETIME) {
         return lead_to_memento(&state, &asked, &name, datetime).await;
     }
     let format = asked.format(&formats(&[]))?;
@@ -41,7 +41,13 @@ pub async fn dataset(
             Format::Html => shared.series(reading, snapshot, name)?,
             _ => Arc::new(Series::new()),
         };
-        DatasetPage::read(snapshot, name, series, now)
+        let mut page = DatasetPage::read(snapshot, name, series, now)?;
+        if let (Format::Html, Some(latest)) = (format, &page.listed.latest) {
+            let (mut first, mut last) =
+                first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
+            page.ends = first.pop().zip(last.pop());
+        }
+        Ok(page)
     });
     let page = match read.await? {
         Ok(page) => page,
@@ -65,6 +71,22 @@ pub async fn dataset(
     Ok(response)
 }
 
+/// The latest changes of a dataset as a feed.
+pub async fn feed(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let name = dataset_name(&asked.segment(1)?)?;
+    let read =
+        read_present(&state, &asked, &name, |_, snapshot, name| Feed::of_dataset(snapshot, name));
+    Ok(match read.await? {
+        Ok(feed) => {
+            response::whole_of_type(ATOM, feed.atom(&state.site), response::Keep::WhileCurrent)
+        }
+        Err(moved) => moved,
+    })
+}
+
 /// Leads to what was held at the time that `Accept-Datetime` names.
 async fn lead_to_memento(
     state: &Arc<State>,
@@ -77,12 +99,14 @@ async fn lead_to_memento(
     let read = state.source.read(asked.client(), move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
+        let first = snapshot.first_instance(&wanted)?;
+        // Of a time before the first memento, the first one is the closest (RFC 7089 §4.5.3).
         let selected = match snapshot.select(&selection) {
             Ok(set) => Some(set.instance().clone()),
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+            Err(error) if error.kind() == ErrorKind::BeforeHistory => first.clone(),
             Err(error) => return Err(error),
         };
-        let first = snapshot.first_instance(&wanted)?.map(|first| first.timestamp);
+        let first = first.map(|first| first.timestamp);
         let last = snapshot.dataset(&wanted)?.latest.map(|last| last.timestamp);
         Ok((selected, first.zip(last)))
     });
@@ -95,8 +119,7 @@ async fn lead_to_memento(
     match selected {
         Some(instance) => Ok(with_links(memento::lead(&state.site, &instance), &own_links)),
         None => {
-            let detail = format!("{at} is before the first change of {name}.");
-            let problem = Problem::unknown("before-history", detail);
+            let problem = Problem::unknown("no-history", format!("{name} has no history yet."));
             Err(Problem { links: own_links, ..problem })
         }
     }
@@ -167,7 +190,7 @@ pub async fn instance(
         || response::json(&Found { instance, others: &page.cited.others }),
     )?;
     memento::mark(&mut response, instance);
-    Ok(response)
+    Ok(unlisted(response))
 }
 
 /// A time before the history gets a link to the dataset, whose page says when its history begins.

@@ -1,13 +1,16 @@
 //! `/DI:…/granules`: the ids of a set; `/DI:…/blocks`: the set cut into blocks, for mirrors that diverged.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::Response;
+use axum::http::header::{ACCEPT_RANGES, CONTENT_ENCODING};
+use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
-use futures_util::stream::try_unfold;
+use futures_util::StreamExt;
+use futures_util::stream::{once, try_unfold};
 
 use super::set::{elsewhere, identifier_in};
 use crate::error::{Error, Result};
@@ -16,11 +19,13 @@ use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
 use crate::server::client::Client;
+use crate::server::coding::Coding;
+use crate::server::listed::{Found, Key, List, Unwritten, Wait, Writer};
 use crate::server::permits::{Deadline, Waiting};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{streamed, with_links};
-use crate::server::sending::next_part;
+use crate::server::response::{Keep, REPR_DIGEST, repr_digest, tagged, unkept, whole, with_links};
+use crate::server::sending::{Content, next_part};
 use crate::server::source::{Cost, Reading};
 use crate::server::state::State;
 
@@ -29,6 +34,9 @@ const PAGE_ROWS: usize = 4_096;
 
 /// The greatest length of a page: an id has at most 1,000 bytes.
 const MAX_PAGE_BYTES: usize = PAGE_ROWS * 1_024;
+
+/// The version of the formats of a list, for its tag.
+const LIST_VERSION: u32 = 1;
 
 /// The greatest number of patterns.
 const MAX_PATTERNS: usize = 20;
@@ -52,11 +60,15 @@ pub async fn granules(
         return Err(Problem::usage("The parameter limit is at least 1."));
     }
     let wanted = Wanted { format, patterns: patterns(&asked)? };
+    let collection = Link::new("collection", state.site.address_or_href(&Site::set(identifier)));
+    if (&after, limit) == (&None, None) && wanted.patterns.is_empty() {
+        let response = whole_list(&state, &asked, identifier, format).await?;
+        return Ok(with_links(response, &[collection]));
+    }
     let tag = tag(identifier, format, &asked);
-    let mut links =
-        vec![Link::new("collection", state.site.address_or_href(&Site::set(identifier)))];
-    // A page is read at once, so that its end is known; a whole list is streamed.
-    let body = match limit {
+    let mut links = vec![collection];
+    // A page is read at once, so that its end is known; a longer part of a list is streamed.
+    let response = match limit {
         Some(limit) if limit <= PAGE_ROWS as u64 => {
             let read = state.source.work(asked.client(), wanted.cost(), move |reading| {
                 let pages = open(&reading.registry, identifier, after.as_ref(), Some(limit))?;
@@ -68,14 +80,116 @@ pub async fn granules(
                 let next = state.site.address_or_href(&next);
                 links.push(Link::new("next", next));
             }
-            Body::from(content)
+            unkept(whole(format, content, Keep::Forever))
         }
         _ => {
-            let list = List::open(&state, asked.client(), wanted, identifier, after, limit).await?;
-            list.stream().await?
+            let client = asked.client();
+            let list = Unsent::open(&state, client, wanted, identifier, after, limit).await?;
+            tagged(format, &tag, list.stream().await?)
         }
     };
-    Ok(with_links(streamed(format, &tag, body), &links))
+    Ok(with_links(response, &links))
+}
+
+/// Sends a whole list: from its file, as soon as that is written and proved. One that is too long to wait
+/// for is streamed meanwhile.
+async fn whole_list(
+    state: &Arc<State>,
+    asked: &Asked,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Response<Body>, Problem> {
+    let read = state.source.read(asked.client(), move |reading| {
+        // It must be shown, whether or not its list is there.
+        let snapshot = reading.registry.snapshot()?;
+        snapshot.select(&Selection::Identifier { identifier, dataset: None })?;
+        Ok(reading.unlimited.clone())
+    });
+    let registry = read.await?;
+    let coding = asked.coding();
+    let key = |coding| Key { identifier, format: format.name(), coding };
+    let tag =
+        |coding: Coding| format!("{identifier}-{}.{LIST_VERSION}{}", format.name(), coding.tag());
+    // HTTP/1.0 has no chunks, so that a list that breaks off there would look complete.
+    let wait = if asked.is_http_10() { Wait::Complete } else { Wait::Short };
+    let write = move |writer: &mut Writer| write_list(&registry, identifier, format, writer);
+    let (client, lists) = (asked.client(), &state.lists);
+    let plain = match lists.get(client, key(Coding::Identity), wait, write).await? {
+        Found::Complete(list) => list,
+        Found::Unkept if wait == Wait::Complete => {
+            let detail = "This list is too long for HTTP/1.0: use HTTP/1.1.";
+            return Err(Problem::conflict("list-too-long", detail));
+        }
+        begun => {
+            let wanted = Wanted { format, patterns: Vec::new() };
+            let list = Unsent::open(state, client, wanted, identifier, None, None).await?;
+            let body = while_sent(list.stream().await?, begun);
+            return Ok(tagged(format, &tag(Coding::Identity), body));
+        }
+    };
+    if coding == Coding::Identity {
+        return Ok(stored(format, &tag(coding), coding, plain));
+    }
+    let is_short = plain.content.len() <= lists.waited_bytes;
+    let wait = if is_short { Wait::Complete } else { Wait::Not };
+    let reader = plain.reader();
+    let encode =
+        move |writer: &mut Writer| coding.encode(reader, writer).map(drop).map_err(Into::into);
+    match lists.get(client, key(coding), wait, encode).await? {
+        Found::Complete(list) if list.content.len() < plain.content.len() => {
+            Ok(stored(format, &tag(coding), coding, list))
+        }
+        Found::Begun(filling) => {
+            let sent = 0..plain.content.len();
+            let body = state.flight.stored(client, &plain.content, sent);
+            let body = while_sent(body, Found::Begun(filling));
+            Ok(tagged(format, &tag(Coding::Identity), body))
+        }
+        _ => Ok(stored(format, &tag(Coding::Identity), Coding::Identity, plain)),
+    }
+}
+
+/// A list in a file as a response.
+fn stored(format: Format, tag: &str, coding: Coding, list: List) -> Response<Body> {
+    let mut response = tagged(format, tag, Body::empty());
+    let headers = response.headers_mut();
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(REPR_DIGEST, repr_digest(&list.digest));
+    headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
+    response.extensions_mut().insert(Content::Stored { content: list.content, is_kept: true });
+    response
+}
+
+/// A body during which a list is written for the next client: to its end, if the body is sent to its own.
+fn while_sent(body: Body, begun: Found) -> Body {
+    let last = async move {
+        if let Found::Begun(filling) = begun {
+            tokio::spawn(filling.ended());
+        }
+        Ok(Bytes::new())
+    };
+    Body::from_stream(body.into_data_stream().chain(once(last)))
+}
+
+/// Writes a whole list, and proves it.
+fn write_list(
+    registry: &Registry,
+    identifier: Identifier,
+    format: Format,
+    writer: &mut Writer,
+) -> Result<(), Unwritten> {
+    let snapshot = registry.snapshot()?;
+    let set = snapshot.select(&Selection::Identifier { identifier, dataset: None })?.set;
+    let pages = snapshot.granules(&set)?.into_id_pages();
+    drop(snapshot);
+    let wanted = Wanted { format, patterns: Vec::new() };
+    let (mut content, mut left) = (Vec::new(), u64::MAX);
+    for page in pages {
+        content.clear();
+        wanted.write(&mut content, &page?, &mut left);
+        writer.write_all(&content)?;
+    }
+    Ok(())
 }
 
 /// The ids of a set, from its first one or after another one. A list without a limit is proved, without
@@ -178,8 +292,8 @@ fn read_page(
     Ok((content, last))
 }
 
-/// A list that is being sent: a page is read when the client has taken the one before.
-struct List {
+/// A list that is sent from the registry: a page is read when the client has taken the one before.
+struct Unsent {
     state: Arc<State>,
     client: Option<Client>,
     deadline: Arc<Deadline>,
@@ -197,7 +311,7 @@ struct Unread {
     time: Duration,
 }
 
-impl List {
+impl Unsent {
     async fn open(
         state: &Arc<State>,
         client: Option<Client>,
@@ -216,14 +330,14 @@ impl List {
         let time = state.source.time(wanted.cost());
         let left = limit.unwrap_or(u64::MAX);
         let unread = Unread { pages: opened.await?, wanted, left, time };
-        Ok(List { state: Arc::clone(state), client, deadline, waiting, unread })
+        Ok(Unsent { state: Arc::clone(state), client, deadline, waiting, unread })
     }
 
     /// The list as a body. One that cannot be read to its end, or does not prove, breaks off, so that
     /// nobody takes it for a whole one. The first ids that match patterns are searched for before the
     /// response begins, so that too long a search is refused.
     async fn stream(self) -> Result<Body, Problem> {
-        let List { state, client, deadline, waiting, unread } = self;
+        let Unsent { state, client, deadline, waiting, unread } = self;
         let (mut first, mut unread) = (Bytes::new(), Some(unread));
         if let Some(searched) = unread.take_if(|unread| !unread.wanted.patterns.is_empty()) {
             (first, unread) = next_page(&state, client, &deadline, searched).await?;
@@ -331,7 +445,7 @@ pub async fn blocks(
             list(reading, &set)
         })
         .await?;
-    Ok(streamed(format, &format!("{identifier}-blocks"), Body::from(content)))
+    Ok(whole(format, content, Keep::Forever))
 }
 
 fn list(reading: &Reading, set: &Set) -> Result<String> {

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::citation::Citation;
+use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
 use crate::pages::{Describes, Extent, Link, Site, links, within_header};
@@ -27,7 +27,7 @@ pub fn formats(others: &[Format]) -> Vec<Format> {
     formats.extend(others);
     // The classic BibTeX entry, the text of the tuple and CITATION.cff are offered by name only.
     formats.extend(citations());
-    formats.push(Format::Linkset);
+    formats.extend([Format::SchemaOrg, Format::Linkset]);
     formats
 }
 
@@ -42,7 +42,7 @@ pub struct About<'a> {
 }
 
 /// The page in one of its formats, with its links and `others` in the header. A citation has the same
-/// bytes as the command line prints.
+/// bytes as the command line prints, but CSL-JSON is one object, as resolvers of DOIs send it.
 ///
 /// # Errors
 ///
@@ -62,10 +62,14 @@ pub fn respond(
     let content = match format {
         Format::Html => html(&own_links),
         Format::Linkset => linkset(site, about),
-        Format::Citation(named) => {
+        Format::Citation(_) | Format::SchemaOrg => {
+            let named = match format {
+                Format::Citation(named) => named,
+                _ => CitationFormat::JsonLd,
+            };
             let nothing = || format!("{} has no history yet, and so nothing to cite.", record.name);
             let citation = citation.ok_or_else(|| Problem::unknown("no-history", nothing()))?;
-            citation.write(named)
+            citation.write_resolved(named)
         }
         _ => json(),
     };

@@ -1,5 +1,5 @@
 //! Lists, page by page: `/`, the datasets; `/datasets/NAME/history`, the changes of one, newest first;
-//! `/find?granule=`, where a granule was held.
+//! `/find?granule=`, where a granule was held, or those that begin so.
 
 use std::sync::Arc;
 
@@ -10,14 +10,16 @@ use serde_json::json;
 
 use super::landing::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
-use crate::error::Result;
-use crate::model::{Dataset, DatasetName, Doi, GranuleId, Identifier, Timestamp};
-use crate::pages::{FindPage, HistoryPage, IndexPage, Site};
+use crate::error::{ErrorKind, Result};
+use crate::model::{
+    Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
+};
+use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Sort, Spark};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 use crate::server::memento;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
-use crate::server::response::{self, Keep, instance_bytes, list, read_page, redirect, whole};
+use crate::server::response::{self, ATOM, Keep, instance_bytes, list, read_page, redirect, whole};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -26,6 +28,9 @@ const PAGE_ROWS: u32 = 50;
 
 /// How many datasets a page for programs has, and may have.
 const LIST_ROWS: (u32, u32) = (200, 1_000);
+
+/// The greatest number of datasets that are sorted for a page.
+const SORTED_ROWS: u32 = 1_000;
 
 /// How many records a search reads at once.
 const SEARCHED_ROWS: u32 = 1_000;
@@ -52,9 +57,12 @@ const PERIOD_COLUMNS: [&str; 6] =
 /// What is listed.
 struct Wanted {
     query: String,
+    /// The order, on a page for people. `None` means by name.
+    sort: Option<Sort>,
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
+    now: Timestamp,
 }
 
 /// Lists the datasets, or those that a search finds.
@@ -64,38 +72,43 @@ pub async fn index(
 ) -> Result<Response<Body>, Problem> {
     let format = asked.format(&OFFERED)?;
     let query = asked.parameter("q").unwrap_or_default().trim().to_owned();
-    // An identifier from a paper leads to its set.
-    if let Some(identifier) = identifier_in(&query) {
-        return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::set(identifier))));
-    }
     let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
         None | Some("") => false,
         Some("listed") => true,
         Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.")),
     };
+    let sort: Option<Sort> = asked.parsed("sort")?;
     let wanted = Wanted {
+        sort: match format {
+            Format::Html if query.is_empty() => Some(sort.unwrap_or_default()),
+            _ => None,
+        },
         query: query.clone(),
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
         limit: asked.rows(format, (PAGE_ROWS, PAGE_ROWS), LIST_ROWS)?,
+        now: state.now(),
     };
-    let (limit, is_first) = (wanted.limit, wanted.after.is_none());
-    let (page, count) = state
-        .source
-        .read(asked.client(), move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let count = if is_first { Some(count(&snapshot)?) } else { None };
-            Ok((read_list(reading, &snapshot, &wanted)?, count.flatten()))
-        })
-        .await?;
-    let (datasets, has_more) = page;
-    let next = datasets.last().filter(|_| has_more).map(|last| last.dataset.name.clone());
+    let (limit, now, is_first) = (wanted.limit, wanted.now, wanted.after.is_none());
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        if is_first && let Some(path) = named(&snapshot, &wanted.query)? {
+            return Ok(Err(path));
+        }
+        read_list(reading, &snapshot, &wanted, format).map(Ok)
+    });
+    let List { rows, has_more, sort, totals } = match read.await? {
+        Ok(list) => list,
+        Err(path) => return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path))),
+    };
+    let next = rows.last().filter(|_| has_more).map(|last| last.listed.dataset.name.clone());
     if format == Format::Html {
-        let page = IndexPage { datasets, next, query, shows_withdrawn, is_first, count };
+        let page = IndexPage { rows, next, query, sort, shows_withdrawn, is_first, totals, now };
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let next = next.map(|next| asked.next_page(next.as_str(), limit.into(), format));
     let next = next.map(|next| state.site.address_or_href(&next));
+    let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
     Ok(list(
         format,
         &datasets,
@@ -103,6 +116,42 @@ pub async fn index(
         next.as_deref(),
         || json!({ "datasets": datasets, "next": next }),
     ))
+}
+
+/// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
+/// a granule that was held. `None` means that it is searched for.
+fn named(snapshot: &Snapshot, query: &str) -> Result<Option<String>> {
+    if query.is_empty() {
+        return Ok(None);
+    }
+    // An identifier from a paper leads to its set.
+    if let Some(identifier) = identifier_in(query) {
+        return Ok(Some(Site::set(identifier)));
+    }
+    if let Ok(name) = query.parse::<DatasetName>()
+        && snapshot.has_dataset(&name)?
+    {
+        return Ok(Some(Site::dataset(&snapshot.present_name(&name)?)));
+    }
+    if let Ok(prefix) = query.parse::<IdentifierPrefix>() {
+        match snapshot.identifier_beginning(&prefix, None) {
+            Ok(identifier) => return Ok(Some(Site::set(identifier))),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::IdentifierUnknown | ErrorKind::Ambiguous) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Ok(doi) = query.parse::<Doi>()
+        && let [name] = snapshot.datasets_with_doi(&doi)?.as_slice()
+    {
+        return Ok(Some(Site::dataset(name)));
+    }
+    let is_granule = match query.parse::<GranuleId>() {
+        Ok(granule_id) => !snapshot.find(&granule_id, None, 1)?.is_empty(),
+        Err(_) => false,
+    };
+    let mut address = form_urlencoded::Serializer::new(String::new());
+    Ok(is_granule.then(|| format!("/find?{}", address.append_pair("granule", query).finish())))
 }
 
 /// The identifier in a query: alone, or the only one in a citation.
@@ -116,31 +165,88 @@ fn identifier_in(query: &str) -> Option<Identifier> {
     }
 }
 
+/// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
+pub async fn feed(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let shared = Arc::clone(&state);
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let page = snapshot.reachable_datasets(None, Withdrawn::LeftOut, SORTED_ROWS)?;
+        Feed::of_all(&snapshot, &shared.site, page.datasets)
+    });
+    Ok(response::whole_of_type(ATOM, read.await?.atom(&state.site), Keep::WhileCurrent))
+}
+
 /// Leads from `/datasets/` to the list.
 pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
     redirect(StatusCode::PERMANENT_REDIRECT, &state.site.href("/"))
 }
 
-/// The number of datasets, if all of them are shown. Counting is cheap where one page has them all.
-fn count(snapshot: &Snapshot) -> Result<Option<u64>> {
-    let (records, next) = snapshot.records(None, Withdrawn::LeftOut, SEARCHED_ROWS)?;
-    Ok(next.is_none().then_some(records.len() as u64))
+/// A page of the list.
+struct List {
+    rows: Vec<IndexRow>,
+    has_more: bool,
+    /// The order. `None` means by name, and that there is no other.
+    sort: Option<Sort>,
+    /// How many datasets there are, and how many granules they hold. `None` means that they are too many.
+    totals: Option<(u64, u64)>,
 }
 
 fn read_list(
     reading: &Reading,
     snapshot: &Snapshot,
     wanted: &Wanted,
-) -> Result<(Vec<Listed>, bool)> {
-    let Wanted { query, after, withdrawn, limit } = wanted;
-    let searched = (!query.is_empty()).then(|| Searched::new(query));
-    read_page(*limit, listed_bytes, |last, count| {
-        let after = last.map(|last| &last.dataset.name).or(after.as_ref());
-        match &searched {
-            None => Ok(snapshot.reachable_datasets(after, *withdrawn, count)?.datasets),
-            Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
+    format: Format,
+) -> Result<List> {
+    let Wanted { query, sort, after, withdrawn, limit, now } = wanted;
+    let (mut sort, mut totals, mut sorted) = (*sort, None, None);
+    if let Some(order) = sort {
+        let mut page = snapshot.reachable_datasets(None, *withdrawn, SORTED_ROWS)?;
+        match page.next {
+            Some(_) => sort = None,
+            None => {
+                let held = page.datasets.iter().filter_map(|listed| listed.latest.as_ref());
+                let held: u64 = held.map(|latest| latest.granules).sum();
+                totals = Some((page.datasets.len() as u64, held));
+                order.sort(&mut page.datasets);
+                sorted = Some(page.datasets);
+            }
         }
-    })
+    }
+    let searched = (!query.is_empty()).then(|| Searched::new(query));
+    let (datasets, has_more) = match sorted {
+        Some(mut datasets) => {
+            let is_after = |after: &DatasetName| {
+                let at = datasets.iter().position(|listed| listed.dataset.name == *after);
+                at.map_or(0, |at| at + 1)
+            };
+            datasets.drain(..after.as_ref().map_or(0, is_after));
+            let has_more = datasets.len() > *limit as usize;
+            datasets.truncate(*limit as usize);
+            (datasets, has_more)
+        }
+        None => read_page(*limit, listed_bytes, |last, count| {
+            let after = last.map(|last| &last.dataset.name).or(after.as_ref());
+            match &searched {
+                None => Ok(snapshot.reachable_datasets(after, *withdrawn, count)?.datasets),
+                Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
+            }
+        })?,
+    };
+    let mut rows = Vec::with_capacity(datasets.len());
+    for listed in datasets {
+        reading.check_time()?;
+        let spark = match (&listed.latest, format) {
+            (Some(_), Format::Html) => {
+                Some(Spark::of_a_year(snapshot, &listed.dataset.name, now.day().end())?)
+            }
+            _ => None,
+        };
+        rows.push(IndexRow { listed, spark });
+    }
+    Ok(List { rows, has_more, sort, totals })
 }
 
 /// The datasets after a name that a search finds, at most `limit` of them.
@@ -242,7 +348,14 @@ pub async fn history(
 /// How many periods the page lists.
 const SHOWN_PERIODS: u32 = 200;
 
-/// Finds the datasets and periods in which a granule was held.
+/// What is looked up: a granule, or all that begin so.
+enum Sought {
+    Granule(GranuleId),
+    Beginning(GranulePrefix),
+}
+
+/// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
+/// before a final `*`.
 pub async fn find(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
@@ -257,8 +370,12 @@ pub async fn find(
             _ => Err(Problem::usage("The parameter granule is a granule id.")),
         };
     }
-    let granule_id: GranuleId = match text.parse() {
-        Ok(granule_id) => granule_id,
+    let sought = match text.strip_suffix('*') {
+        Some(beginning) => beginning.parse().map(Sought::Beginning),
+        None => text.parse().map(Sought::Granule),
+    };
+    let sought = match sought {
+        Ok(sought) => sought,
         Err(error) if format == Format::Html => {
             let problem = Some(format!("{error}"));
             let page = FindPage { granule: text, problem, ..FindPage::default() };
@@ -268,16 +385,29 @@ pub async fn find(
         }
         Err(error) => return Err(Problem::usage(format!("The parameter granule: {error}."))),
     };
+    let is_beginning = matches!(sought, Sought::Beginning(_));
     let limit = asked.rows(format, (SHOWN_PERIODS, SHOWN_PERIODS), (1_000, 10_000))?;
-    let after = asked.position()?;
+    let after = asked.found_position(is_beginning)?;
     let read = state.source.read(asked.client(), move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let after = after.as_ref().map(|(name, ingested)| (name, *ingested));
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
         read_page(limit, bytes, |last, count| {
             reading.check_time()?;
-            let last = last.map(|last| (&last.dataset, last.ingested));
-            snapshot.find(&granule_id, last.or(after), count)
+            let after = after.as_ref().map(|(name, id, ingested)| (name, id.as_ref(), *ingested));
+            let last: Option<&FoundPeriod> = last;
+            let last = last.map(|last| (&last.dataset, Some(&last.granule), last.ingested));
+            let after = last.or(after);
+            match &sought {
+                Sought::Granule(granule_id) => {
+                    let after = after.map(|(dataset, _, ingested)| (dataset, ingested));
+                    snapshot.find(granule_id, after, count)
+                }
+                Sought::Beginning(prefix) => {
+                    let after =
+                        after.and_then(|(dataset, id, ingested)| Some((dataset, id?, ingested)));
+                    snapshot.find_beginning(prefix, after, count)
+                }
+            }
         })
     });
     let (periods, has_more) = read.await?;
@@ -287,7 +417,11 @@ pub async fn find(
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let next = periods.last().filter(|_| has_more).map(|last| {
-        let after = format!("{}@{}", last.dataset, last.ingested);
+        let mut after = format!("{}@{}", last.dataset, last.ingested);
+        if is_beginning {
+            after.push('/');
+            after.push_str(last.granule.as_str());
+        }
         state.site.address_or_href(&asked.next_page(&after, limit.into(), format))
     });
     Ok(list(

@@ -1,6 +1,7 @@
 //! The routes.
 
 mod check;
+mod checksums;
 mod comparison;
 mod dataset;
 mod granules;
@@ -14,9 +15,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State as Extracted;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use tower_http::compression::CompressionLayer;
 
 use super::layer;
 use super::problem::Problem;
@@ -24,19 +24,22 @@ use super::state::State;
 
 /// All routes.
 pub fn router(state: Arc<State>) -> Router {
-    let segments = Router::new()
-        .route("/datasets/{name}/log/{segment}", get(published::segment))
-        .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain));
     Router::new()
         .route("/", get(lists::index))
-        .route("/style.css", get(site::style))
+        .route("/style.css", get(site::file))
+        .route("/script.js", get(site::file))
+        .route("/icon.svg", get(site::file))
+        .route("/identifier", get(site::identifier))
+        .route("/feed.atom", get(lists::feed))
         .route("/datasets", get(lists::datasets))
         .route("/datasets/", get(lists::datasets))
         .route("/datasets/{name}", get(dataset::instance))
         .route("/datasets/{name}/", get(dataset::dataset))
         .route("/datasets/{name}/history", get(lists::history))
+        .route("/datasets/{name}/feed.atom", get(dataset::feed))
         .route("/datasets/{name}/head.json", get(published::head))
+        .route("/datasets/{name}/log/{segment}", get(published::segment))
+        .route("/datasets/{name}/files/{segment}", get(published::segment))
         .route("/datasets/{name}/subsets.jsonl", get(published::subsets))
         .route("/datasets/{name}/annotations.jsonl", get(published::annotations))
         .route("/compare/{sides}", get(comparison::comparison))
@@ -54,14 +57,11 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/{identifier}/", get(set::set))
         .route("/{identifier}/granules", get(granules::granules))
         .route("/{identifier}/blocks", get(granules::blocks))
+        .route("/{identifier}/checksums", get(checksums::checksums))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))
-        .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(Arc::clone(&state), layer::ration_compression))
-        // Segments are published compressed too.
-        .merge(segments)
-        .layer(from_fn(layer::revalidate))
+        .layer(from_fn_with_state(Arc::clone(&state), layer::finish))
         .layer(from_fn_with_state(Arc::clone(&state), layer::observe))
         .with_state(state)
 }

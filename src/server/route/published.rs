@@ -1,4 +1,5 @@
-//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read.
+//! `/datasets/NAME/head.json`, `…/log/…`, `…/files/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what
+//! mirrors read.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -6,10 +7,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::header::{
-    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
-};
-use axum::http::{HeaderValue, Response, StatusCode};
+use axum::http::header::{ACCEPT_RANGES, LAST_MODIFIED};
+use axum::http::{HeaderValue, Response};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
@@ -17,6 +16,7 @@ use crate::server::cache::{Opened, Version};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, dataset_name};
 use crate::server::response::{Keep, described, value};
+use crate::server::sending::{Content, Stored};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -32,7 +32,7 @@ pub async fn head(
     let looked = state.now();
     publish(&state, &asked, &name).await?;
     let opened = open(&state, &asked, name, "head.json".to_owned()).await?;
-    let mut response = send(&state, &asked, "application/json", opened, Keep::WhileCurrent);
+    let mut response = send("application/json", opened, Keep::WhileCurrent);
     response.headers_mut().insert(LAST_MODIFIED, value(&looked.to_http_date()));
     Ok(response)
 }
@@ -44,7 +44,7 @@ pub async fn subsets(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let opened = open(&state, &asked, name, "subsets.jsonl".to_owned()).await?;
-    Ok(send(&state, &asked, "application/jsonl", opened, Keep::WhileCurrent))
+    Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 
 /// The annotations, as they were published with the head.
@@ -54,30 +54,28 @@ pub async fn annotations(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let opened = open(&state, &asked, name, "annotations.jsonl".to_owned()).await?;
-    Ok(send(&state, &asked, "application/jsonl", opened, Keep::WhileCurrent))
+    Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 
-/// A segment of the log, or its compressed form.
+/// A segment of the log of changes or of file records, or its compressed form.
 pub async fn segment(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let segment = asked.segment(3)?;
+    let (log, segment) = (asked.segment(2)?, asked.segment(3)?);
     let plain = segment.strip_suffix(".gz").unwrap_or(&segment);
     let number = plain.strip_suffix(".jsonl").unwrap_or_default();
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Problem::not_found());
     }
-    let opened = open(&state, &asked, name, format!("log/{segment}")).await?;
+    let opened = open(&state, &asked, name, format!("{log}/{segment}")).await?;
     // The last segment grows.
     let (content_type, keep) = match segment.ends_with(".gz") {
         true => ("application/gzip", Keep::Forever),
         false => ("application/jsonl", Keep::WhileCurrent),
     };
-    let mut response = send(&state, &asked, content_type, opened, keep);
-    response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    Ok(response)
+    Ok(send(content_type, opened, keep))
 }
 
 /// Opens a file of a dataset that is public.
@@ -95,46 +93,17 @@ async fn open(
     opened.await?.map_err(unpublished)?.ok_or_else(Problem::not_found)
 }
 
-/// Sends a file, or its end.
+/// Sends a file, or a part of it.
 ///
 /// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
 /// been replaced since: so it is not opened again by its name.
-fn send(
-    state: &State,
-    asked: &Asked,
-    content_type: &str,
-    opened: Opened,
-    keep: Keep,
-) -> Response<Body> {
+fn send(content_type: &str, opened: Opened, keep: Keep) -> Response<Body> {
     let Opened { file, bytes, digest } = opened;
     let mut response = described(content_type, Body::empty(), &digest, keep);
-    // Only the very same bytes may be continued (RFC 9110 §13.1.5).
-    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
-    let is_same = asked.header(IF_RANGE).is_none_or(|known| Some(known) == tag);
-    let first = asked.header(RANGE).filter(|_| is_same).and_then(first_byte);
-    let begin = first.unwrap_or(0).min(bytes);
-    let range = match first {
-        Some(first) if first < bytes => {
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            Some(format!("bytes {first}-{}/{bytes}", bytes - 1))
-        }
-        Some(_) => {
-            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            Some(format!("bytes */{bytes}"))
-        }
-        None => None,
-    };
-    let headers = response.headers_mut();
-    headers.extend(range.map(|range| (CONTENT_RANGE, value(&range))));
-    headers.insert(CONTENT_LENGTH, value(&(bytes - begin).to_string()));
-    *response.body_mut() = state.flight.file(asked.client(), file, begin, bytes);
+    response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let content = Stored::File { file: Arc::new(file), bytes };
+    response.extensions_mut().insert(Content::Stored { content, is_kept: false });
     response
-}
-
-/// The first byte of a range to the end, which is the only form that is served: a server may ignore
-/// others (RFC 9110 §14.2).
-fn first_byte(range: &str) -> Option<u64> {
-    range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.

@@ -10,12 +10,16 @@ use serde_json::json;
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
 use crate::error::Result;
-use crate::model::{Identifier, Instance, Set};
-use crate::pages::{Describes, Link, SetPage, Since, Site};
+use crate::model::{Identifier, Instance, Pattern, Set, Timestamp};
+use crate::pages::{
+    Describes, Extent, Link, PartPage, Place, SetPage, Since, Site, Spark, links, within_header,
+};
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{instance_bytes, list, read_page, redirect};
+use crate::server::response::{
+    self, Keep, instance_bytes, list, read_page, redirect, unlisted, with_links,
+};
 use crate::server::state::State;
 
 /// How many intervals the page shows.
@@ -36,7 +40,11 @@ const SHOWN_DIFFERENCES: usize = 8;
 ///
 /// The segment has no identifier, or the text after `DI:` is not one.
 pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
-    let Some((prefix, _)) = segment.split_once(':') else { return Err(Problem::not_found()) };
+    let Some((prefix, _)) = segment.split_once(':') else {
+        // The digits alone, as some journals print them, lead to the set.
+        let is_hex = segment.len() == 32 && segment.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return segment.parse().ok().filter(|_| is_hex).ok_or_else(Problem::not_found);
+    };
     if !prefix.eq_ignore_ascii_case("DI") {
         return Err(Problem::not_found());
     }
@@ -70,8 +78,41 @@ pub async fn set(
         Format::Json | Format::JsonLines | Format::Csv => {
             intervals(&state, &asked, identifier, format).await
         }
+        Format::Html if asked.parameter("select").is_some_and(|text| !text.is_empty()) => {
+            part(&state, &asked, identifier).await
+        }
         format => page(&state, &asked, identifier, format).await,
     }
+}
+
+/// The page of what a pattern selects from a set or, if that was cited, the way to its own page.
+async fn part(
+    state: &Arc<State>,
+    asked: &Asked,
+    whole: Identifier,
+) -> Result<Response<Body>, Problem> {
+    let pattern: Option<Pattern> = asked.parsed("select")?;
+    let pattern = pattern.ok_or_else(Problem::not_found)?;
+    let read = state.source.compare(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let set = snapshot.select(&Selection::Identifier { identifier: whole, dataset: None })?.set;
+        let part = snapshot.part(&set, &pattern, FIRST_IDS)?;
+        if !snapshot.subsets_with(part.identifier)?.is_empty() {
+            return Ok(Err(part.identifier));
+        }
+        let instance = set.instance();
+        Ok(Ok(PartPage {
+            whole,
+            record: snapshot.dataset(set.dataset())?.dataset,
+            set: format!("{}@{}", instance.dataset, instance.timestamp),
+            pattern: pattern.clone(),
+            part,
+        }))
+    });
+    Ok(match read.await? {
+        Ok(page) => response::whole(Format::Html, page.html(&state.site), Keep::WhileCurrent),
+        Err(cited) => redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::set(cited))),
+    })
 }
 
 /// The intervals as rows.
@@ -84,7 +125,7 @@ async fn intervals(
     let limit = asked.limit(1_000, 10_000)?;
     let after = asked.position()?;
     let is_first = after.is_none();
-    let ((intervals, has_more), subsets) = state
+    let ((intervals, has_more), subsets, record) = state
         .source
         .read(asked.client(), move |reading| {
             let snapshot = reading.registry.snapshot()?;
@@ -101,7 +142,10 @@ async fn intervals(
                 let unknown = crate::Error::identifier_unknown(identifier, None);
                 return Err(unknown);
             }
-            Ok(((intervals, has_more), subsets))
+            let dataset = intervals.first().map(|first| &first.dataset);
+            let dataset = dataset.or_else(|| subsets.first().map(Set::dataset));
+            let record = dataset.map(|name| snapshot.dataset(name)).transpose()?;
+            Ok(((intervals, has_more), subsets, record))
         })
         .await?;
     let next = intervals.last().filter(|_| has_more).map(|last| {
@@ -110,7 +154,7 @@ async fn intervals(
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
     let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
-    Ok(list(format, &resolved, &COLUMNS, next.as_deref(), || {
+    let response = list(format, &resolved, &COLUMNS, next.as_deref(), || {
         let granules = resolved.first().map(|first| first.set.granules());
         json!({
             "identifier": identifier,
@@ -118,7 +162,12 @@ async fn intervals(
             "intervals": resolved,
             "next": next,
         })
-    }))
+    });
+    let own_links = record.map_or_else(Vec::new, |record| {
+        let (path, of) = (Site::set(identifier), Describes::Set(identifier));
+        within_header(links(&state.site, &record.dataset, &path, of, Extent::Header))
+    });
+    Ok(with_links(response, &own_links))
 }
 
 /// The page, and the formats of its citation.
@@ -134,7 +183,7 @@ async fn page(
         .read(asked.client(), move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
-            let has_more_intervals = intervals.len() > SHOWN_INTERVALS as usize;
+            let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
             intervals.truncate(SHOWN_INTERVALS as usize);
             // The dataset that still holds the set, else the one that held it last.
             let holding = intervals.iter().find(|instance| instance.until.is_none());
@@ -147,13 +196,14 @@ async fn page(
                 (false, None, Some(latest)) => Some(since(&snapshot, &cited.set, latest)?),
                 _ => None,
             };
+            let places = intervals.into_iter().map(|instance| place(&snapshot, instance, now));
             Ok(SetPage {
                 identifier,
                 granules: cited.set.granules(),
                 record: listed.dataset,
                 withdrawn: listed.withdrawn,
-                intervals,
-                has_more_intervals,
+                places: places.collect::<Result<_>>()?,
+                has_more_places,
                 subsets: snapshot.subsets_with(identifier)?,
                 first,
                 last,
@@ -170,7 +220,16 @@ async fn page(
     };
     let html = |links: &[Link]| page.html(&state.site, links);
     // The formats for programs are those of the intervals.
-    respond(&state.site, &about, Vec::new(), format, html, String::new)
+    let response = respond(&state.site, &about, Vec::new(), format, html, String::new)?;
+    // A set that nobody cited is one of thousands of a dataset.
+    Ok(if page.subsets.is_empty() { unlisted(response) } else { response })
+}
+
+/// A period in which a set was in force, with what its dataset held from its first change until today.
+fn place(snapshot: &Snapshot, instance: Instance, now: Timestamp) -> Result<Place> {
+    let first = snapshot.first_instance(&instance.dataset)?.map(|first| first.timestamp);
+    let (from, until) = (first.unwrap_or(instance.timestamp), now.day().end());
+    Ok(Place { spark: Spark::read(snapshot, &instance.dataset, from, until)?, instance })
 }
 
 /// What changed since a set was in force.

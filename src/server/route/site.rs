@@ -1,6 +1,7 @@
-//! What operators, browsers and search engines need: whether the server works, what it counted, the style sheet, the sitemap.
+//! What operators, browsers and search engines need: whether the server works, what it counted, the files of its pages, the sitemap.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
@@ -9,7 +10,9 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{SITEMAP_ADDRESSES, STYLE};
+use crate::pages::{FILES, SITEMAP_ADDRESSES};
+use crate::registry::Withdrawn;
+use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, whole, whole_of_type};
@@ -19,13 +22,27 @@ use crate::server::state::State;
 pub async fn health(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
-    Ok(whole(Format::Json, health.to_string(), Keep::WhileCurrent))
+    Ok(whole(Format::Json, health.to_string(), Keep::Never))
 }
 
-/// What was counted, for Prometheus.
+/// How long the counts wait for the registry.
+const METRICS_TIME: Duration = Duration::from_secs(2);
+
+/// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
+/// not hide the counts.
 pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
-    let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    whole_of_type(content_type, state.metrics.text(), Keep::WhileCurrent)
+    let listed = match state.health.now() {
+        Err(_) => None,
+        Ok(()) => {
+            let read = state.source.read(None, |reading| {
+                let snapshot = reading.registry.snapshot()?;
+                Ok(snapshot.reachable_datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?.datasets)
+            });
+            tokio::time::timeout(METRICS_TIME, read).await.ok().and_then(Result::ok)
+        }
+    };
+    let text = state.metrics.text() + &of_datasets(listed.as_deref());
+    whole_of_type("text/plain; version=0.0.4; charset=utf-8", text, Keep::Never)
 }
 
 /// The description of all routes.
@@ -40,9 +57,16 @@ pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Response
     Ok(whole(Format::Json, document.to_string(), Keep::WhileCurrent))
 }
 
-/// The style sheet of the pages.
-pub async fn style() -> Response<Body> {
-    whole_of_type("text/css; charset=utf-8", STYLE, Keep::WhileCurrent)
+/// A file that all pages need.
+pub async fn file(asked: Asked) -> Result<Response<Body>, Problem> {
+    let file = FILES.into_iter().find(|(path, ..)| *path == asked.path());
+    let (_, content_type, content) = file.ok_or_else(Problem::not_found)?;
+    Ok(whole_of_type(content_type, content, Keep::WhileCurrent))
+}
+
+/// How an identifier is computed.
+pub async fn identifier(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
+    whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
 }
 
 /// Keeps search engines from what is costly, and names the sitemap.
