@@ -48,21 +48,33 @@ pub struct ChangeArgs {
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
 
-    /// Show what would be done, without changing anything
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+}
+
+/// Whether a change is only tried, and what is shown of it then.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct DryRunArgs {
+    /// Show what would be done, without changing anything; with --quiet in one line
     #[arg(long)]
     pub dry_run: bool,
+
+    /// With --dry-run: show the ids of all granules, and not only the first three of each side
+    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    pub all: bool,
 }
 
 impl ChangeArgs {
     /// The options of the change in the library.
     pub fn options(&self) -> ChangeOptions {
-        let (note, dry_run) = (self.note.clone(), self.dry_run);
-        ChangeOptions { note, dry_run, ..ChangeOptions::default() }
+        let (note, DryRunArgs { dry_run, all }) = (self.note.clone(), self.dry_run);
+        ChangeOptions { note, dry_run, all_examples: all, ..ChangeOptions::default() }
     }
 
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
-        Application { dataset, at: self.at, create, dry_run: self.dry_run, has_line: false }
+        let DryRunArgs { dry_run, .. } = self.dry_run;
+        Application { dataset, at: self.at, create, dry_run, has_line: false }
     }
 }
 
@@ -100,6 +112,8 @@ pub struct Done<'a> {
     skipped: Skipped,
     files: FileCounts,
     created_dataset: bool,
+    /// `None` means that the command is not an import.
+    kept: Option<Kept>,
     effort: Option<&'a Effort>,
 }
 
@@ -113,6 +127,7 @@ impl<'a> From<&'a Applied> for Done<'a> {
             skipped: applied.skipped,
             files: applied.files,
             created_dataset: applied.created_dataset,
+            kept: None,
             effort: Some(&applied.effort),
         }
     }
@@ -128,6 +143,7 @@ impl<'a> From<&'a Imported> for Done<'a> {
             skipped: imported.skipped,
             files: imported.files,
             created_dataset: imported.created_dataset,
+            kept: Some(Kept { subsets: imported.subsets, annotations: imported.annotations }),
             effort: Some(&imported.effort),
         }
     }
@@ -143,12 +159,20 @@ impl<'a> From<&'a Pulled> for Done<'a> {
                 added: 0,
                 removed: 0,
                 skipped: Skipped::default(),
-                files: FileCounts::default(),
+                files: pulled.files,
                 created_dataset: false,
+                kept: None,
                 effort: None,
             },
         }
     }
+}
+
+/// What an import kept beside the history, or in a dry run would keep.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Kept {
+    subsets: u64,
+    annotations: u64,
 }
 
 /// What was created, or in a dry run would be.
@@ -172,6 +196,8 @@ struct AppliedJson<'a> {
     skipped: Skipped,
     files: FileCounts,
     created: Created,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<Kept>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
 }
@@ -245,7 +271,8 @@ impl Application<'_> {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let Done { changed, in_force, added, removed, skipped, files, effort, .. } = done.into();
+        let Done { changed, in_force, added, removed, skipped, files, kept, effort, .. } =
+            done.into();
         if let Some(effort) = effort {
             session.report_work(effort);
         }
@@ -265,10 +292,14 @@ impl Application<'_> {
                 annotations: [],
             },
         };
-        if let (InForce::Instance(in_force), true) = (&instance, self.has_line && changed)
+        // Who tries a change wants to see what it would do, whichever command makes it.
+        if let (InForce::Instance(in_force), true) = (&instance, self.has_line || dry_run)
             && session.wants_lines()
-            && !dry_run
+            && changed
         {
+            if dry_run {
+                write!(session.out(), "dry run: ")?;
+            }
             write_line(session.out(), in_force, added, removed)?;
         }
         let registry = session.registry_path();
@@ -281,6 +312,7 @@ impl Application<'_> {
             skipped,
             files,
             created,
+            kept,
             status,
         };
         session.confirm(&json, |out| {
@@ -392,13 +424,24 @@ fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Appl
 
 /// Warns that granules came back, or that a confirmation could not be recorded.
 fn warn_of_sync(session: &Session, applied: &Applied) {
-    if let Some(CameBack { earlier, replaced }) = &applied.came_back {
-        let Instance { dataset, timestamp, .. } = replaced;
+    if let Some(CameBack { granules, without, earlier }) = &applied.came_back {
+        let Instance { dataset, timestamp, .. } = without;
+        let [were, are, they] = match granules {
+            1 => ["was", "is", "it was"],
+            _ => ["were", "are", "they were"],
+        };
+        let again = earlier.as_ref().map_or_else(String::new, |earlier| {
+            format!(
+                ", and the set is again that of {}, DI:{}",
+                earlier.timestamp, earlier.identifier
+            )
+        });
         session.warn(
             WarningKind::CameBack,
             &format!(
-                "granules that were deleted at {timestamp} are back, and the set is again that of {}, DI:{}: if they were never gone, `accession annotate {dataset}@{timestamp} --note WHY --questionable` marks the set without them",
-                earlier.timestamp, earlier.identifier
+                "{} that {were} deleted at {timestamp} {are} back{again}: if {they} never gone, `{} annotate {dataset}@{timestamp} --note WHY --questionable` marks that set",
+                count(*granules, "granule"),
+                session.program()
             ),
         );
     }
@@ -429,7 +472,7 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
     let Some(instance) = &applied.instance else {
         return match applied.skipped {
             Skipped { held: 1.., .. } => {
-                writeln!(out, "no changes: every granule is already registered")
+                writeln!(out, "no changes: every granule is already held")
             }
             Skipped { missing: 1.., .. } => {
                 writeln!(out, "no changes: none of the granules is held")

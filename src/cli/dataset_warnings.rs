@@ -8,6 +8,7 @@ use accession::{
 };
 
 use super::error::Result;
+use super::output::in_force;
 use super::session::Session;
 use super::warning::WarningKind;
 
@@ -17,7 +18,7 @@ use super::warning::WarningKind;
 ///
 /// The registry cannot be read. A dataset that does not exist is not an error here.
 pub fn warn_of_dataset(session: &Session, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
-    match snapshot.dataset(name) {
+    match snapshot.described_dataset(name) {
         Ok(listed) => warn_of_listed(session, name, &listed),
         Err(error) if error.kind() == ErrorKind::DatasetUnknown => Ok(()),
         Err(error) => Err(error.into()),
@@ -57,11 +58,35 @@ pub fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
     Ok(())
 }
 
+/// Warns that a primary withdrew the dataset that one of this registry follows.
+pub fn warn_of_withdrawn_primary(session: &Session, name: &DatasetName, found: &Withdrawal) {
+    let note = found.note.as_ref().map_or_else(String::new, |note| format!(": {}", quoted(note)));
+    let at = found.timestamp;
+    let what = format!(
+        "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name}` withdraws it here"
+    );
+    session.warn(WarningKind::PrimaryWithdrawn, &what);
+}
+
 fn warn_of_withdrawal(session: &Session, name: &DatasetName, withdrawal: &Withdrawal) {
     let note = withdrawal.note.as_deref();
     let note = note.map(|note| format!(": {}", quoted(note))).unwrap_or_default();
     let since = withdrawal.timestamp;
     session.warn(WarningKind::Withdrawn, &format!("{name} was withdrawn at {since}{note}"));
+}
+
+/// Warns that a date, which means the end of that day, is not enough to name one set.
+pub fn warn_of_others(session: &Session, at: Option<Moment>, others: &[Instance]) {
+    let Some(at) = at else { return };
+    for other in others {
+        let (identifier, in_force) = (other.identifier, in_force(other));
+        session.warn(
+            WarningKind::OtherIdentifiers,
+            &format!(
+                "on {at}, {identifier} was also in force: {in_force}; a time of the day names one"
+            ),
+        );
+    }
 }
 
 /// Warns that the last change of a dataset is in the future.

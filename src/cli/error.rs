@@ -58,6 +58,11 @@ impl Error {
         Report { kind: "pages-missing", message, hint, ..Report::default() }.into()
     }
 
+    /// The program was asked to end.
+    pub fn interrupted(message: &str) -> Self {
+        Report { kind: "interrupted", message: message.to_owned(), ..Report::default() }.into()
+    }
+
     /// An error of a file, with its cause in the message.
     pub fn io(message: String) -> Self {
         Report { kind: "io", message, ..Report::default() }.into()
@@ -66,12 +71,6 @@ impl Error {
     /// The same error with what to type instead.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
-        self
-    }
-
-    /// The same error about what is unknown.
-    pub fn about(mut self, unknown: Unknown) -> Self {
-        self.0.unknown = Some(unknown);
         self
     }
 
@@ -87,9 +86,7 @@ impl Error {
 
     /// Whether it means that the registry can perhaps be read, but not written.
     pub fn is_of_writing(&self) -> bool {
-        self.0.of_library.is_some_and(|kind| {
-            matches!(kind, ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied)
-        })
+        self.0.of_library.is_some_and(ErrorKind::is_of_writing)
     }
 
     /// Reports why a command failed.
@@ -161,14 +158,14 @@ impl From<accession::server::ServerError> for Error {
         let kind = error.kind();
         let hint = of_kind(kind, false).map(str::to_owned);
         let (kind, of_library) = (kind.as_str(), Some(kind));
-        let message = with_causes(&error);
+        let message = accession::Error::chain_of(&error);
         Report { kind, message, hint, of_library, ..Report::default() }.into()
     }
 }
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Error::io(with_causes(&error))
+        Error::io(accession::Error::chain_of(&error))
     }
 }
 
@@ -186,17 +183,6 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
             error
         })
     }
-}
-
-/// The message of an error and those of its causes. Each states only its own part.
-pub fn with_causes(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// Reports that the output of a command is incomplete, and what the command had committed before.
@@ -327,10 +313,10 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::NotAServer => "`accession copy` copies the registry to a server",
         ErrorKind::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorKind::PublishedOtherwise => {
-            "nothing was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; publish another history into another directory"
+            "nothing of this dataset was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; if another history has the name for good, move the directory of the dataset away and publish again: its mirrors report `rewritten`"
         }
         ErrorKind::PublishedDamaged => {
-            "nothing more was published; if `accession verify` finds the registry sound, move the directory of the dataset away and publish again: the log gets the same bytes"
+            "nothing more of this dataset was published; if `accession verify` finds the registry sound, move the directory of the dataset away and publish again: the log gets the same bytes"
         }
         ErrorKind::NotEncrypted => "use https; --insecure accepts http",
         ErrorKind::NoCertificate => "--ca-file names a file of certificates in PEM form",
@@ -357,7 +343,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         }
         ErrorKind::PrimaryDatasetUnknown => "name one of them with --primary-dataset",
         ErrorKind::DatasetUnknown => "`accession dataset list` lists the datasets of the registry",
-        ErrorKind::DatasetExists => "`accession dataset edit` changes its record",
+        ErrorKind::DatasetExists => "`accession dataset edit` changes its metadata",
         ErrorKind::DoiTaken => "--shared-doi gives it to both",
         ErrorKind::NoHistory => "`accession ingest` makes its first change",
         ErrorKind::NothingKnown => "name a later time with --known-at, or omit it",
@@ -401,14 +387,14 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; name the time of the change with --at; say --at now if it is now"
         }
         ErrorKind::ContentContradicts => {
-            "nothing was changed; either a file is damaged, or it was made anew: then --accept-content with --note WHY records its new content beside the old"
+            "nothing was changed; either a file is damaged, or it was processed again: then --accept-content with --note WHY records its new content beside the old"
         }
         ErrorKind::NoChecksums => "`accession fixity add` records checksums",
         ErrorKind::StatedFile => "correct the file; --no-files ignores sizes and checksums",
         ErrorKind::NoAlgorithm => {
             "name it with --algorithm; --no-files ignores sizes and checksums"
         }
-        ErrorKind::Empty => "name granules as arguments, or a file with --from",
+        ErrorKind::Empty => "name granules as arguments, or a file with --from (- is stdin)",
         ErrorKind::NotAfterLast if was_read => {
             "nothing was changed; an import must be later than the last change of the dataset"
         }
@@ -419,6 +405,8 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; correct the time, or import the file when that time has come"
         }
         ErrorKind::Future => "name an earlier time with --at, or --at now",
+        ErrorKind::NotReplaced => "name another file, or move this one away",
+        ErrorKind::NotYet => "name an earlier time, or omit it for now",
         ErrorKind::ClockBehind => "correct the clock, or wait until it has caught up",
         ErrorKind::NotYetIssued => "name the epoch of the id with --epoch",
         ErrorKind::WorkerUnknown => "name the layout of the id with --layout",
@@ -429,11 +417,14 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::Cells => "--format lines takes each line as one granule",
         ErrorKind::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
         ErrorKind::NoDates => {
-            "an import needs a column ingested, or a change log; `accession ingest` takes lists"
+            "an import needs a column ingested, or an event file; `accession ingest` takes lists"
         }
-        ErrorKind::IsAHistory => "`accession import` takes change logs and manifests",
+        ErrorKind::IsAHistory => "`accession import` takes event files and manifests",
         ErrorKind::NoList => "check whether the response reports an error, or has another --format",
         ErrorKind::NoField => "name the field with --column",
+        ErrorKind::NotOfFormat => {
+            "nothing was changed; omit the option, or name the format with --format"
+        }
         ErrorKind::UnknownFormat => {
             "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
              line (jq -r '.[]')"
@@ -479,6 +470,8 @@ pub enum Commit {
     Annotation,
     /// Sizes and checksums of files.
     Files,
+    /// A check of files.
+    Check,
     /// A subset that was cited for the first time.
     Subset,
     /// Payment ids that were issued, or taken over from an older scheme.
@@ -498,8 +491,8 @@ impl Commit {
     pub fn output(self) -> &'static str {
         match self {
             Commit::History => "its report",
-            Commit::Record => "the record of the dataset",
-            Commit::Annotation | Commit::Files => "its report",
+            Commit::Record => "the metadata of the dataset",
+            Commit::Annotation | Commit::Files | Commit::Check => "its report",
             Commit::Subset => "the citation of the subset that it saved",
             Commit::PaymentIds => "the payment ids that it issued",
             Commit::Backup => "the report of the backup that it wrote",
@@ -516,10 +509,11 @@ impl Commit {
                 "do not repeat the command: `accession history DATASET` lists the change"
             }
             Commit::Record => {
-                "do not repeat the command: `accession dataset show NAME` shows the record"
+                "do not repeat the command: `accession dataset show NAME` shows the metadata"
             }
             Commit::Annotation => "repeat the command: the same note is added only once",
             Commit::Files => "repeat the command: what is recorded is not recorded again",
+            Commit::Check => "`accession fixity status DATASET` lists what was found",
             Commit::Subset => "repeat the command: it cites the same subset again",
             Commit::PaymentIds => {
                 "ids that were not written are never issued again: repeat the command for others"

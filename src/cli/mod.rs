@@ -7,6 +7,7 @@
 //! - `warning`: the kinds of warnings
 //! - [`output`]: tables, JSON, messages, progress
 //! - `error`: errors with their hints, exit statuses, what was committed
+//! - `interrupt`: Ctrl-C in commands that keep what they have done
 //! - `session`: one run of the program, with its registry, clock, user and output
 //! - `suggestion`: what may have been meant by what is unknown
 //! - `paths`: ids that are listed as paths
@@ -16,16 +17,17 @@
 //! - `applied`: one change: its arguments, and its report
 //! - [`args`]: arguments that several commands take
 //! - [`command`]: the commands, a file a subject
-//! - `arguments`: all arguments of the program
+//! - `program`: the program with all its commands and global options
 
 mod applied;
 mod args;
-mod arguments;
 mod command;
 mod dataset_warnings;
 mod error;
+mod interrupt;
 mod output;
 mod paths;
+mod program;
 mod reading;
 mod references;
 mod session;
@@ -35,10 +37,10 @@ mod warning;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
-use arguments::{Arguments, standard_input_uses};
 use error::{Error, Exit, Result};
+use program::{Arguments, standard_input_uses};
 use session::{RunOptions, Session};
 use suggestion::with_suggestion;
 
@@ -47,7 +49,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
-    let mut command = Arguments::command();
+    let mut command = Arguments::program();
     let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
         let uses = standard_input_uses(&matches);
         Ok((Arguments::from_arg_matches(&matches)?, uses))
@@ -72,7 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn run_command(
-    command: arguments::Command,
+    command: program::Command,
     standard_input_uses: usize,
     session: &mut Session,
 ) -> Result<Exit> {

@@ -8,6 +8,7 @@ use accession::{DatasetName, GranuleId, Selection, Snapshot};
 use clap::ValueEnum;
 
 use super::error::{Error, Result};
+use super::output::single_quoted;
 use super::session::Session;
 
 /// How an id is made of what a list contains.
@@ -88,16 +89,15 @@ impl PathArgs {
 impl fmt::Display for PathArgs {
     /// Writes the options as they are typed in a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let part = match self.part {
             Part::Path => None,
             Part::Name => Some("--granule name".to_owned()),
             Part::Stem => Some("--granule stem".to_owned()),
         };
         let prefix = self.strip_prefix.as_deref();
-        let prefix = prefix.map(|prefix| format!("--strip-prefix {}", quoted(prefix)));
+        let prefix = prefix.map(|prefix| format!("--strip-prefix {}", single_quoted(prefix)));
         let suffix = self.strip_suffix.as_deref();
-        let suffix = suffix.map(|suffix| format!("--strip-suffix {}", quoted(suffix)));
+        let suffix = suffix.map(|suffix| format!("--strip-suffix {}", single_quoted(suffix)));
         let options: Vec<String> = part.into_iter().chain(prefix).chain(suffix).collect();
         f.write_str(&options.join(" "))
     }

@@ -12,7 +12,7 @@ use accession::input::{
 };
 use accession::minting::payment::PaymentId;
 use accession::mirror::manifest;
-use accession::model::{FilePath, FileRecord, quoted};
+use accession::model::{FileRecord, quoted};
 use accession::registry::FileListing;
 use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 
@@ -79,6 +79,11 @@ impl FromStr for CitationText {
 pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     let name = file.name();
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
+    if path.is_dir() {
+        let message = format!("{} is a directory, not a file", quoted(&name));
+        return Err(Error::io(message)
+            .with_hint("give a list of its files on standard input, as `ls DIR` prints it: - in the place of the file"));
+    }
     let opened = File::open(path).with_context(|| format!("cannot read {}", quoted(&name)))?;
     Ok((Box::new(opened), name))
 }
@@ -96,8 +101,8 @@ pub struct Entries<'a> {
     file: Option<FileOfEntries>,
     spaces: EdgeSpaces,
     pages: SearchPages,
-    /// What is stated of the files of the last entry, and its id as it was read.
-    stated: Option<(GranuleId, Vec<StatedFile>)>,
+    /// What is stated of the files of the last entry.
+    stated: Vec<StatedFile>,
     has_ended: bool,
 }
 
@@ -121,7 +126,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, stated, has_ended) = (None, None, false);
+        let (file, stated, has_ended) = (None, Vec::new(), false);
         let samples = Samples::default();
         Entries {
             session,
@@ -160,17 +165,9 @@ impl<'a> Entries<'a> {
 
     /// What is stated of the files of the last entry, which has this id now.
     pub fn take_files(&mut self, entry: &Entry) -> Vec<FileRecord> {
-        let Some((read, files)) = self.stated.take() else { return Vec::new() };
-        let records = files.into_iter().map(|StatedFile { path, content }| {
-            // A path that is not stated equals the id that was read.
-            let path = path.or_else(|| FilePath::new(read.as_str()).ok());
-            let granule_id = entry.granule_id.clone();
-            match path {
-                Some(path) => FileRecord::new(granule_id, path, content),
-                None => FileRecord { granule_id, path, content },
-            }
-        });
-        records.collect()
+        let record =
+            |StatedFile { path, content }| FileRecord::new(entry.granule_id.clone(), path, content);
+        std::mem::take(&mut self.stated).into_iter().map(record).collect()
     }
 
     /// The first ids that were read.
@@ -195,7 +192,7 @@ impl<'a> Entries<'a> {
                 let Record { granule_id, location, is_deleted, files, .. } = record?;
                 file.progress.advance_row();
                 if !is_deleted {
-                    self.stated = (!files.is_empty()).then(|| (granule_id.clone(), files));
+                    self.stated = files;
                     return self.entry_of(granule_id, location).map(Some);
                 }
                 file.deleted += 1;
@@ -296,11 +293,7 @@ pub fn import_events(
             spaces.add(&event.granule_id, event.location.as_ref());
         }
         for StatedFile { path, content } in events.take_files() {
-            let granule_id = event.granule_id.clone();
-            let record = match path {
-                Some(path) => FileRecord::new(granule_id, path, content),
-                None => FileRecord { granule_id, path, content },
-            };
+            let record = FileRecord::new(event.granule_id.clone(), path, content);
             import.files.add(&record, event.location.as_ref())?;
         }
         import.add(event)?;

@@ -32,13 +32,26 @@ pub struct Reference {
     pub dois: Vec<Doi>,
 }
 
+/// The references of a list, and warnings about those that can only be read as text.
+#[derive(Debug, Default)]
+pub struct List {
+    pub references: Vec<Reference>,
+    pub warnings: Vec<String>,
+}
+
+impl From<Vec<Reference>> for List {
+    fn from(references: Vec<Reference>) -> Self {
+        List { references, warnings: Vec::new() }
+    }
+}
+
 /// Reads the references of a file.
 ///
 /// # Errors
 ///
 /// The file cannot be read or is too long, or what its name or its content says that it is cannot be
 /// parsed; the error has the line.
-pub fn read(file: &InputFile) -> Result<Vec<Reference>> {
+pub fn read(file: &InputFile) -> Result<List> {
     let text = read_text(file)?;
     let extension = file.path().and_then(|path| path.extension()).and_then(|it| it.to_str());
     references(&text, extension.unwrap_or_default(), &file.name())
@@ -79,19 +92,24 @@ fn decoded(bytes: &[u8]) -> String {
 
 /// The references of a text, of which the extension of its file's name or else its content says what it
 /// is. What only the content suggests is read as text where it cannot be parsed.
-fn references(text: &str, extension: &str, name: &str) -> Result<Vec<Reference>> {
+fn references(text: &str, extension: &str, name: &str) -> Result<List> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_one_of = |known: &str| extension.eq_ignore_ascii_case(known);
     let begins_line = |start: &str| text.lines().any(|line| line.trim_start().starts_with(start));
     match () {
-        () if is_one_of("bib") => of_bibtex(text, name),
-        () if is_one_of("json") => of_csl_json(text, name),
-        () if is_one_of("ris") || begins_line("TY  -") => Ok(of_ris(text)),
-        () if text.trim_start().starts_with(['[', '{']) => {
-            of_csl_json(text, name).or_else(|_| Ok(of_text(text)))
+        () if (is_one_of("bib") && !begins_line("@") || is_one_of("ris") && !is_ris(text))
+            && !text.trim().is_empty() =>
+        {
+            Err(wrong(name, 1, &format!("there is no reference in this .{extension} file")))
         }
-        () if begins_line("@") => of_bibtex(text, name).or_else(|_| Ok(of_text(text))),
-        () => Ok(of_text(text)),
+        () if is_one_of("bib") => of_bibtex(text, name),
+        () if is_one_of("json") => of_csl_json(text, name).map(List::from),
+        () if is_one_of("ris") || is_ris(text) => Ok(of_ris(text).into()),
+        () if text.trim_start().starts_with(['[', '{']) => {
+            Ok(of_csl_json(text, name).unwrap_or_else(|_| of_text(text)).into())
+        }
+        () if begins_line("@") => of_bibtex(text, name).or_else(|_| Ok(of_text(text).into())),
+        () => Ok(of_text(text).into()),
     }
 }
 
@@ -122,67 +140,166 @@ impl<'text> Lines<'text> {
     }
 }
 
-fn of_bibtex(text: &str, name: &str) -> Result<Vec<Reference>> {
-    let mut lines = Lines::of(text);
-    let bibliography = RawBibliography::parse(text).map_err(|error| {
-        let line = lines.line_at(error.span.start);
-        wrong(name, line, &format!("this is not BibTeX: {}", error.kind))
-    })?;
-    let abbreviations: HashMap<String, &str> =
-        bibliography.abbreviations.iter().filter_map(abbreviation).collect();
-    let mut references = Vec::new();
-    let mut bytes = 0;
-    for entry in &bibliography.entries {
-        let line = lines.line_at(entry.span.start);
-        let mut text = format!("@{}{{{},\n", entry.v.kind.v, entry.v.key.v);
-        let mut dois = Vec::new();
-        for field in &entry.v.fields {
-            let chunks = || {
-                field.value.v.iter().take(MAX_CHUNKS).map(|chunk| match chunk.v {
-                    RawChunk::Normal(text) => text,
-                    RawChunk::Abbreviation(short) => {
-                        abbreviations.get(&short.to_ascii_lowercase()).copied().unwrap_or(short)
-                    }
-                })
-            };
-            // Counted before it is built: a hundred references to a long abbreviation are short.
-            bytes += chunks().map(|text| text.len() as u64).sum::<u64>();
-            if bytes > MAX_BYTES {
-                let what = format!("its abbreviations stand for more than {MAX_BYTES} bytes");
-                return Err(wrong(name, line, &what));
-            }
-            let value: String = chunks().collect();
-            if ["doi", "url"].iter().any(|name| field.key.v.eq_ignore_ascii_case(name)) {
-                add_doi(&mut dois, &value);
-            }
-            text.push_str(&format!("  {} = {{{value}}},\n", field.key.v));
-        }
-        text.push_str("}\n");
-        let key = Some(entry.v.key.v.to_owned()).filter(|key| !key.is_empty());
-        references.push(Reference { key, line, text, dois });
-    }
-    Ok(references)
+/// The references of a list of BibTeX, as far as they were read.
+#[derive(Default)]
+struct Bibtex {
+    /// What abbreviations stand for, by their names in lower case. One of other abbreviations contains
+    /// nothing that is cited.
+    abbreviations: HashMap<String, String>,
+    list: List,
+    bytes: u64,
 }
 
-/// An abbreviation, in lower case, and what it stands for. One of other abbreviations contains nothing
-/// that is cited.
-fn abbreviation<'text>(pair: &Pair<'text>) -> Option<(String, &'text str)> {
+/// A list of BibTeX. Where it cannot be parsed as a whole, each entry is parsed by itself, and one that
+/// cannot is read as text: programs write what others do not read, and the rest is to be checked all the
+/// same.
+fn of_bibtex(text: &str, name: &str) -> Result<List> {
+    let mut whole = Bibtex::default();
+    let Err((line, what)) = whole.add(text, 1, name)? else { return Ok(whole.list) };
+    let mut bibtex = Bibtex::default();
+    let mut is_bibtex = false;
+    for (line, entry) in entries_of(text) {
+        let added = match bibtex.add(entry, line, name)? {
+            Err(_) if in_braces(entry).is_some_and(|it| RawBibliography::parse(&it).is_ok()) => {
+                bibtex.add(&in_braces(entry).unwrap_or_default(), line, name)?
+            }
+            added => added,
+        };
+        match added {
+            Ok(()) => is_bibtex = true,
+            Err((at, what)) => {
+                let warning = format!("{name}:{at}: {what}; the reference is read as text");
+                bibtex.list.warnings.push(warning);
+                let mut dois = Vec::new();
+                recognise::dois(entry).iter().for_each(|doi| add_doi(&mut dois, doi.as_str()));
+                let (key, text) = (key_of(entry), entry.to_owned());
+                bibtex.list.references.push(Reference { key, line, text, dois });
+            }
+        }
+    }
+    match is_bibtex {
+        true => Ok(bibtex.list),
+        false => Err(wrong(name, line, &what)),
+    }
+}
+
+impl Bibtex {
+    /// Adds the references of a text that begins on a line. The inner error is the line and the reason for
+    /// which it cannot be parsed.
+    fn add(&mut self, text: &str, first: u64, name: &str) -> Result<Result<(), (u64, String)>> {
+        let mut lines = Lines::of(text);
+        let bibliography = match RawBibliography::parse(text) {
+            Ok(bibliography) => bibliography,
+            Err(error) => {
+                let line = first - 1 + lines.line_at(error.span.start);
+                return Ok(Err((line, format!("this is not BibTeX: {}", error.kind))));
+            }
+        };
+        self.abbreviations.extend(bibliography.abbreviations.iter().filter_map(abbreviation));
+        for entry in &bibliography.entries {
+            let line = first - 1 + lines.line_at(entry.span.start);
+            let mut text = format!("@{}{{{},\n", entry.v.kind.v, entry.v.key.v);
+            let mut dois = Vec::new();
+            for field in &entry.v.fields {
+                let chunks = || {
+                    field.value.v.iter().take(MAX_CHUNKS).map(|chunk| match chunk.v {
+                        RawChunk::Normal(text) => text,
+                        RawChunk::Abbreviation(short) => {
+                            let known = self.abbreviations.get(&short.to_ascii_lowercase());
+                            known.map_or(short, String::as_str)
+                        }
+                    })
+                };
+                // Counted before it is built: a hundred references to a long abbreviation are short.
+                self.bytes += chunks().map(|text| text.len() as u64).sum::<u64>();
+                if self.bytes > MAX_BYTES {
+                    let what = format!("its abbreviations stand for more than {MAX_BYTES} bytes");
+                    return Err(wrong(name, line, &what));
+                }
+                let value: String = chunks().collect();
+                let is_one_of = |names: &[&str]| {
+                    names.iter().any(|name| field.key.v.eq_ignore_ascii_case(name))
+                };
+                if is_one_of(&["doi", "url"]) {
+                    add_doi(&mut dois, &value);
+                } else if is_one_of(&["howpublished", "how", "link", "ee"]) {
+                    recognise::dois(&value).iter().for_each(|doi| add_doi(&mut dois, doi.as_str()));
+                }
+                text.push_str(&format!("  {} = {{{value}}},\n", field.key.v));
+            }
+            text.push_str("}\n");
+            let key = Some(entry.v.key.v.to_owned()).filter(|key| !key.is_empty());
+            self.list.references.push(Reference { key, line, text, dois });
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// The entries of a list of BibTeX that cannot be parsed as a whole, each with the line on which it
+/// begins: from a line that begins with `@` to the next.
+fn entries_of(text: &str) -> Vec<(u64, &str)> {
+    let mut begins: Vec<(u64, usize)> = Vec::new();
+    let mut at = 0;
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        if line.trim_start().starts_with('@') {
+            begins.push((number, at));
+        }
+        at += line.len();
+    }
+    let ends = begins.iter().skip(1).map(|(_, at)| *at).chain([text.len()]);
+    begins.iter().zip(ends).map(|((line, from), to)| (*line, &text[*from..to])).collect()
+}
+
+/// An entry between parentheses, which BibTeX knows too, between braces.
+fn in_braces(entry: &str) -> Option<String> {
+    let open = entry.find(['{', '(']).filter(|at| entry.as_bytes()[*at] == b'(')?;
+    let close = entry.rfind(')').filter(|close| *close > open)?;
+    Some(format!("{}{{{}}}", &entry[..open], &entry[open + 1..close]))
+}
+
+/// The key of an entry that cannot be parsed.
+fn key_of(entry: &str) -> Option<String> {
+    let (_, rest) = entry.split_once(['{', '('])?;
+    let (key, _) = rest.split_once(',')?;
+    let key = key.trim();
+    let is_key =
+        !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || "={}\"".contains(c));
+    is_key.then(|| key.to_owned())
+}
+
+/// An abbreviation, in lower case, and what it stands for.
+fn abbreviation(pair: &Pair<'_>) -> Option<(String, String)> {
     match pair.value.v.as_slice() {
         [chunk] => match chunk.v {
-            RawChunk::Normal(text) => Some((pair.key.v.to_ascii_lowercase(), text)),
+            RawChunk::Normal(text) => Some((pair.key.v.to_ascii_lowercase(), text.to_owned())),
             RawChunk::Abbreviation(_) => None,
         },
         _ => None,
     }
 }
 
-/// Adds the DOI that a field is.
+/// Adds the DOI that a field is. LaTeX escapes some characters of it.
 fn add_doi(dois: &mut Vec<Doi>, value: &str) {
-    if let Ok(doi) = value.trim().parse::<Doi>()
+    let value = ["_", "%", "&", "#", "$"]
+        .iter()
+        .fold(value.trim().to_owned(), |value, it| value.replace(&format!("\\{it}"), it));
+    if let Ok(doi) = value.parse::<Doi>()
         && dois.iter().all(|known| !known.is_same_as(&doi))
     {
         dois.push(doi);
     }
+}
+
+/// The tag and the value of a line of RIS: two characters, one or two blanks, and a hyphen.
+fn ris_field(line: &str) -> Option<(&str, &str)> {
+    let (tag, value) = line.trim_start().split_once('-')?;
+    let bare = tag.trim_end();
+    let is_tag = bare.len() == 2 && bare.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_tag && tag.len() > 2).then(|| (bare, value.trim()))
+}
+
+fn is_ris(text: &str) -> bool {
+    text.lines().any(|line| ris_field(line).is_some_and(|(tag, _)| tag == "TY"))
 }
 
 fn of_ris(text: &str) -> Vec<Reference> {
@@ -190,7 +307,8 @@ fn of_ris(text: &str) -> Vec<Reference> {
     let mut is_open = false;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim_start();
-        if line.starts_with("TY  -") {
+        let field = ris_field(line);
+        if field.is_some_and(|(tag, _)| tag == "TY") {
             is_open = true;
             let (key, text, dois) = (None, String::new(), Vec::new());
             references.push(Reference { key, line: number, text, dois });
@@ -198,11 +316,11 @@ fn of_ris(text: &str) -> Vec<Reference> {
         let Some(reference) = references.last_mut().filter(|_| is_open) else { continue };
         reference.text.push_str(line);
         reference.text.push('\n');
-        is_open = !line.starts_with("ER  -");
-        let Some((tag, value)) = line.split_once("  -") else { continue };
+        let Some((tag, value)) = field else { continue };
+        is_open = tag != "ER";
         match tag {
-            "ID" => reference.key = Some(value.trim().to_owned()).filter(|key| !key.is_empty()),
-            "DO" | "UR" => add_doi(&mut reference.dois, value),
+            "ID" => reference.key = Some(value.to_owned()).filter(|key| !key.is_empty()),
+            "DO" | "UR" | "L3" | "LK" => add_doi(&mut reference.dois, value),
             _ => {}
         }
     }
@@ -213,12 +331,14 @@ fn of_csl_json(text: &str, name: &str) -> Result<Vec<Reference>> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         wrong(name, error.line() as u64, &format!("this is not CSL-JSON: {error}"))
     })?;
-    let items = match &value {
-        Value::Array(items) => items.as_slice(),
-        item => std::slice::from_ref(item),
+    // A list, a list within an object as some programs export it, or one reference.
+    let (items, depth) = match (&value, &value["items"]) {
+        (Value::Array(items), _) => (items.as_slice(), 1),
+        (_, Value::Array(items)) => (items.as_slice(), 2),
+        (item, _) => (std::slice::from_ref(item), 0),
     };
     let mut lines = Lines::of(text);
-    let starts = starts_of_objects(text, usize::from(value.is_array()));
+    let starts = starts_of_objects(text, depth);
     let references = items.iter().filter(|item| item.is_object()).zip(starts).map(|(item, at)| {
         let key = match &item["id"] {
             Value::String(id) => Some(id.clone()),
@@ -293,7 +413,7 @@ mod tests {
     const DIGITS: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
     fn shown(text: &str, extension: &str) -> Vec<(Option<String>, u64, usize, Vec<String>)> {
-        let references = references(text, extension, "refs").unwrap();
+        let references = references(text, extension, "refs").unwrap().references;
         let shown = |it: &Reference| {
             let dois = it.dois.iter().map(ToString::to_string).collect();
             (it.key.clone(), it.line, recognise::find(&it.text).len(), dois)
@@ -358,8 +478,42 @@ mod tests {
             let error = references(text, extension, "refs").unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");
             // What only looks so is text.
-            assert_eq!(references(text, "", "refs").unwrap().len(), 1);
+            assert_eq!(references(text, "", "refs").unwrap().references.len(), 1);
         }
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_parsed_does_not_hide_the_others() {
+        let text = format!(
+            "@string{{us = \"10.9999/US\"}}\n@misc{{a, doi = us}}\n@article(b, doi = {{10.9999/US\\_1}})\n@misc{{open,\n  title = {{x,\n  doi = {{10.9999/US}}\n}}\n@misc{{c, howpublished = {{\\url{{https://doi.org/10.9999/US}}}}, note = {{DI:{DIGITS}}}}}\n"
+        );
+        let named = |key: &str| Some(key.to_owned());
+        let us = |doi: &str| vec![doi.to_owned()];
+        let expected = [
+            (named("a"), 2, 0, us("10.9999/US")),
+            (named("b"), 3, 0, us("10.9999/US_1")),
+            (named("open"), 4, 0, us("10.9999/US")),
+            (named("c"), 8, 1, us("10.9999/US")),
+        ];
+        assert_eq!(shown(&text, "bib"), expected);
+        let warnings = references(&text, "bib", "refs").unwrap().warnings;
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].ends_with("the reference is read as text"), "{warnings:?}");
+        for (text, extension) in [("<html>", "bib"), ("x\n", "ris")] {
+            let error = references(text, extension, "refs").unwrap_err().to_string();
+            assert!(error.starts_with("refs:1: there is no reference"), "{error}");
+        }
+    }
+
+    #[test]
+    fn exports_with_other_blanks_tags_and_envelopes_are_read() {
+        let doi = || vec!["10.9999/US".to_owned()];
+        let ris =
+            "TY - DATA\nDO - 10.9999/US\nER -\nTY  - JOUR\nL3  - https://doi.org/10.9999/US\n";
+        assert_eq!(shown(ris, ""), [(None, 1, 0, doi()), (None, 4, 0, doi())]);
+        let json = "{\"x\": {},\n \"items\": [\n{\"id\": \"a\", \"DOI\": \"10.9999/US\"}]}";
+        let shown = shown(json, "json");
+        assert_eq!((&shown[0].0, &shown[0].3), (&Some("a".to_owned()), &doi()));
     }
 
     #[test]
@@ -388,9 +542,8 @@ mod tests {
                     for rest in [&whole[next..], ""] {
                         let damaged = format!("{}{piece}{rest}", &whole[..at]);
                         for extension in [own, ""] {
-                            for reference in
-                                references(&damaged, extension, "refs").unwrap_or_default()
-                            {
+                            let list = references(&damaged, extension, "refs");
+                            for reference in list.unwrap_or_default().references {
                                 recognise::find(&reference.text);
                             }
                         }

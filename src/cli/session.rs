@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::error::{Commit, Error as CliError, Exit, Result};
 use super::output::{
-    Column, Failure, Label, Output, Progress, Row, Table, count, json, write_message,
+    Column, Failure, Label, Output, Progress, Row, Table, count, for_shell, json, write_message,
 };
 use super::warning::WarningKind;
 
@@ -161,6 +161,22 @@ impl Session {
     /// The absolute path of the registry, or its address without the password.
     pub fn registry_path(&self) -> PathBuf {
         Registry::full_name(&self.options.registry)
+    }
+
+    /// How the program is called for this registry in a command to be typed next.
+    pub fn program(&self) -> String {
+        let registry = &self.options.registry;
+        let is_usual = match std::env::var_os("ACCESSION_REGISTRY") {
+            Some(usual) if !usual.is_empty() => *registry == *usual,
+            _ => registry == Path::new("accession.db"),
+        };
+        match is_usual {
+            true => "accession".to_owned(),
+            false => {
+                let registry = for_shell(&self.registry_path().to_string_lossy());
+                format!("accession --registry {registry}")
+            }
+        }
     }
 
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
@@ -363,10 +379,10 @@ impl Create {
     }
 }
 
-/// The user name from the environment, or otherwise the number of the user.
+/// The user name from the environment, or otherwise of the system.
 fn system_user() -> Option<String> {
     let named = ["LOGNAME", "USER", "USERNAME"].into_iter().find_map(variable);
-    named.or_else(user_number)
+    named.or_else(user_of_process)
 }
 
 /// The value of an environment variable, if it is not empty.
@@ -374,13 +390,22 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
+/// The name in `/etc/passwd` of the user of the process, or the number of one who is not there.
 #[cfg(unix)]
-fn user_number() -> Option<String> {
-    Some(format!("user {}", rustix::process::getuid().as_raw()))
+fn user_of_process() -> Option<String> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let users = std::fs::read("/etc/passwd").unwrap_or_default();
+    let users = String::from_utf8_lossy(&users);
+    let named = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(&uid)).then(|| name.to_owned())
+    });
+    Some(named.unwrap_or_else(|| format!("uid {uid}")))
 }
 
 #[cfg(not(unix))]
-fn user_number() -> Option<String> {
+fn user_of_process() -> Option<String> {
     None
 }
 

@@ -28,19 +28,29 @@ macro_rules! warning_kinds {
 
 // In the order of their names.
 warning_kinds! {
+    /// Annotations of the primary were not kept: those of their instances would be too long together.
+    AnnotationsLeftOut = "annotations-left-out",
     /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
     /// history: citations already made for a date after that give the identifier before it.
     BackDated = "back-dated",
+    /// The files are being checked by another command, or were by one that was killed.
+    BeingChecked = "being-checked",
     /// What a sync added had been deleted by the change before, and the set is an earlier one again.
     CameBack = "came-back",
     /// Granules were ingested and deleted within one day, and cancel out.
     CancelledOut = "cancelled-out",
+    /// The registry cannot be written, so a check of files is not recorded.
+    CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.
     CitationIncomplete = "citation-incomplete",
     /// The clock is behind the dataset's latest change.
     ClockBehind = "clock-behind",
     /// Lines begin with `#`: the file may contain comments.
     CommentLines = "comment-lines",
+    /// A primary knows other sizes or checksums of files than a mirror.
+    ContentDiffers = "content-differs",
+    /// The registry that a copy replaced had more than the copy.
+    CopyLacks = "copy-lacks",
     /// The registry that a copy replaces cannot be read, so it is not known what the copy lacks.
     CopyNotCompared = "copy-not-compared",
     /// Events of a day that is not complete were left out.
@@ -49,6 +59,8 @@ warning_kinds! {
     DeletedInFile = "deleted-in-file",
     /// A granule id begins or ends with a space.
     EdgeSpace = "edge-space",
+    /// What is stated of files cannot be read, and was skipped.
+    FilesSkipped = "files-skipped",
     /// A dataset was named by a former name.
     FormerName = "former-name",
     /// The first line looks like the header of a table.
@@ -83,14 +95,20 @@ warning_kinds! {
     PagesMissing = "pages-missing",
     /// The primary renamed the dataset that a mirror follows.
     PrimaryRenamed = "primary-renamed",
+    /// The primary withdrew the dataset that a mirror follows.
+    PrimaryWithdrawn = "primary-withdrawn",
     /// The set that is cited, or that from which it is selected, is annotated as questionable.
     Questionable = "questionable",
+    /// An entry of a list of references cannot be parsed, and is read as text.
+    ReferenceUnreadable = "reference-unreadable",
     /// The criteria select every granule, so the whole set is cited.
     SelectsAll = "selects-all",
     /// Most lines contain a separator: the file may be a table.
     Separators = "separators",
-    /// Another dataset has the DOI of one that was created.
+    /// Another dataset, of this registry or of the primary, has the DOI of one that was created.
     SharedDoi = "shared-doi",
+    /// Files have no recorded size to be checked by.
+    SizesUnknown = "sizes-unknown",
     /// Some granules of the change were skipped.
     Skipped = "skipped",
     /// An address shows an older state of a log than was imported before.
@@ -106,6 +124,7 @@ impl WarningKind {
     pub const fn of_input(kind: InputWarningKind) -> Self {
         match kind {
             InputWarningKind::Comments => WarningKind::CommentLines,
+            InputWarningKind::FilesSkipped => WarningKind::FilesSkipped,
             InputWarningKind::Header => WarningKind::HeaderLine,
             InputWarningKind::Separators => WarningKind::Separators,
         }

@@ -11,10 +11,10 @@
 use std::path::Path;
 
 use super::Record;
-use super::content::{self, StatedFile};
+use super::content::{self, FileReading, Stated};
 use super::error::InputErrorKind;
 use super::format::Options;
-use crate::model::{Algorithm, FileContent, GranuleId, SourceLocation};
+use crate::model::{Algorithm, GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
@@ -25,8 +25,6 @@ pub(super) struct Checksums {
     /// The algorithm of lines that do not name it. `None` means that the number of digits says it.
     algorithm: Option<Algorithm>,
     is_of_bag: bool,
-    /// Whether only the ids are wanted.
-    without_files: bool,
 }
 
 impl Checksums {
@@ -35,13 +33,14 @@ impl Checksums {
         let stem = Path::new(name).file_name().and_then(|name| name.to_str());
         let stem = stem.and_then(|name| name.strip_prefix("manifest-")?.strip_suffix(".txt"));
         let algorithm = options.algorithm.clone().or_else(|| stem?.parse().ok());
-        Checksums { algorithm, is_of_bag: stem.is_some(), without_files: options.without_files }
+        Checksums { algorithm, is_of_bag: stem.is_some() }
     }
 
     /// Reads a line.
     pub(super) fn record(
         &self,
         line: &[u8],
+        files: &mut FileReading,
         location: SourceLocation,
     ) -> Result<Record, InputErrorKind> {
         let (is_escaped, line) = match line.strip_prefix(b"\\") {
@@ -67,9 +66,20 @@ impl Checksums {
             text = rest;
         }
         let mut record = Record::new(granule_id(text)?, location);
-        if self.without_files {
-            return Ok(record);
+        if !files.is_off {
+            let stated = self.stated(&record.granule_id, algorithm, checksum, size);
+            record.files.extend(files.of_file(stated, &record.location)?);
         }
+        Ok(record)
+    }
+
+    fn stated(
+        &self,
+        path: &GranuleId,
+        algorithm: Option<&str>,
+        checksum: &str,
+        size: Option<&str>,
+    ) -> Stated {
         let algorithm = match algorithm {
             Some(named) => Some(content::algorithm(named)?),
             None => self.algorithm.clone(),
@@ -79,11 +89,7 @@ impl Checksums {
             checksum => Some(content::checksum(algorithm.as_ref(), checksum)?),
         };
         let size = size.map(content::size).transpose()?;
-        if let Some(content) = FileContent::new(size, checksum) {
-            let path = content::path(record.granule_id.as_str())?;
-            record.files.push(StatedFile { path: Some(path), content });
-        }
-        Ok(record)
+        content::file_of(path.as_str(), size, checksum)
     }
 
     fn gnu<'line>(&self, line: &'line [u8]) -> Option<Line<'line>> {

@@ -3,15 +3,89 @@
 use serde_json::Value;
 
 use super::error::InputErrorKind;
-use crate::model::{Algorithm, Checksum, FileContent, FilePath};
+use super::format::Options;
+use super::warning::{InputWarning, InputWarningKind, Tally};
+use crate::model::{Algorithm, Checksum, FileContent, FilePath, SourceLocation, quoted};
 
 /// What a file states of a file of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedFile {
-    /// The path. `None` means that it equals the id.
-    pub path: Option<FilePath>,
+    /// The path, as it is listed, without a leading `./`.
+    pub path: FilePath,
     /// What is stated of its bytes.
     pub content: FileContent,
+}
+
+/// A file of a granule as it was read. `None` means that nothing is stated of its bytes.
+pub(super) type Stated = Result<Option<StatedFile>, InputErrorKind>;
+
+/// How that which is stated of files is read, and what of it was skipped.
+#[derive(Default)]
+pub(super) struct FileReading {
+    /// Whether it is ignored.
+    pub is_off: bool,
+    /// Whether what cannot be read is skipped and counted, instead of refused.
+    skips: bool,
+    /// The algorithm of checksums that do not name it.
+    pub algorithm: Option<Algorithm>,
+    skipped: Tally,
+}
+
+impl FileReading {
+    pub(super) fn new(options: &Options) -> Self {
+        let Options { without_files, skips_odd_files, algorithm, .. } = options;
+        let (is_off, skips, algorithm) = (*without_files, *skips_odd_files, algorithm.clone());
+        FileReading { is_off, skips, algorithm, skipped: Tally::default() }
+    }
+
+    /// One file of a granule. `None` means that nothing is stated of it, or that it is skipped.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, and is not to be skipped.
+    pub(super) fn of_file(&mut self, stated: Stated, location: &SourceLocation) -> Stated {
+        match stated {
+            Err(kind) if self.skips => {
+                self.skipped.add(&kind.to_string(), location);
+                Ok(None)
+            }
+            stated => stated,
+        }
+    }
+
+    /// The files of a granule. If two with one path contradict each other, neither can be trusted.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be read, and is not to be skipped.
+    pub(super) fn of_granule(
+        &mut self,
+        stated: Vec<Stated>,
+        location: &SourceLocation,
+    ) -> Result<Vec<StatedFile>, InputErrorKind> {
+        let mut files = Vec::new();
+        for file in stated {
+            files.extend(self.of_file(file, location)?);
+        }
+        if !self.skips {
+            return Ok(files);
+        }
+        let contradicted = |file: &StatedFile| {
+            let same = files.iter().filter(|other| other.path == file.path);
+            same.into_iter().any(|other| other.content.contradicts(&file.content))
+        };
+        let (odd, rest): (Vec<StatedFile>, _) = files.iter().cloned().partition(contradicted);
+        for StatedFile { path, .. } in odd {
+            let what = format!("{} is listed twice, with different bytes", quoted(path.as_str()));
+            self.skipped.add(&what, location);
+        }
+        Ok(rest)
+    }
+
+    /// The warning about what was skipped.
+    pub(super) fn warning(&self) -> Option<InputWarning> {
+        self.skipped.warning(InputWarningKind::FilesSkipped)
+    }
 }
 
 /// The greatest size that a registry stores.
@@ -37,7 +111,7 @@ const MULTIHASHES: [(u64, &str); 14] = [
 ];
 
 /// Reads a path, without a leading `./`.
-pub(super) fn path(text: &str) -> Result<FilePath, InputErrorKind> {
+fn path(text: &str) -> Result<FilePath, InputErrorKind> {
     let text = text.trim_start_matches("./");
     FilePath::new(text).map_err(|cause| InputErrorKind::FilePath { text: text.to_owned(), cause })
 }
@@ -69,9 +143,9 @@ pub(super) fn algorithm(name: &str) -> Result<Algorithm, InputErrorKind> {
 }
 
 /// The files of a granule of UMM-G. What has no name, or only a size in another unit, is left out.
-pub(super) fn of_umm(item: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
+pub(super) fn of_umm(item: &Value, default: Option<&Algorithm>) -> Vec<Stated> {
     let files = item.pointer("/umm/DataGranule/ArchiveAndDistributionInformation");
-    stated(files, |file| {
+    stated(files, default, |file| {
         let name = file.get("Name").filter(|name| *name != "Not provided");
         let checksum = (file.pointer("/Checksum/Algorithm"), file.pointer("/Checksum/Value"));
         (name, file.get("SizeInBytes"), checksum)
@@ -79,52 +153,56 @@ pub(super) fn of_umm(item: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
 }
 
 /// The files of a granule record of Cumulus.
-pub(super) fn of_cumulus(object: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
-    stated(object.get("files"), |file| {
+pub(super) fn of_cumulus(object: &Value, default: Option<&Algorithm>) -> Vec<Stated> {
+    stated(object.get("files"), default, |file| {
         let path = file.get("key").or_else(|| file.get("fileName"));
         (path, file.get("size"), (file.get("checksumType"), file.get("checksum")))
     })
 }
 
-type Stated<'file> =
+/// The path, the size, and the algorithm and value of the checksum of a file.
+type Members<'file> =
     (Option<&'file Value>, Option<&'file Value>, (Option<&'file Value>, Option<&'file Value>));
 
 fn stated<'item>(
     files: Option<&'item Value>,
-    take: impl Fn(&'item Value) -> Stated<'item>,
-) -> Result<Vec<StatedFile>, InputErrorKind> {
-    let mut stated = Vec::new();
-    for file in files.and_then(Value::as_array).into_iter().flatten() {
+    default: Option<&Algorithm>,
+    take: impl Fn(&'item Value) -> Members<'item>,
+) -> Vec<Stated> {
+    let read = |file| {
         let (name, bytes, (by, value)) = take(file);
-        let Some(name) = name.and_then(Value::as_str) else { continue };
+        let Some(name) = name.and_then(Value::as_str) else { return Ok(None) };
         let bytes = bytes.and_then(text).map(|text| size(&text)).transpose()?;
         let value = match (by.and_then(Value::as_str), value.and_then(text)) {
             (_, None) => None,
-            (by, Some(value)) => Some(checksum(by.map(algorithm).transpose()?.as_ref(), &value)?),
+            (Some(by), Some(value)) => Some(checksum(Some(&algorithm(by)?), &value)?),
+            (None, Some(value)) => Some(checksum(default, &value)?),
         };
-        if let Some(content) = FileContent::new(bytes, value) {
-            stated.push(StatedFile { path: Some(path(name)?), content });
-        }
-    }
-    Ok(stated)
+        file_of(name, bytes, value)
+    };
+    files.and_then(Value::as_array).into_iter().flatten().map(read).collect()
+}
+
+/// A file with this path, if anything is stated of its bytes.
+pub(super) fn file_of(text: &str, size: Option<u64>, checksum: Option<Checksum>) -> Stated {
+    let content = FileContent::new(size, checksum);
+    content.map(|content| Ok(StatedFile { path: path(text)?, content })).transpose()
 }
 
 /// The files of a STAC item: its assets with `file:size` or `file:checksum`, a multihash.
-pub(super) fn of_stac(item: &Value) -> Result<Vec<StatedFile>, InputErrorKind> {
-    let mut stated = Vec::new();
-    for asset in item.get("assets").and_then(Value::as_object).into_iter().flatten() {
-        let (_, asset) = asset;
+pub(super) fn of_stac(item: &Value) -> Vec<Stated> {
+    let read = |asset: &Value| {
         let bytes = asset.get("file:size").and_then(text).map(|text| size(&text)).transpose()?;
         let multihash = asset.get("file:checksum").and_then(Value::as_str).map(multihash);
-        let Some(content) = FileContent::new(bytes, multihash.transpose()?) else { continue };
-        let Some(href) = asset.get("href").and_then(Value::as_str) else { continue };
+        let multihash = multihash.transpose()?;
+        let Some(href) = asset.get("href").and_then(Value::as_str) else { return Ok(None) };
         let is_relative = !href.contains("://") && FilePath::new(href).is_ok();
         let before_query = href.split(['?', '#']).next().unwrap_or_default();
         let last = before_query.rsplit('/').next().unwrap_or_default();
-        stated
-            .push(StatedFile { path: Some(path(if is_relative { href } else { last })?), content });
-    }
-    Ok(stated)
+        file_of(if is_relative { href } else { last }, bytes, multihash)
+    };
+    let assets = item.get("assets").and_then(Value::as_object).into_iter().flatten();
+    assets.map(|(_, asset)| read(asset)).collect()
 }
 
 /// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least

@@ -93,9 +93,12 @@ pub enum InputErrorKind {
     /// A file without dates, although they are needed.
     #[error("the file has no dates of ingest")]
     NoDates,
-    /// Columns of dates are named, and the format has no columns.
-    #[error("the file is not a table, so it has no column of dates")]
+    /// Columns are named, and the format has none.
+    #[error("the file is not a table, so it has no columns")]
     NotATable,
+    /// An algorithm is named, and the format has no checksums.
+    #[error("the file has no checksums, so it needs no algorithm")]
+    NoChecksums,
     /// A granule without a date of ingest.
     #[error("the granule has no date of ingest")]
     NoIngestDate,
@@ -107,11 +110,11 @@ pub enum InputErrorKind {
         /// The time of deletion.
         deleted: Timestamp,
     },
-    /// A change log or a manifest, although a list of granules is expected.
+    /// An event file or a manifest, although a list of granules is expected.
     #[error("this is a history, not a list of granules")]
     IsAHistory,
-    /// A line that is not part of a change log.
-    #[error("a line of a change log is a time, a TAB, + or -, a TAB, and an id")]
+    /// A line that is not part of an event file.
+    #[error("a line of an event file is a time, a TAB, + or -, a TAB, and an id")]
     NotAChange,
     /// A response without its list of granules, such as one that reports an error.
     #[error("there is no list at {field}")]
@@ -234,6 +237,7 @@ impl InputErrorKind {
             NoList { .. } => ErrorKind::NoList,
             NoField { .. } => ErrorKind::NoField,
             UnknownFormat => ErrorKind::UnknownFormat,
+            NotATable | NoChecksums => ErrorKind::NotOfFormat,
             Markup => ErrorKind::Markup,
             Manifest { .. } | List { .. } => ErrorKind::NotPublished,
             NotGzip => ErrorKind::NotGzip,

@@ -26,7 +26,7 @@ pub enum InputFormat {
     Pdr,
     /// A list of checksums.
     Checksums,
-    /// A change log.
+    /// An event file.
     Changes,
     /// A manifest ([`crate::mirror::manifest`]).
     Manifest,
@@ -88,14 +88,40 @@ pub struct Options {
     pub unfinished_day: Option<Day>,
     /// Whether sizes and checksums of files are ignored.
     pub without_files: bool,
-    /// The algorithm of checksums that do not name it. `None` means that the number of digits says it.
+    /// Whether sizes, checksums and paths of files that cannot be read are skipped and counted
+    /// ([`super::Records::warnings`]), instead of refused.
+    pub skips_odd_files: bool,
+    /// The algorithm of checksums that do not name it. `None` means that the number of digits says
+    /// it. A format without checksums is refused then.
     pub algorithm: Option<Algorithm>,
-    /// The column of a table with the size of a file in bytes. `None` means none.
+    /// The column of a table with the size of a file in bytes. `None` means none. If this one or one of
+    /// the next two is named, a file that is not a table is refused.
     pub size_column: Option<String>,
     /// The column of a table with the checksum of a file. `None` means none.
     pub checksum_column: Option<String>,
     /// The column of a table with the path of the file. `None` means that it equals the id.
     pub path_column: Option<String>,
+}
+
+impl Options {
+    /// Refuses the options of files in a format that they cannot apply to.
+    pub(super) fn check_files(&self, format: InputFormat) -> Result<(), InputErrorKind> {
+        let columns = [&self.size_column, &self.checksum_column, &self.path_column];
+        let names_columns = columns.iter().any(|column| column.is_some());
+        match format {
+            InputFormat::Csv => Ok(()),
+            _ if names_columns => Err(InputErrorKind::NotATable),
+            InputFormat::Lines
+            | InputFormat::CmrJson
+            | InputFormat::Changes
+            | InputFormat::Manifest
+                if self.algorithm.is_some() =>
+            {
+                Err(InputErrorKind::NoChecksums)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The usual names of the column with the ids. The first of these that a file has is used.

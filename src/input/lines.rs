@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checksums::{self, Checksums};
-use super::content;
+use super::content::{self, FileReading};
 use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
@@ -17,13 +17,14 @@ use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
 /// byte.
 const MAX_ID_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
 
-/// The greatest length of a line of a change log: the longest id, and room for any spelling of a time.
+/// The greatest length of a line of an event file: the longest id, and room for any spelling of a time.
 const MAX_CHANGE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 
 /// The granules of a file with one per line.
 pub(super) struct Lines {
     lines: NumberedLines,
     content: Content,
+    pub files: FileReading,
 }
 
 /// What a line contains.
@@ -40,19 +41,20 @@ pub(super) enum Content {
 }
 
 impl Lines {
-    pub(super) fn new(file: Reader, name: Arc<str>, content: Content) -> Self {
+    pub(super) fn new(file: Reader, name: Arc<str>, content: Content, options: &Options) -> Self {
         let max_bytes = match content {
             Content::Id => MAX_ID_LINE_BYTES,
             Content::Object(_) => MAX_ROW_BYTES,
             Content::Checksum(_) => checksums::MAX_LINE_BYTES,
             Content::Change => MAX_CHANGE_BYTES,
         };
-        Lines { lines: NumberedLines::new(file, name, max_bytes), content }
+        let lines = NumberedLines::new(file, name, max_bytes);
+        Lines { lines, content, files: FileReading::new(options) }
     }
 
     /// The next granule. A change has only one of the dates.
     pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Lines { lines, content } = self;
+        let Lines { lines, content, files } = self;
         while lines.advance()? {
             let is_empty = match content {
                 Content::Object(_) => lines.bytes().trim_ascii().is_empty(),
@@ -65,8 +67,8 @@ impl Lines {
             let record = match content {
                 Content::Id => id(lines.text(), location),
                 _ if lines.is_cut() => return Err(lines.too_long()),
-                Content::Object(options) => object(lines.bytes(), options, location),
-                Content::Checksum(how) => how.record(lines.text(), location),
+                Content::Object(options) => object(lines.bytes(), options, files, location),
+                Content::Checksum(how) => how.record(lines.text(), files, location),
                 Content::Change => change(lines.text(), location),
             };
             return record.map(Some).map_err(|kind| lines.fail(kind));
@@ -88,6 +90,7 @@ fn id(text: &[u8], location: SourceLocation) -> Result<Record, InputErrorKind> {
 fn object(
     line: &[u8],
     options: &Options,
+    files: &mut FileReading,
     location: SourceLocation,
 ) -> Result<Record, InputErrorKind> {
     let object = parse_strictly(line)?;
@@ -99,8 +102,9 @@ fn object(
     let granule_id = GranuleId::new(text)
         .map_err(|cause| InputErrorKind::GranuleId { text: text.to_owned(), cause })?;
     let mut record = Record::new(granule_id, location);
-    if !options.without_files {
-        record.files = content::of_cumulus(&object)?;
+    if !files.is_off {
+        let stated = content::of_cumulus(&object, files.algorithm.as_ref());
+        record.files = files.of_granule(stated, &record.location)?;
     }
     if options.with_dates {
         let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);

@@ -13,7 +13,7 @@
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
 //! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
-//! | `changes` | a change log: time TAB `+` or `-` TAB id | | its own; for an import only |
+//! | `changes` | an event file: time TAB `+` or `-` TAB id | | its own; for an import only |
 //! | `manifest` | the whole history of a dataset ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
 //!
 //! Sizes and checksums of files are read with the granules ([`Record::files`]): from `umm-json`
@@ -77,7 +77,7 @@ pub struct Record {
     pub granule_id: GranuleId,
     /// Where it was read.
     pub location: SourceLocation,
-    /// The time of ingest. `None` unless dates were asked for; also for the line of a change log that
+    /// The time of ingest. `None` unless dates were asked for; also for the line of an event file that
     /// states a deletion.
     pub ingested: Option<Moment>,
     /// The time of deletion. `None` unless dates were asked for and the granule was deleted.

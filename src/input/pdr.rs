@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use super::content::{self, StatedFile};
+use super::content::{self, FileReading, Stated, StatedFile};
 use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
 use super::format::Options;
 use super::{Reader, Record};
-use crate::model::{FileContent, GranuleId, SourceLocation};
+use crate::model::{Algorithm, GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1_024;
@@ -33,8 +33,8 @@ pub(super) struct Pdr {
     /// Whether the group has a file that is a granule.
     has_granule: bool,
     /// What is stated of the files of the group.
-    files: Vec<StatedFile>,
-    without_files: bool,
+    stated: Vec<StatedFile>,
+    pub files: FileReading,
 }
 
 /// A file of a delivery.
@@ -66,8 +66,8 @@ impl Pdr {
             spec: Spec::default(),
             data: None,
             has_granule: false,
-            files: Vec::new(),
-            without_files: options.without_files,
+            stated: Vec::new(),
+            files: FileReading::new(options),
         })
     }
 
@@ -137,13 +137,15 @@ impl Pdr {
 
     fn end_file(&mut self) -> Result<Option<Record>, Error> {
         let spec = std::mem::take(&mut self.spec);
-        if !self.without_files {
-            self.files.extend(stated(&spec).map_err(|kind| self.lines.fail(kind))?);
+        if !self.files.is_off {
+            let stated = stated(&spec, self.files.algorithm.as_ref());
+            let stated = self.files.of_file(stated, &self.lines.location());
+            self.stated.extend(stated.map_err(|kind| self.lines.fail(kind))?);
         }
         if self.every_file {
             self.has_granule = true;
-            let files = std::mem::take(&mut self.files);
-            return self.record_of(&spec, files).map(Some);
+            let stated = std::mem::take(&mut self.stated);
+            return self.record_of(&spec, stated).map(Some);
         }
         let is_data = !BESIDE_THE_DATA.contains(&spec.file_type.as_str());
         if is_data && self.data.is_none() {
@@ -154,9 +156,11 @@ impl Pdr {
 
     fn end_group(&mut self) -> Result<Option<Record>, Error> {
         let has_granule = std::mem::take(&mut self.has_granule);
-        let files = std::mem::take(&mut self.files);
+        let stated = std::mem::take(&mut self.stated).into_iter().map(|file| Ok(Some(file)));
+        let stated = self.files.of_granule(stated.collect(), &self.lines.location());
+        let stated = stated.map_err(|kind| self.lines.fail(kind))?;
         match self.data.take() {
-            Some(spec) => self.record_of(&spec, files).map(Some),
+            Some(spec) => self.record_of(&spec, stated).map(Some),
             None if has_granule => Ok(None),
             None => self.fail(no_file_id()),
         }
@@ -173,16 +177,16 @@ impl Pdr {
 }
 
 /// What is stated of a file. `None` means that nothing is.
-fn stated(spec: &Spec) -> Result<Option<StatedFile>, InputErrorKind> {
+fn stated(spec: &Spec, default: Option<&Algorithm>) -> Stated {
     let Spec { file_id: Some((path, _)), size, algorithm, checksum, .. } = spec else {
         return Ok(None);
     };
-    let algorithm = algorithm.as_deref().map(content::algorithm).transpose()?;
+    let named = algorithm.as_deref().map(content::algorithm).transpose()?;
+    let algorithm = named.as_ref().or(default);
     let checksum = checksum.as_deref().filter(|text| !text.is_empty());
-    let checksum = checksum.map(|text| content::checksum(algorithm.as_ref(), text)).transpose()?;
+    let checksum = checksum.map(|text| content::checksum(algorithm, text)).transpose()?;
     let size = size.as_deref().map(content::size).transpose()?;
-    let Some(content) = FileContent::new(size, checksum) else { return Ok(None) };
-    Ok(Some(StatedFile { path: Some(content::path(path)?), content }))
+    content::file_of(path, size, checksum)
 }
 
 fn no_file_id() -> InputErrorKind {

@@ -67,6 +67,7 @@ impl OpenedFile {
     pub fn records(self, options: &Options) -> Result<Records, Error> {
         let format = self.format(options)?;
         let name = self.name().clone();
+        options.check_files(format).map_err(|kind| Error::new(&name, 1, kind))?;
         let with_dates = options.with_dates;
         match format {
             InputFormat::Lines | InputFormat::Pdr | InputFormat::Checksums if with_dates => {
@@ -79,7 +80,8 @@ impl OpenedFile {
             _ => {}
         }
         let file = self.into_reader();
-        let lines = |file, name, content| FormatReader::Lines(Lines::new(file, name, content));
+        let lines =
+            |file, name, content| FormatReader::Lines(Lines::new(file, name, content, options));
         let response = |file, name, dialect| {
             Response::open(file, name, dialect, options).map(FormatReader::Response)
         };
@@ -168,8 +170,8 @@ impl Records {
         matches!(&self.reader, FormatReader::Response(response) if response.has_next_page())
     }
 
-    /// Returns the warnings about the ids read so far: at most one of each kind, with the first id
-    /// as an example.
+    /// Returns the warnings about what was read so far: at most one of each kind, with the first as an
+    /// example.
     ///
     /// # Examples
     ///
@@ -185,7 +187,14 @@ impl Records {
     /// # Ok::<(), input::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<InputWarning> {
-        self.warnings.as_ref().map(WarningCollector::warnings).unwrap_or_default()
+        let files = match &self.reader {
+            FormatReader::Lines(reader) => reader.files.warning(),
+            FormatReader::Table(_) => None,
+            FormatReader::Pdr(reader) => reader.files.warning(),
+            FormatReader::Response(reader) => reader.files.warning(),
+        };
+        let ids = self.warnings.as_ref().map(WarningCollector::warnings).unwrap_or_default();
+        ids.into_iter().chain(files).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::content;
+use super::content::{self, FileReading};
 use super::error::{Error, InputErrorKind};
 use super::format::{Options, parse_time};
 use super::json::JsonItems;
@@ -39,7 +39,7 @@ pub(super) struct Response {
     dialect: Dialect,
     which: Name,
     with_dates: bool,
-    without_files: bool,
+    pub files: FileReading,
     count: u64,
 }
 
@@ -66,8 +66,8 @@ impl Response {
             }
         };
         let items = JsonItems::new(file, name.clone(), path);
-        let (with_dates, without_files) = (options.with_dates, options.without_files);
-        Ok(Response { items, name, dialect, which, with_dates, without_files, count: 0 })
+        let (with_dates, files) = (options.with_dates, FileReading::new(options));
+        Ok(Response { items, name, dialect, which, with_dates, files, count: 0 })
     }
 
     /// The next granule.
@@ -86,8 +86,9 @@ impl Response {
     pub(super) fn has_next_page(&self) -> bool {
         self.items.has_next_page
     }
-    fn record_of(&self, item: &Value, line: u64) -> Result<Record, Error> {
-        let fail = |kind| Error::new(&self.name, line, kind);
+    fn record_of(&mut self, item: &Value, line: u64) -> Result<Record, Error> {
+        let name = self.name.clone();
+        let fail = |kind| Error::new(&name, line, kind);
         let no_field = |field: &str| fail(InputErrorKind::NoField { field: field.to_owned() });
         let (field, text) = match (self.dialect, self.which) {
             (Dialect::UmmJson, Name::Catalogue) => {
@@ -110,12 +111,13 @@ impl Response {
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
         let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
-        if !self.without_files {
-            record.files = match self.dialect {
-                Dialect::UmmJson => content::of_umm(item).map_err(fail)?,
-                Dialect::Stac => content::of_stac(item).map_err(fail)?,
+        if !self.files.is_off {
+            let stated = match self.dialect {
+                Dialect::UmmJson => content::of_umm(item, self.files.algorithm.as_ref()),
+                Dialect::Stac => content::of_stac(item),
                 Dialect::CmrJson => Vec::new(),
             };
+            record.files = self.files.of_granule(stated, &record.location).map_err(fail)?;
         }
         if self.with_dates {
             let read = |text: &Value| -> Result<Moment, Error> {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
-use super::content::{self, StatedFile};
+use super::content::{self, Stated};
 use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::{MAX_ROW_BYTES, Reader, Record};
-use crate::model::{Algorithm, FileContent, GranuleId, Moment, SourceLocation};
+use crate::model::{Algorithm, GranuleId, Moment, SourceLocation};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table {
@@ -168,13 +168,13 @@ impl Table {
             return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
         }
         let deleted = time(&mut self.deleted)?;
-        let file = self.file().map_err(|kind| Error::new(&self.name, line, kind))?;
+        let file = self.file(&granule_id).map_err(|kind| Error::new(&self.name, line, kind))?;
         let files = Vec::from_iter(file);
         Ok(Some(Record { ingested, deleted, files, ..Record::new(granule_id, location) }))
     }
 
     /// What a row states of a file. `None` means that it states nothing.
-    fn file(&self) -> Result<Option<StatedFile>, InputErrorKind> {
+    fn file(&self, granule_id: &GranuleId) -> Stated {
         let cell = |column: Option<usize>| {
             let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
             let cell = cell.trim_ascii();
@@ -184,9 +184,7 @@ impl Table {
         let size = size.as_deref().map(content::size).transpose()?;
         let algorithm = self.algorithm.as_ref();
         let checksum = checksum.map(|text| content::checksum(algorithm, &text)).transpose()?;
-        let Some(content) = FileContent::new(size, checksum) else { return Ok(None) };
-        let path = path.as_deref().map(content::path).transpose()?;
-        Ok(Some(StatedFile { path, content }))
+        content::file_of(path.as_deref().unwrap_or(granule_id.as_str()), size, checksum)
     }
 
     /// Reads the next row that is not empty. Returns `false` at the end of the file.

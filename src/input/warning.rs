@@ -1,27 +1,30 @@
-//! Warnings about a file that does not look like a list of ids, although every line is a valid id.
+//! Warnings about a file that does not look like a list of ids, although every line is a valid id, and
+//! about what is stated of files and cannot be read.
 
 use std::fmt;
 
 use crate::model::{GranuleId, SourceLocation, quoted};
 
-/// A likely mistake in a list of ids. The ids are accepted unchanged.
+/// A likely mistake in a file. The ids are accepted unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputWarning {
     /// The kind of mistake.
     pub kind: InputWarningKind,
     /// Where it was read first.
     pub location: SourceLocation,
-    /// The id that was read there.
-    pub example: GranuleId,
-    /// The number of lines that it concerns.
+    /// The id that was read there, or why a file was skipped.
+    pub example: String,
+    /// The number of lines, or files, that it concerns.
     pub lines: u64,
 }
 
-/// The kinds of likely mistakes in a list of ids.
+/// The kinds of likely mistakes in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputWarningKind {
     /// Lines that begin with `#`.
     Comments,
+    /// Sizes, checksums or paths of files that cannot be read, and were skipped.
+    FilesSkipped,
     /// A first line that looks like the header of a table.
     Header,
     /// A separator of columns, `|` or two blanks, in most lines.
@@ -33,6 +36,7 @@ impl InputWarningKind {
     pub const fn name(self) -> &'static str {
         match self {
             InputWarningKind::Comments => "comment-lines",
+            InputWarningKind::FilesSkipped => "files-skipped",
             InputWarningKind::Header => "header-line",
             InputWarningKind::Separators => "separators",
         }
@@ -42,8 +46,17 @@ impl InputWarningKind {
 impl fmt::Display for InputWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InputWarning { kind, location, example, lines } = self;
-        write!(f, "{location}: {} ", quoted(example.as_str()))?;
+        if *kind == InputWarningKind::FilesSkipped {
+            let what = "what is stated of a file was skipped";
+            return match lines {
+                0 | 1 => write!(f, "{location}: {what}: {example}"),
+                2 => write!(f, "{location}: {what}, and of 1 more: {example}"),
+                lines => write!(f, "{location}: {what}, and of {} more: {example}", lines - 1),
+            };
+        }
+        write!(f, "{location}: {} ", quoted(example))?;
         match kind {
+            InputWarningKind::FilesSkipped => {}
             InputWarningKind::Comments => {
                 f.write_str("begins with #, which does not start a comment")?;
             }
@@ -95,20 +108,20 @@ pub(super) struct WarningCollector {
 
 /// How often something was seen, and where first.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     lines: u64,
-    first: Option<(SourceLocation, GranuleId)>,
+    first: Option<(SourceLocation, String)>,
 }
 
 impl Tally {
-    fn add(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
+    pub(super) fn add(&mut self, example: &str, location: &SourceLocation) {
         self.lines += 1;
         if self.first.is_none() {
-            self.first = Some((location.clone(), granule_id.clone()));
+            self.first = Some((location.clone(), example.to_owned()));
         }
     }
 
-    fn warning(&self, kind: InputWarningKind) -> Option<InputWarning> {
+    pub(super) fn warning(&self, kind: InputWarningKind) -> Option<InputWarning> {
         let (location, example) = self.first.clone()?;
         Some(InputWarning { kind, location, example, lines: self.lines })
     }
@@ -119,13 +132,13 @@ impl WarningCollector {
     pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
         let text = granule_id.as_str();
         if self.ids == 0 && is_header(text) {
-            self.header.add(granule_id, location);
+            self.header.add(text, location);
         }
         self.ids += 1;
         if text.starts_with('#') {
-            self.comments.add(granule_id, location);
+            self.comments.add(text, location);
         } else if has_separator(text) {
-            self.separators.add(granule_id, location);
+            self.separators.add(text, location);
         }
     }
 

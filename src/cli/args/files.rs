@@ -3,12 +3,14 @@
 use accession::input::Options;
 use accession::model::Algorithm;
 
+use crate::cli::error::{Error, Result};
+
 /// The sizes and checksums of files that the input states.
 #[derive(Default, clap::Args)]
 pub struct FileArgs {
     /// Ignore the sizes and checksums of files that the input states
     #[arg(long, conflicts_with_all = ["accept_content", "algorithm", "size_column", "checksum_column", "path_column"])]
-    no_files: bool,
+    pub no_files: bool,
 
     /// Record sizes and checksums that contradict those that are recorded, which they replace; both
     /// are kept. Say why with --note
@@ -41,16 +43,35 @@ pub struct FileColumns {
 }
 
 impl FileArgs {
-    /// The options of reading the input.
+    /// The options of reading the input. What cannot be read is skipped, unless it was asked for.
     pub fn reading(&self, options: Options) -> Options {
-        match self.no_files {
-            true => Options { without_files: true, ..options },
-            false => self.columns.reading(options),
+        let without_files = self.no_files;
+        let skips_odd_files = !self.columns.is_any();
+        Options { without_files, skips_odd_files, ..self.columns.reading(options) }
+    }
+
+    /// Refuses the options where no file is read.
+    ///
+    /// # Errors
+    ///
+    /// A column or an algorithm is named.
+    pub fn refuse_without_input(&self) -> Result<()> {
+        if self.columns.is_any() {
+            return Err(Error::usage(
+                "columns and algorithms are those of a file, and none is named",
+            )
+            .with_hint("name the file with --from"));
         }
+        Ok(())
     }
 }
 
 impl FileColumns {
+    fn is_any(&self) -> bool {
+        let columns = [&self.size_column, &self.checksum_column, &self.path_column];
+        self.algorithm.is_some() || columns.iter().any(|column| column.is_some())
+    }
+
     /// The options of reading the input.
     pub fn reading(&self, options: Options) -> Options {
         let FileColumns { algorithm, size_column, checksum_column, path_column } = self;

@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::files::FileArgs;
 use crate::cli::error::{Error, Result};
+use crate::cli::output::for_shell;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -63,6 +64,9 @@ impl GranuleArgs {
         files: &FileArgs,
         missing: MissingPages,
     ) -> Result<Entries<'a>> {
+        if self.from.is_empty() {
+            files.refuse_without_input()?;
+        }
         self.entries_with(session, files.reading(self.format.options()), missing)
     }
 
@@ -74,7 +78,7 @@ impl GranuleArgs {
     ) -> Result<Entries<'a>> {
         if self.ids.is_empty() && self.from.is_empty() {
             return Err(Error::usage("no granules are named")
-                .with_hint("name granules as arguments, or a file with --from"));
+                .with_hint("name granules as arguments, or a file with --from (- is stdin)"));
         }
         let may_be_a_list = self.ids.len() == 1 || !self.from.is_empty();
         if let Some(id) = self.ids.iter().find(|id| is_text_file(Path::new(id)))
@@ -97,10 +101,7 @@ impl GranuleArgs {
     /// or ids as arguments, are `FILE`.
     pub fn as_typed(&self) -> String {
         let named = |file: &InputFile| match file.path().map(Path::to_string_lossy) {
-            Some(path) if path.chars().any(|c| c.is_whitespace() || "'\"\\$`*?".contains(c)) => {
-                quoted(&path).to_string()
-            }
-            Some(path) => path.into_owned(),
+            Some(path) => for_shell(&path),
             None => "FILE".to_owned(),
         };
         let mut files: Vec<String> = self.from.iter().map(named).collect();
@@ -108,9 +109,10 @@ impl GranuleArgs {
             files.push("FILE".to_owned());
         }
         let mut words: Vec<String> = files.iter().map(|file| format!("--from {file}")).collect();
-        words.extend(
-            self.format.column.as_ref().map(|column| format!("--column {}", quoted(column))),
-        );
+        let FormatArgs { format: TypedFormat(format), column } = &self.format;
+        words.extend(format.map(|format| format!("--format {format}")));
+        words.extend(column.as_ref().map(|column| format!("--column {}", for_shell(column))));
+        words.extend(Some(self.paths.to_string()).filter(|paths| !paths.is_empty()));
         words.join(" ")
     }
 }

@@ -6,10 +6,11 @@ mod primary;
 mod set;
 mod value;
 
+pub use accession::citation::typed::{
+    GivenIdentifier, TypedDataset, TypedIdentifier, TypedSet, dataset_at, refuse_future,
+};
 pub use files::{FileArgs, FileColumns};
 pub use granules::{FormatArgs, GranuleArgs};
-pub use primary::{HttpArgs, PrimaryArgs, Source, age, oldest, source_name};
-pub use set::{
-    GivenIdentifier, KnownAtArgs, SetArgs, TypedIdentifier, TypedSet, dataset_at, refuse_future,
-};
+pub use primary::{HttpArgs, PrimaryArgs, Source, age, duration, oldest, source_name};
+pub use set::{KnownAtArgs, SetArgs};
 pub use value::{Deletions, PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};

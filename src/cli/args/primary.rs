@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use accession::citation::typed::refuse_future;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
 use accession::model::{SourceOptions, quoted};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName, ErrorKind, Moment, Registry, Timestamp};
 
-use super::set::refuse_future;
 use crate::cli::error::{Context, Error, Result};
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
@@ -20,7 +20,7 @@ use crate::cli::warning::WarningKind;
 /// A primary.
 #[derive(clap::Args)]
 pub struct PrimaryArgs {
-    /// The primary: the address of a published dataset, a manifest, compressed with gzip or not, or
+    /// The primary: the address of a published dataset, a published directory, a manifest, gzipped or not, or
     /// a registry file; - is a manifest on stdin [default: the one that the mirror was last pulled
     /// from, with the same options]
     primary: Option<InputFile>,
@@ -34,6 +34,11 @@ pub struct PrimaryArgs {
     #[arg(long, value_name = "T")]
     pub primary_at: Option<Moment>,
 
+    /// Compare the granules only, and leave out what the primary knows of the sizes and checksums of
+    /// their files
+    #[arg(long)]
+    no_files: bool,
+
     #[command(flatten)]
     http: HttpArgs,
 }
@@ -44,8 +49,8 @@ impl PrimaryArgs {
         if let Some(at) = self.primary_at {
             refuse_future(at, session.now()?)?;
         }
-        let options =
-            SourceOptions { primary_dataset: self.primary_dataset.clone(), ..self.http.options()? };
+        let primary_dataset = self.primary_dataset.clone();
+        let options = SourceOptions { primary_dataset, ..self.options()? };
         if let Some(primary) = &self.primary {
             return Ok(Source { primary: primary.clone(), options });
         }
@@ -59,7 +64,11 @@ impl PrimaryArgs {
 
     /// The primary from which a mirror was last pulled. `None`: `known` is another one.
     pub fn default_source(&self, known: MirrorSource) -> Result<Option<Source>> {
-        Ok(Source::of(known, self.http.options()?))
+        Ok(Source::of(known, self.options()?))
+    }
+
+    fn options(&self) -> Result<SourceOptions> {
+        Ok(SourceOptions { no_files: self.no_files, ..self.http.options()? })
     }
 }
 
@@ -125,16 +134,16 @@ pub fn source_name(text: &str) -> String {
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
-    /// Give up a server that sends nothing, or less than 10 kB a second, for so many seconds
+    /// Give up if the server sends nothing, or less than 10 kB a second, for this many seconds
     /// [default: 30]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
     timeout: Option<u64>,
 
-    /// Give up after so many bytes, counted after decompression [default: 64 GiB]
+    /// Give up after this many bytes, counted after decompression [default: 64 GiB]
     #[arg(long, value_name = "N", help_heading = "Options for addresses")]
     max_bytes: Option<u64>,
 
-    /// Refuse a primary that was last published so long ago: 90m, 36h or 2d
+    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d
     #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Options for addresses")]
     max_age: Option<Duration>,
 
@@ -158,6 +167,7 @@ impl HttpArgs {
             max_age_seconds: self.max_age.map(|age| age.as_secs()),
             ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
             insecure: self.insecure,
+            no_files: false,
         })
     }
 
@@ -239,6 +249,11 @@ pub fn age(text: &str) -> Result<Duration, Error> {
     };
     let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// Parses how long something takes: 90s, 30m, 2h or 1d.
+pub fn duration(text: &str) -> Result<Duration, Error> {
+    age(text).map_err(|_| Error::usage("a duration is a number and a unit: 90s, 30m, 2h or 1d"))
 }
 
 /// The time before which something is older than `age` now.

@@ -1,181 +1,10 @@
-//! A set of granules as it is typed: a dataset, a time, or an identifier in one of the usual
-//! notations.
+//! A set of granules as an argument, and the options that name a part of it.
 
-use std::str::FromStr;
-
-use accession::citation::recognise::{Stated, find};
-use accession::error::Unknown;
-use accession::model::{
-    DatasetNameError, Doi, IdentifierPrefix, IdentifierPrefixError, TimestampError,
-};
-use accession::{DatasetName, ErrorKind, Identifier, Moment, Selection, Snapshot, Timestamp};
+use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::{DatasetName, Moment, Selection, Snapshot, Timestamp};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;
-
-/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits,
-/// or a citation or an address that contains one. A DOI can take the place of a dataset's name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedSet(Typed);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Typed {
-    Selection(Selection),
-    Doi(Doi, Option<Moment>),
-    Short(Short),
-}
-
-/// What may be the first digits of an identifier. A dataset of that name comes first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Short {
-    text: String,
-    name: Option<DatasetName>,
-    prefix: Result<IdentifierPrefix, IdentifierPrefixError>,
-}
-
-impl Short {
-    /// Reads `DI:` with letters and digits after it, or at least 8 hexadecimal digits. `None` means that
-    /// the string is neither.
-    fn of(text: &str) -> Option<Self> {
-        let prefix = text.parse();
-        // These are a whole identifier.
-        if prefix == Err(IdentifierPrefixError::Length { digits: 32 }) {
-            return None;
-        }
-        let is_marked = is_marked(text)
-            && text[3..].trim_start().bytes().all(|byte| byte.is_ascii_alphanumeric());
-        (is_marked || prefix.is_ok()).then(|| Short {
-            text: text.to_owned(),
-            name: text.parse().ok(),
-            prefix,
-        })
-    }
-
-    fn selection(self, snapshot: &Snapshot) -> Result<Selection> {
-        let dataset = self.name.map(|name| match snapshot.dataset(&name) {
-            Ok(_) => Ok(Selection::Dataset { name, at: None }),
-            Err(error) => Err(error),
-        });
-        let unknown = match dataset {
-            Some(Ok(selection)) => return Ok(selection),
-            Some(Err(error)) if error.kind() != ErrorKind::DatasetUnknown => {
-                return Err(error.into());
-            }
-            Some(Err(error)) if !is_marked(&self.text) => Some(error),
-            _ => None,
-        };
-        match (whole(&self.text, &self.prefix, snapshot, None), unknown) {
-            (Ok(identifier), _) => Ok(Selection::Identifier { identifier, dataset: None }),
-            (Err(error), Some(unknown))
-                if error.of_library() == Some(ErrorKind::IdentifierUnknown) =>
-            {
-                Err(unknown.into())
-            }
-            (Err(error), _) => Err(error),
-        }
-    }
-}
-
-/// The identifier of which the first digits were typed: of a dataset, or of any.
-fn whole(
-    text: &str,
-    prefix: &Result<IdentifierPrefix, IdentifierPrefixError>,
-    snapshot: &Snapshot,
-    dataset: Option<&DatasetName>,
-) -> Result<Identifier> {
-    match prefix {
-        Ok(prefix) => Ok(snapshot.identifier_beginning(prefix, dataset)?),
-        Err(error) => {
-            let unknown = Unknown::Identifier(text.to_owned());
-            Err(Error::usage(error.to_string()).about(unknown))
-        }
-    }
-}
-
-/// Whether `DI:` precedes the text.
-fn is_marked(text: &str) -> bool {
-    text.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("DI:"))
-}
-
-impl TypedSet {
-    /// The set to which it refers. Without a time, that of a dataset is the one in force now.
-    ///
-    /// # Errors
-    ///
-    /// The time is after `now`; a DOI or the first digits of an identifier are those of no dataset or
-    /// identifier, or of several.
-    pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
-        match self.named(snapshot)? {
-            Selection::Dataset { name, at } => dataset_at(name, at, now),
-            identifier => Ok(identifier),
-        }
-    }
-
-    /// What it names, with the time that was typed.
-    fn named(self, snapshot: &Snapshot) -> Result<Selection> {
-        match self.0 {
-            Typed::Selection(selection) => Ok(selection),
-            Typed::Doi(doi, at) => {
-                Ok(Selection::Dataset { name: snapshot.dataset_with_doi(&doi)?, at })
-            }
-            Typed::Short(short) => short.selection(snapshot),
-        }
-    }
-}
-
-/// Why a string does not name a set.
-#[derive(Debug, thiserror::Error)]
-pub enum TypedSetError {
-    #[error(transparent)]
-    Name(#[from] DatasetNameError),
-    #[error(transparent)]
-    Time(#[from] TimestampError),
-    #[error(transparent)]
-    Identifier(#[from] TypedIdentifierError),
-}
-
-impl FromStr for TypedSet {
-    type Err = TypedSetError;
-
-    fn from_str(text: &str) -> Result<Self, TypedSetError> {
-        let of_identifier = |TypedIdentifier(identifier)| {
-            TypedSet(Typed::Selection(Selection::Identifier { identifier, dataset: None }))
-        };
-        if let Ok(identifier) = text.parse::<Identifier>() {
-            return Ok(of_identifier(TypedIdentifier(identifier)));
-        }
-        if let Some(short) = Short::of(text) {
-            return Ok(TypedSet(Typed::Short(short)));
-        }
-        let (name, time) = match text.split_once('@') {
-            Some((name, time)) => (name, Some(time)),
-            None => (text, None),
-        };
-        // A name never contains an identifier with DI: before it, which a citation does.
-        let name = match (name.parse::<DatasetName>(), text.parse::<TypedIdentifier>()) {
-            (_, Ok(identifier)) => return Ok(of_identifier(identifier)),
-            (_, Err(error @ TypedIdentifierError::Several(..))) => return Err(error.into()),
-            (Err(_), Err(_)) if let Some((doi, at)) = doi_at(text) => {
-                return Ok(TypedSet(Typed::Doi(doi, at)));
-            }
-            (Ok(name), Err(_)) => name,
-            (Err(_), Err(error @ TypedIdentifierError::Unreadable(_))) => return Err(error.into()),
-            (Err(error), Err(TypedIdentifierError::Nothing)) => return Err(error.into()),
-        };
-        let at = time.map(str::parse).transpose()?;
-        Ok(TypedSet(Typed::Selection(Selection::Dataset { name, at })))
-    }
-}
-
-/// A DOI, with a time after the last `@`. What is no time belongs to the DOI.
-fn doi_at(text: &str) -> Option<(Doi, Option<Moment>)> {
-    if let Some((doi, time)) = text.rsplit_once('@')
-        && let (Ok(doi), Ok(at)) = (doi.parse(), time.parse())
-    {
-        return Some((doi, Some(at)));
-    }
-    text.parse().ok().map(|doi| (doi, None))
-}
 
 /// A set whose time or identifier can be given by an option.
 #[derive(clap::Args)]
@@ -208,11 +37,7 @@ impl SetArgs {
 
     /// The time that was typed. `None` means that none was, or that the set is an identifier.
     pub fn typed_at(&self) -> Option<Moment> {
-        match &self.set.0 {
-            Typed::Selection(Selection::Dataset { at, .. }) | Typed::Doi(_, at) => at.or(self.at),
-            Typed::Selection(Selection::Identifier { .. }) => None,
-            Typed::Short(_) => self.at,
-        }
+        self.set.at(self.at)
     }
 
     /// The set to which it refers.
@@ -223,9 +48,9 @@ impl SetArgs {
     pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
         let SetArgs { set, at, identifier } = self;
         match (set.named(snapshot)?, at, identifier) {
-            (Selection::Dataset { name, at }, None, None) => dataset_at(name, at, now),
+            (Selection::Dataset { name, at }, None, None) => Ok(dataset_at(name, at, now)?),
             (identifier, None, None) => Ok(identifier),
-            (Selection::Dataset { name, at: None }, at, None) => dataset_at(name, at, now),
+            (Selection::Dataset { name, at: None }, at, None) => Ok(dataset_at(name, at, now)?),
             (Selection::Dataset { name, at: None }, None, Some(identifier)) => {
                 let identifier = identifier.whole(snapshot, Some(&name))?;
                 Ok(Selection::Identifier { identifier, dataset: Some(name) })
@@ -233,100 +58,6 @@ impl SetArgs {
             _ => Err(Error::usage(
                 "the set already has a time or an identifier: --at and --identifier need a dataset",
             )),
-        }
-    }
-}
-
-/// The set of `DATASET [--at T]`. Without a time, it is the one in force now, even if the last
-/// change of the dataset is in the future.
-///
-/// # Errors
-///
-/// The time is after `now`.
-pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Result<Selection> {
-    if let Some(at) = at {
-        refuse_future(at, now)?;
-    }
-    Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
-}
-
-/// An identifier as it is typed: with or without `DI:`, with or without a space after that, in any
-/// case; or a citation or an address that contains it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TypedIdentifier(pub Identifier);
-
-/// Why a string does not contain exactly one identifier.
-#[derive(Debug, thiserror::Error)]
-pub enum TypedIdentifierError {
-    #[error(
-        "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them"
-    )]
-    Nothing,
-    #[error("it contains several identifiers: {0} and {1}")]
-    Several(Identifier, Identifier),
-    #[error("it contains {0:?}, which cannot be read as an identifier")]
-    Unreadable(String),
-}
-
-impl FromStr for TypedIdentifier {
-    type Err = TypedIdentifierError;
-
-    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
-        if let Ok(identifier) = text.parse() {
-            return Ok(TypedIdentifier(identifier));
-        }
-        let mut found = None;
-        for pasted in find(text) {
-            match (pasted.identifier, found) {
-                (Stated::Unreadable(text), _) => {
-                    return Err(TypedIdentifierError::Unreadable(text));
-                }
-                (Stated::Read(other), Some(first)) if other != first => {
-                    return Err(TypedIdentifierError::Several(first, other));
-                }
-                (Stated::Read(identifier), _) => found = Some(identifier),
-            }
-        }
-        found.map(TypedIdentifier).ok_or(TypedIdentifierError::Nothing)
-    }
-}
-
-/// An identifier of a registry as it is typed: as a [`TypedIdentifier`], or its first digits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GivenIdentifier {
-    Whole(Identifier),
-    /// What was typed, and the digits if they can be the first of an identifier.
-    Short(String, Result<IdentifierPrefix, IdentifierPrefixError>),
-}
-
-impl FromStr for GivenIdentifier {
-    type Err = TypedIdentifierError;
-
-    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
-        if let Ok(identifier) = text.parse() {
-            return Ok(GivenIdentifier::Whole(identifier));
-        }
-        // A letter among the digits, or a digit too few or too many, is a slip.
-        let is_slip = (31..=33).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        match Short::of(text) {
-            Some(short) => Ok(GivenIdentifier::Short(short.text, short.prefix)),
-            None if is_slip => Ok(GivenIdentifier::Short(text.to_owned(), text.parse())),
-            None => Ok(GivenIdentifier::Whole(text.parse::<TypedIdentifier>()?.0)),
-        }
-    }
-}
-
-impl GivenIdentifier {
-    /// The identifier: of a dataset, or of any.
-    ///
-    /// # Errors
-    ///
-    /// The first digits are those of no identifier, or of several.
-    pub fn whole(&self, snapshot: &Snapshot, dataset: Option<&DatasetName>) -> Result<Identifier> {
-        match self {
-            GivenIdentifier::Whole(identifier) => Ok(*identifier),
-            GivenIdentifier::Short(text, prefix) => whole(text, prefix, snapshot, dataset),
         }
     }
 }
@@ -364,71 +95,5 @@ impl KnownAtArgs {
         let Some(at) = self.known_at else { return Ok(snapshot) };
         refuse_future(at, session.now()?)?;
         Ok(snapshot.known_at(at.last_instant()))
-    }
-}
-
-/// Refuses a time after `now`, since the set in force then is not known.
-pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
-    if at.first_instant() > now {
-        let message = format!("{at} is in the future: now it is {now}");
-        return Err(Error::usage(message).with_hint("name an earlier time, or omit it for now"));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
-        let name: DatasetName = "US.FOOL2.002".parse().unwrap();
-        let identifier = Identifier::EMPTY;
-        let of_identifier = Selection::Identifier { identifier, dataset: None };
-        let at = Some("2001-01-02".parse().unwrap());
-        let cases = [
-            ("DI:d41d8cd98f00b204e9800998ecf8427e", of_identifier.clone()),
-            ("DI: D41D8CD98F00B204E9800998ECF8427E", of_identifier.clone()),
-            (
-                "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
-                of_identifier.clone(),
-            ),
-            ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),
-            ("US.FOOL2.002", Selection::Dataset { name: name.clone(), at: None }),
-            ("US.FOOL2.002@2001-01-02", Selection::Dataset { name, at }),
-        ];
-        for (text, selection) in cases {
-            let typed = TypedSet(Typed::Selection(selection));
-            assert_eq!(text.parse::<TypedSet>().unwrap(), typed, "{text}");
-        }
-        for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02", "a/b"] {
-            assert!(text.parse::<TypedSet>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_identifier_is_read_in_every_spelling() {
-        let digits = "763122197bfb3ffbf0da14adbfb1b13b";
-        for text in [
-            digits.to_owned(),
-            format!("DI:{digits}"),
-            format!("DI: {digits}"),
-            format!("di:{}", digits.to_uppercase()),
-            format!("{{ doi:10.9999/US/FOOL2, 5 January 2001, DI:{digits} }}"),
-            format!("https://example.org/di/{digits}"),
-            format!("https://doi.org/10.9999/US/FOOL2?DI:{digits}"),
-        ] {
-            let typed = text.parse::<TypedIdentifier>().unwrap();
-            assert_eq!(typed.0.to_string(), digits, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_string_with_no_identifier_or_several_is_refused() {
-        let digits = "763122197bfb3ffbf0da14adbfb1b13b";
-        let other = "d41d8cd98f00b204e9800998ecf8427e";
-        for text in ["", "US.FOOL2.002", "DI:763122", &format!("DI:{digits}, DI:{other}")] {
-            assert!(text.parse::<TypedIdentifier>().is_err(), "{text}");
-        }
     }
 }

@@ -1,8 +1,11 @@
+use std::io::Write;
+
 use accession::Access;
 use accession::registry::{Annotated, NewAnnotation};
 
 use crate::cli::applied::ClockArgs;
 use crate::cli::args::TypedSet;
+use crate::cli::dataset_warnings::warn_of_others;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::{Column, Row, annotated};
 use crate::cli::session::Session;
@@ -19,7 +22,8 @@ use crate::cli::session::Session;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
+    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A
+    /// DOI can take the place of the dataset's name, and 8 or more digits that of an identifier
     set: TypedSet,
 
     /// The note
@@ -29,6 +33,10 @@ pub struct Args {
     /// The set should not be relied on: who cites it is warned
     #[arg(long)]
     questionable: bool,
+
+    /// Show which sets would be annotated, without changing anything
+    #[arg(long)]
+    dry_run: bool,
 
     #[command(flatten)]
     clock: ClockArgs,
@@ -41,18 +49,28 @@ impl Args {
                 .with_hint("state with --note what readers of the set should know"));
         }
         let mut note = NewAnnotation::new(self.note)?;
-        note.questionable = self.questionable;
+        (note.questionable, note.dry_run) = (self.questionable, self.dry_run);
         let stamp = session.stamp(self.clock.time())?;
         let registry = session.open(Access::Write)?;
         let snapshot = registry.snapshot()?;
+        let at = self.set.at(None);
         let selection = self.set.into_selection(session.now()?, &snapshot)?;
+        if at.is_some() {
+            warn_of_others(session, at, &snapshot.select(&selection)?.others);
+        }
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note, &stamp)?;
-        session.note_commit(Commit::Annotation);
-        match session.is_quiet() && !session.is_json() {
-            true => Ok(Exit::Done),
-            false => session.rows(annotated.iter().map(Ok)).map(|_| Exit::Done),
+        if !self.dry_run && annotated.iter().any(|annotated| annotated.is_new) {
+            session.note_commit(Commit::Annotation);
         }
+        // Who tries it wants to see what it would do.
+        if !session.is_quiet() || session.is_json() || self.dry_run {
+            session.rows(annotated.iter().map(Ok))?;
+        }
+        if self.dry_run && !session.is_json() {
+            writeln!(session.out(), "dry run: nothing was changed")?;
+        }
+        Ok(Exit::Done)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct Ingest {
     #[arg(long)]
     skip_existing: bool,
 
-    /// Treat the ids as producer ids of this collection (name___version): register a unique id
+    /// Treat the ids as producer ids of this collection (name___version): add a unique id
     /// made from each, and keep both (see granule-id)
     #[arg(long, value_name = "COLLECTION")]
     uniquify: Option<CollectionId>,
@@ -314,7 +314,7 @@ impl Sync {
                 self.without_writing(session, &application, &listing, error)
             }
             synced => synced
-                .map_err(|error| self.with_way_out(error))
+                .map_err(|error| self.with_way_out(error, session))
                 .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples)),
         }
     }
@@ -336,15 +336,16 @@ impl Sync {
     }
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.
-    fn with_way_out(&self, error: Error) -> Error {
+    fn with_way_out(&self, error: Error, session: &Session) -> Error {
         let (option, expected) = match error.of_library() {
             Some(ErrorKind::TooManyDeletions) => ("--max-delete", "is complete"),
             Some(ErrorKind::TooManyAdditions) => ("--max-add", "is of this dataset"),
             _ => return error,
         };
-        let (dataset, listing) = (&self.dataset, self.granules.as_typed());
+        let (program, dataset) = (session.program(), &self.dataset);
+        let listing = self.granules.as_typed();
         error.with_hint(format!(
-            "nothing was changed; check that the listing {expected}: `accession compare {dataset} {listing} --json` lists all that differ; if it is right, {option} N or P% accepts it"
+            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} {listing} --json` lists all that differ; if it is right, {option} N or P% accepts it"
         ))
     }
 }

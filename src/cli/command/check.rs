@@ -16,6 +16,7 @@ use crate::cli::output::{annotated, count, in_force, json, one_line, selected_by
 use crate::cli::reading::{CitationText, InputFile};
 use crate::cli::references::{self, Reference};
 use crate::cli::session::Session;
+use crate::cli::warning::WarningKind;
 
 /// Check citations, in any form that people paste
 ///
@@ -48,7 +49,11 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut items = self.citations()?;
         for file in &self.from {
-            items.extend(references::read(file)?.into_iter().flat_map(items_of));
+            let references::List { references, warnings } = references::read(file)?;
+            for warning in warnings {
+                session.warn(WarningKind::ReferenceUnreadable, &warning);
+            }
+            items.extend(references.into_iter().flat_map(items_of));
         }
         let now = session.now()?;
         let registry = session.open(Access::Read)?;

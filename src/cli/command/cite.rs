@@ -9,9 +9,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::SetArgs;
-use crate::cli::dataset_warnings::warn_of_listed;
+use crate::cli::dataset_warnings::{warn_of_listed, warn_of_others};
 use crate::cli::error::{Commit, Error, Exit, Result};
-use crate::cli::output::in_force;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
@@ -21,7 +20,7 @@ use crate::cli::warning::WarningKind;
 ///
 /// A subset is saved in the registry, so that its identifier can always be resolved. Citing the
 /// same granules again by the same selection gives the same identifier. A warning names the fields
-/// that the record of the dataset lacks.
+/// that the metadata of the dataset lacks.
 ///
 /// Examples:
 ///   accession cite US.FOOL2.002 --at 2001-01-05
@@ -101,7 +100,7 @@ impl Args {
         };
         let dataset = cited.dataset.dataset.name.clone();
         warn_of_listed(session, &dataset, &cited.dataset)?;
-        warn_of_others(session, at, &cited);
+        warn_of_others(session, at, &cited.others);
         warn_of_questionable(session, &cited);
         let annotations = cited.set.instance().annotations.clone();
         let citation = Citation::new(cited, at, now.day());
@@ -161,22 +160,6 @@ fn is_not_saved(error: &Error) -> bool {
             ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
         )
     })
-}
-
-/// A date cites the set in force at the end of that day. A warning names the other identifiers of
-/// the day.
-fn warn_of_others(session: &Session, at: Option<Moment>, cited: &Cited) {
-    let Some(at) = at else { return };
-    for other in &cited.others {
-        session.warn(
-            WarningKind::OtherIdentifiers,
-            &format!(
-                "on {at}, {} was also in force: {}; --at can name a time of the day",
-                other.identifier,
-                in_force(other)
-            ),
-        );
-    }
 }
 
 /// Warns of each annotation by which the set, or that from which it is selected, is questionable.

@@ -1,13 +1,13 @@
 //! `compare`, which compares sets and lists, and `identify`, which identifies a list.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::model::GranuleUrl;
 use accession::registry::{Counts, Identified};
 use accession::{
-    Access, DatasetName, Difference, GranuleId, Identifier, Instance, Listing, Monitor, Selection,
-    Set, Snapshot,
+    Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
 };
 use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -20,8 +20,7 @@ use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
 
-/// Compare two sets of granules, or a set and a list, and print the granules that only one of them
-/// has
+/// Compare two sets of granules, or a set and a list, and print how they differ
 ///
 /// The exit status is 1 if they differ. Granules that only the left set has are printed after <, and
 /// those that only the right set or the list has after >.
@@ -59,7 +58,7 @@ pub struct Compare {
     limit: Option<u64>,
 
     /// Print only the addresses of the granules that only the left set has, one a line, all of them
-    /// unless --limit is given. They are made of the address that the left dataset's record has
+    /// unless --limit is given. They are made of the address that the left dataset's metadata has
     #[arg(long, conflicts_with = "summary")]
     urls: bool,
 }
@@ -207,7 +206,7 @@ fn compare_sets(
     report: &mut Report,
 ) -> Result<[Side<Compared>; 2]> {
     let mut differences = snapshot.compare(left, right)?;
-    report.find_template(snapshot, differences.left().dataset())?;
+    report.find_template(snapshot, left, differences.left())?;
     for difference in differences.by_ref() {
         report.add(difference?)?;
     }
@@ -224,7 +223,7 @@ fn compare_with_list(
 ) -> Result<[Side<Compared>; 2]> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
-    report.find_template(&snapshot, differences.left().dataset())?;
+    report.find_template(&snapshot, left, differences.left())?;
     drop(snapshot);
     for difference in differences.by_ref() {
         report.add(difference?)?;
@@ -273,16 +272,31 @@ struct Report {
 
 impl Report {
     /// Finds where the granules of the left set can be fetched, if their addresses are printed.
-    fn find_template(&mut self, snapshot: &Snapshot, left: &DatasetName) -> Result<()> {
-        if self.prints_urls {
-            let template = snapshot.dataset(left)?.dataset.granule_url;
-            self.template = Some(template.ok_or_else(|| {
-                Error::usage(format!("the record of {left} has no address of granules")).with_hint(
-                    "`accession dataset edit NAME --granule-url 'https://…/{granule}'` sets it",
-                )
-            })?);
+    /// An identifier is of every dataset in which it was in force: any of them may say where.
+    fn find_template(
+        &mut self,
+        snapshot: &Snapshot,
+        selection: &Selection,
+        left: &Set,
+    ) -> Result<()> {
+        if !self.prints_urls {
+            return Ok(());
         }
-        Ok(())
+        let mut datasets = vec![left.dataset().clone()];
+        if let Selection::Identifier { identifier, dataset: None } = selection {
+            let rows = snapshot.resolve(*identifier, None, None)?.rows;
+            datasets.extend(rows.iter().map(|row| row.set.dataset().clone()));
+            datasets.dedup();
+        }
+        for dataset in &datasets {
+            self.template = snapshot.dataset(dataset)?.dataset.granule_url;
+            if self.template.is_some() {
+                return Ok(());
+            }
+        }
+        let left = left.dataset();
+        Err(Error::usage(format!("the metadata of {left} has no address of granules"))
+            .with_hint("`accession dataset edit NAME --granule-url 'https://…/{granule}'` sets it"))
     }
 
     fn add(&mut self, difference: Difference) -> Result<()> {
@@ -399,10 +413,8 @@ struct IdentifiedList {
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (listing, _) = listing(session, &self.files, &self.format, &self.paths)?;
-        let progress = Progress::new();
-        progress.begin("hashing", "granules", Some(listing.count()));
-        let Identified { identifier, granules, repeated } = listing.identify()?;
-        progress.end();
+        let progress = Arc::new(Progress::new());
+        let Identified { identifier, granules, repeated } = listing.identify_with(progress)?;
         if repeated > 0 {
             let skipped = count(repeated, "granule");
             session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));

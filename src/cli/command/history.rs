@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use accession::error::Unknown;
-use accession::model::quoted;
+use accession::model::{GranulePrefix, quoted};
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Subset};
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
 
 use serde::Serialize;
 
-use crate::cli::args::{GivenIdentifier, KnownAtArgs, dataset_at, refuse_future};
-use crate::cli::dataset_warnings::warn_of_dataset;
-use crate::cli::error::{Exit, Result};
+use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
+use crate::cli::dataset_warnings::{warn_of_dataset, warn_of_others};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Row, annotated, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
 use crate::cli::suggestion::suggestion;
@@ -27,8 +27,8 @@ use crate::cli::warning::WarningKind;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Lookup {
-    /// The dataset
-    dataset: DatasetName,
+    /// The dataset, by its name or its DOI
+    dataset: TypedDataset,
 
     /// The time: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "T")]
@@ -48,21 +48,15 @@ struct Found<'a> {
 
 impl Lookup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let name = self.dataset.clone();
-        let selection = dataset_at(self.dataset, self.at, session.now()?)?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        let name = self.dataset.name(&snapshot)?;
+        let selection = dataset_at(name.clone(), self.at, session.now()?)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
-        if let (Some(at), false) = (self.at, session.is_json()) {
-            for other in &selected.others {
-                let (identifier, in_force) = (other.identifier, in_force(other));
-                session.warn(
-                    WarningKind::OtherIdentifiers,
-                    &format!("on {at}, {identifier} was also in force: {in_force}"),
-                );
-            }
+        if !session.is_json() {
+            warn_of_others(session, self.at, &selected.others);
         }
         let found = Found { instance: selected.instance(), others: &selected.others };
         session.print(&found, |out| write_instance(out, selected.instance()))
@@ -98,8 +92,8 @@ fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct History {
-    /// The dataset
-    dataset: DatasetName,
+    /// The dataset, by its name or its DOI
+    dataset: TypedDataset,
 
     /// Only changes that took effect at or after this time: RFC 3339, or a date
     #[arg(long, value_name = "T")]
@@ -132,11 +126,12 @@ pub struct History {
 
 impl History {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if let Some(granule_id) = &self.granule {
-            return list_periods(session, &self.dataset, granule_id);
-        }
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let mut history = self.known_at.apply(snapshot, session)?.history(&self.dataset)?;
+        let dataset = self.dataset.name(&snapshot)?;
+        if let Some(granule_id) = &self.granule {
+            return list_periods(session, &snapshot, &dataset, granule_id);
+        }
+        let mut history = self.known_at.apply(snapshot, session)?.history(&dataset)?;
         if let Some(since) = self.since {
             history = history.since(since.first_instant());
         }
@@ -177,11 +172,11 @@ impl Row for Instance {
 
 fn list_periods(
     session: &mut Session,
+    snapshot: &Snapshot,
     dataset: &DatasetName,
     granule_id: &GranuleId,
 ) -> Result<Exit> {
-    let periods =
-        session.open(Access::Read)?.snapshot()?.history_of_granule(dataset, granule_id)?;
+    let periods = snapshot.history_of_granule(dataset, granule_id)?;
     if session.rows(periods.iter().map(Ok))? == 0 {
         let granule = quoted(granule_id.as_str());
         session.warn(WarningKind::NeverHeld, &format!("{dataset} never held {granule}"));
@@ -216,14 +211,25 @@ fn shown(note: Option<&str>) -> String {
 ///
 /// Datasets that were withdrawn are marked. The exit status is 1 if none of the granules was ever held.
 ///
-/// Example:
+/// Examples:
 ///   accession find FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
+///   accession find 'FOOL2.v2.1*'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Find {
-    /// The ids of the granules
+    /// The ids of the granules; a final * stands for any characters
     #[arg(value_name = "GRANULE", required = true)]
-    granules: Vec<GranuleId>,
+    granules: Vec<String>,
+
+    /// Find the granules whose ids begin with each GRANULE
+    #[arg(long)]
+    prefix: bool,
+}
+
+/// What is found: one granule, or those whose ids begin so.
+enum Sought {
+    Granule(GranuleId),
+    Beginning(GranulePrefix),
 }
 
 /// The number of periods that are read at once.
@@ -234,11 +240,21 @@ impl Find {
         let registry = session.open(Access::Read)?;
         let mut list = session.list();
         let mut is_found = false;
-        for granule_id in &self.granules {
+        for text in &self.granules {
+            let sought = self.sought(text)?;
             let (mut page, mut is_held): (Vec<FoundPeriod>, _) = (Vec::new(), false);
             loop {
-                let after = page.last().map(|last| (&last.dataset, last.ingested));
-                page = registry.snapshot()?.find(granule_id, after, PAGE_ROWS)?;
+                let (snapshot, last) = (registry.snapshot()?, page.last());
+                page = match &sought {
+                    Sought::Granule(granule_id) => {
+                        let after = last.map(|last| (&last.dataset, last.ingested));
+                        snapshot.find(granule_id, after, PAGE_ROWS)?
+                    }
+                    Sought::Beginning(prefix) => {
+                        let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
+                        snapshot.find_beginning(prefix, after, PAGE_ROWS)?
+                    }
+                };
                 is_held |= !page.is_empty();
                 for period in &page {
                     list.add(session, period)?;
@@ -249,15 +265,28 @@ impl Find {
             }
             is_found |= is_held;
             if !is_held {
-                let granule = quoted(granule_id.as_str());
+                let what = match &sought {
+                    Sought::Granule(granule_id) => quoted(granule_id.as_str()).to_string(),
+                    Sought::Beginning(prefix) => {
+                        format!("a granule that begins with {}", quoted(prefix.as_str()))
+                    }
+                };
                 session.warn(
                     WarningKind::NeverHeld,
-                    &format!("{granule} was never held in any dataset here"),
+                    &format!("{what} was never held in any dataset here"),
                 );
             }
         }
         list.finish(session)?;
         Ok(if is_found { Exit::Done } else { Exit::Differs })
+    }
+
+    fn sought(&self, text: &str) -> Result<Sought> {
+        let refused = |cause| Error::usage(format!("{} is refused: {cause}", quoted(text)));
+        match text.strip_suffix('*').or(self.prefix.then_some(text)) {
+            Some(beginning) => Ok(Sought::Beginning(beginning.parse().map_err(refused)?)),
+            None => Ok(Sought::Granule(text.parse().map_err(refused)?)),
+        }
     }
 }
 
@@ -282,9 +311,9 @@ impl Row for FoundPeriod {
     }
 }
 
-/// List every dataset and interval in which an identifier was in force
+/// List every dataset and period in which an identifier was in force
 ///
-/// The identifier of a subset that was cited is listed with the interval of the instance from which
+/// The identifier of a subset that was cited is listed with the period of the set from which
 /// it was selected. The exit status is 1 if the identifier was never in force, or not at the time
 /// given.
 ///
@@ -316,7 +345,7 @@ impl Resolve {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
         let identifier = match self.identifier.whole(&snapshot, dataset) {
-            Err(error) if error.of_library() == Some(ErrorKind::IdentifierUnknown) => {
+            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 let meant = error.unknown().and_then(|unknown| suggestion(&snapshot, unknown));
                 let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
                 session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
@@ -390,13 +419,15 @@ impl Row for Resolved {
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Subsets {
-    /// The dataset
-    dataset: DatasetName,
+    /// The dataset, by its name or its DOI
+    dataset: TypedDataset,
 }
 
 impl Subsets {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let subsets = session.open(Access::Read)?.snapshot()?.subsets(&self.dataset)?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let subsets = snapshot.subsets(&self.dataset.name(&snapshot)?)?;
+        drop(snapshot);
         session.rows(subsets.iter().map(Ok))?;
         Ok(Exit::Done)
     }

@@ -2,12 +2,12 @@ use std::io::{self, Write};
 
 use accession::input::Options;
 use accession::mirror::{Replica, read_replica};
-use accession::{ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
+use accession::{Access, ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
 
-use crate::cli::applied::{Application, ClockArgs, write_dry_run};
+use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::{
-    warn_of_back_dated, warn_of_former_name, warn_of_future_change,
+    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_withdrawn_primary,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
@@ -17,9 +17,9 @@ use crate::cli::warning::WarningKind;
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///
-/// The file is a table with a column ingested and perhaps one named deleted, a change log (time,
+/// The file is a table with a column ingested and perhaps one named deleted, an event file (time,
 /// TAB, + or -, TAB, id), or a manifest. Instead of a file, the address of a published dataset can
-/// be given: its history is copied, with its record and its cited subsets, and the next time only
+/// be given: its history is copied, with its metadata and its cited subsets, and the next time only
 /// what is new. There is one change for each distinct time, all in one transaction. Each must be
 /// later than the last change of the dataset. Events that are already in the history are skipped,
 /// so that a file that has grown can be imported again.
@@ -72,9 +72,8 @@ pub struct Args {
     #[arg(long)]
     create: bool,
 
-    /// Show what would be done, without changing anything
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
 
     #[command(flatten)]
     clock: ClockArgs,
@@ -99,11 +98,13 @@ impl Args {
         let mut import = Import::new();
         import.options = ChangeOptions {
             create_dataset: self.create,
-            dry_run: self.dry_run,
+            dry_run: self.dry_run.dry_run,
+            all_examples: self.dry_run.all,
             accept_content: self.files.accept_content,
             note: self.note.clone(),
             ..ChangeOptions::default()
         };
+        import.without_files = self.files.no_files;
         import.is_daily = self.every.is_some();
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
@@ -127,7 +128,7 @@ impl Args {
             dataset: &self.dataset,
             at: self.clock.time(),
             create: self.create,
-            dry_run: self.dry_run,
+            dry_run: self.dry_run.dry_run,
             has_line: true,
         };
         let (imported, created) = application.make(session, |registry, stamp| match &replica {
@@ -146,13 +147,16 @@ impl Args {
                 ),
             );
         }
+        if let Some(withdrawal) = &import.withdrawn {
+            warn_of_withdrawn_primary(session, &self.dataset, withdrawal);
+        }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
             None => "the file contains no events",
         };
         let exit = application.report(session, &imported, created, None, |out| {
             write_imported(out, &imported, why_none)?;
-            match self.dry_run {
+            match self.dry_run.dry_run {
                 true => write_dry_run(
                     out,
                     [&imported.first_ingested, &imported.first_deleted],
@@ -161,8 +165,17 @@ impl Args {
                 false => Ok(()),
             }
         })?;
-        if session.is_json() {
-            for instance in imported.instances {
+        let Imported { instances, annotations, .. } = imported;
+        if session.is_json()
+            && let (Some(first), Some(last)) = (instances.first(), instances.last())
+            && annotations > 0
+            && !self.dry_run.dry_run
+        {
+            // As they are annotated now.
+            let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
+            session.rows(history.since(first.timestamp).until(last.timestamp))?;
+        } else if session.is_json() {
+            for instance in instances {
                 let note = import.note_at(instance.timestamp)?;
                 session.json(&Instance { note, ..instance })?;
             }
@@ -209,11 +222,18 @@ impl Args {
         if imported.cancelled > 0 {
             session.warn(
                 WarningKind::CancelledOut,
-                &format!(
-                    "{} and deletion within one day cancelled out",
-                    count(imported.cancelled, "ingest")
-                ),
+                &match imported.cancelled {
+                    1 => "1 ingest and deletion within one day cancelled out".to_owned(),
+                    pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
+                },
             );
+        }
+        if imported.annotations_left_out > 0 {
+            let left_out = count(imported.annotations_left_out, "annotation");
+            let what = format!(
+                "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
+            );
+            session.warn(WarningKind::AnnotationsLeftOut, &what);
         }
         if let Some(in_force) = &imported.in_force {
             warn_of_former_name(session, &self.dataset, &in_force.dataset);

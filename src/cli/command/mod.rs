@@ -5,6 +5,7 @@ pub mod change;
 pub mod check;
 pub mod cite;
 pub mod compare;
+pub mod complete;
 pub mod dataset;
 pub mod export;
 pub mod fixity;

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use accession::model::quoted;
 use accession::pages::{Serves, Site};
 use accession::publish::{
-    SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
+    SiteSettings, VerifiedFiles, publish_each, publish_pages, unknown_datasets, verify,
 };
 use accession::server::{Config, Limits, Network, Server};
-use accession::{Access, DatasetName, Registry};
+use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde::Serialize;
 
 use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};
-use crate::cli::error::{Context, Exit, Result};
+use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
 use crate::cli::warning::WarningKind;
@@ -24,9 +24,10 @@ use crate::cli::warning::WarningKind;
 ///
 /// The directory gets the page, the log, the head and the cited subsets of each dataset, in
 /// datasets/NAME/, and a list of the datasets.
-/// Run again after each change, or every night, the command writes only what is new. A registry
-/// whose history contradicts what was published is refused, and so is a log whose end is not as it
-/// was written. Notes of changes are published; who made a change is not.
+/// Run again after each change, or every night, the command writes only what is new. A dataset
+/// whose history contradicts what was published is refused, and so is one whose log does not end as
+/// it was written; the others are published all the same. Notes of changes are published; who made a
+/// change is not.
 ///
 /// --public-url, --site-name and --contact are kept in the directory until others are given; an
 /// empty value removes one.
@@ -70,7 +71,17 @@ impl Publish {
         if self.verify {
             return self.verify(&registry, session);
         }
-        publish(&registry, &self.directory, &self.datasets, |published| -> Result<()> {
+        let mut failed = Vec::new();
+        publish_each(&registry, &self.directory, &self.datasets, |name, published| {
+            let published = match published.with_context(|| name.to_string()) {
+                Ok(published) => published,
+                Err(error) if fails_for_all(&error) => return Err(error),
+                Err(error) => {
+                    error.report(session.is_json());
+                    failed.push(name.clone());
+                    return Ok(());
+                }
+            };
             let (dataset, changes) = (&published.dataset, count(published.changes, "change"));
             let (new, bytes) = (published.new_changes, published.bytes);
             session.confirm(&published, |out| match new {
@@ -88,8 +99,8 @@ impl Publish {
         let url = edit_of(self.public_url.map(|url| ValueOrRemoval(url.0.map(|url| url.0))));
         let (name, contact) = (edit_of(self.site_name), edit_of(self.contact));
         let settings = SiteSettings { public_url: url, name, contact };
-        publish_pages(&registry, &self.directory, &settings, session.now()?)?;
-        Ok(Exit::Done)
+        publish_pages(&registry, &self.directory, &settings, &failed, session.now()?)?;
+        Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
     }
 
     fn verify(&self, registry: &Registry, session: &mut Session) -> Result<Exit> {
@@ -104,6 +115,19 @@ impl Publish {
         })?;
         Ok(exit)
     }
+}
+
+/// Whether what one dataset failed with is not a matter of that dataset: the others would fail, too.
+fn fails_for_all(error: &Error) -> bool {
+    error.of_library().is_none_or(|kind| {
+        matches!(
+            kind,
+            ErrorKind::Full
+                | ErrorKind::Replaced
+                | ErrorKind::Unreachable
+                | ErrorKind::ConnectionLost
+        )
+    })
 }
 
 fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> io::Result<()> {
@@ -130,11 +154,11 @@ fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> i
 ///
 /// Others can go on writing to the registry meanwhile. Every dataset is public, unless datasets are
 /// named. Requests are logged on stderr: as JSON lines with --json, and not at all with --quiet.
-/// SIGTERM and SIGINT let requests that are being answered end, within ten seconds.
+/// SIGTERM and SIGINT let requests that are being answered end, within eight seconds.
 ///
 /// Examples:
 ///   accession serve
-///   accession serve US.FOOL2.002 --public-url https://registry.archive.example --site-name 'US Archive'
+///   accession serve US.FOOL2.002 --public-url https://data.example.org --site-name 'US Archive'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Serve {
@@ -163,6 +187,11 @@ pub struct Serve {
     /// has changed [default: a temporary one]
     #[arg(long, value_name = "DIR", value_parser = named_path())]
     cache: Option<PathBuf>,
+
+    /// The most that the whole lists of ids which are kept for the next reader may take on disk: a
+    /// number of bytes, or 500MB, 20GB; in the directory of --cache, or else a temporary one
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    cache_size: u64,
 
     /// The greatest number of connections at the same time
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections,
@@ -202,7 +231,11 @@ impl Serve {
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
-            limits: Limits { connections: self.max_connections, ..Limits::default() },
+            limits: Limits {
+                connections: self.max_connections,
+                cache_bytes: self.cache_size,
+                ..Limits::default()
+            },
             cache: self.cache,
             trusted_proxies: self.trusted_proxies,
         };
@@ -224,6 +257,25 @@ impl Serve {
         }
         Ok(())
     }
+}
+
+/// A number of bytes, in one of the usual units.
+fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("", 1),
+    ];
+    let of_unit = |(unit, bytes): (&str, u64)| {
+        let number = text.strip_suffix(unit)?.trim_end();
+        number.parse::<u64>().ok()?.checked_mul(bytes)
+    };
+    let size = UNITS.into_iter().find_map(of_unit);
+    size.ok_or_else(|| "a size is a number of bytes, as in 1000000, 500MB or 20GiB".to_owned())
 }
 
 /// Writes the log of the server to stderr from now on: requests as text or as JSON, or warnings alone.

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use super::complete::with_names;
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::session::Session;
 
 /// Print a completion script for a shell
+///
+/// The scripts for bash, zsh and fish also complete the names of the registry's datasets.
 ///
 /// Example:
 ///   accession completions bash > ~/.local/share/bash-completion/completions/accession
@@ -26,7 +29,8 @@ impl Completions {
         // `generate` panics if it cannot write.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut program, "accession", &mut script);
-        session.out().write_all(&script)?;
+        let script = with_names(self.shell, &String::from_utf8_lossy(&script));
+        session.out().write_all(script.as_bytes())?;
         Ok(Exit::Done)
     }
 }
@@ -146,6 +150,9 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
+    if let Some(globals) = command.get_after_help() {
+        Roff::new().control("PP", []).text([roman(globals.to_string())]).to_writer(&mut page)?;
+    }
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }

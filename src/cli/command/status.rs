@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use accession::model::quoted;
-use accession::registry::{Listed, MirrorState, Withdrawn};
-use accession::{Access, Confirmation, DatasetName, Snapshot, Timestamp};
+use accession::registry::{Listed, MirrorState, RootState, Withdrawn};
+use accession::{Access, Confirmation, DatasetName, Registry, Snapshot, Timestamp};
 use serde::Serialize;
 
+use super::fixity::problems_of;
 use crate::cli::args::{age, oldest};
 use crate::cli::dataset_warnings::{in_force_now, warn_of_former_name};
 use crate::cli::error::{Exit, Result};
@@ -17,7 +18,9 @@ use crate::cli::session::Session;
 /// Show when datasets were last changed and confirmed, and what is wrong with them
 ///
 /// The exit status is 1 if something is wrong: the set in force is annotated as questionable, a mirror
-/// could not be pulled, or with --max-age something is older. Datasets with problems are listed first.
+/// could not be pulled, a check found files that are not as recorded, or with --max-age something is
+/// older, also the last check of a file with a recorded checksum. Datasets with problems are listed
+/// first.
 /// A dataset is as fresh as its last change, the last sync that found nothing to do, or the last time that
 /// it was identical to its primary. Datasets that were withdrawn are left out.
 ///
@@ -44,9 +47,15 @@ struct StatusRow {
     changed: Option<Changed>,
     confirmed: Option<Confirmation>,
     mirrors: Vec<Mirrored>,
-    /// The state of its files, of which no records are kept yet.
-    fixity: (),
+    /// The state of its files. `None` means that nothing is recorded of them.
+    fixity: Option<Fixity>,
+    /// When it was last identical to the primary of its last pull.
+    #[serde(skip)]
+    identical: Option<Timestamp>,
     problems: Vec<String>,
+    /// Whether the machine that has the dataset responds.
+    #[serde(skip)]
+    is_reachable: bool,
 }
 
 /// The last change.
@@ -54,6 +63,14 @@ struct StatusRow {
 struct Changed {
     timestamp: Timestamp,
     recorded: Timestamp,
+}
+
+/// What checks of the files found.
+#[derive(Serialize)]
+struct Fixity {
+    /// How many findings are open.
+    open: usize,
+    roots: Vec<RootState>,
 }
 
 /// A primary of a mirror.
@@ -100,6 +117,9 @@ impl Args {
                     break;
                 }
             }
+        }
+        for row in &mut rows {
+            row.check_fixity(&registry, oldest)?;
         }
         rows.sort_by_cached_key(|row| (Reverse(row.problems.len()), row.seen()));
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
@@ -155,7 +175,8 @@ impl StatusRow {
         let changed =
             latest.map(|latest| Changed { timestamp: latest.timestamp, recorded: latest.recorded });
         let default = mirrors.iter().filter_map(|state| state.pulled).max();
-        for state in mirrors.iter().filter(|state| state.pulled == default) {
+        let is_default = |state: &&MirrorState| state.pulled.is_some() && state.pulled == default;
+        for state in mirrors.iter().filter(is_default) {
             let source = quoted(&state.source);
             if let Some(failed) = &state.failed {
                 let at = failed.recorded;
@@ -168,7 +189,11 @@ impl StatusRow {
                 }
             }));
         }
+        // One that was only compared, or imported from, is shown if the dataset was never pulled.
+        let shown = mirrors.iter().find(is_default).map(|state| state.identical);
+        let identical = mirrors.iter().map(|state| state.identical).max();
         let mut row = StatusRow {
+            identical: shown.or(identical).flatten(),
             dataset: dataset.name,
             changed,
             confirmed,
@@ -176,8 +201,9 @@ impl StatusRow {
                 .into_iter()
                 .map(|state| Mirrored { source: state.source, identical: state.identical })
                 .collect(),
-            fixity: (),
+            fixity: None,
             problems,
+            is_reachable,
         };
         let seen = row.seen();
         if is_reachable && oldest.is_some_and(|oldest| seen < Some(oldest)) {
@@ -187,6 +213,19 @@ impl StatusRow {
             });
         }
         row
+    }
+
+    /// Adds what checks of the files found. One that cannot be read is a problem of its own already.
+    fn check_fixity(&mut self, registry: &Registry, oldest: Option<Timestamp>) -> Result<()> {
+        if !self.is_reachable {
+            return Ok(());
+        }
+        let state = registry.fixity_state(&self.dataset, oldest)?;
+        self.problems.extend(problems_of(&state, oldest));
+        if !state.records.is_empty() || !state.roots.is_empty() {
+            self.fixity = Some(Fixity { open: state.open.len(), roots: state.roots });
+        }
+        Ok(())
     }
 
     /// When the dataset was last changed, confirmed or found to be identical to a primary. `None` means
@@ -210,12 +249,11 @@ impl Row for StatusRow {
 
     fn cells(&self) -> Vec<String> {
         let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
-        let identical = self.mirrors.iter().map(|mirror| mirror.identical).min().flatten();
         vec![
             self.dataset.to_string(),
             time(self.changed.as_ref().map(|changed| changed.recorded)),
             time(self.confirmed.as_ref().map(|confirmed| confirmed.recorded)),
-            time(identical),
+            time(self.identical),
             one_line(&self.problems.join("; ")).to_string(),
         ]
     }

@@ -37,8 +37,13 @@ pub struct Backup {
     file: PathBuf,
 
     /// How many backups to keep in the directory, the new one included [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = kept)]
     keep: Option<NonZeroUsize>,
+}
+
+/// Reads how many backups are kept.
+fn kept(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "a number from 1 on: the new backup is one of those that are kept")
 }
 
 #[derive(Serialize)]
@@ -52,6 +57,10 @@ struct BackupJson {
 impl Backup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let is_directory = self.file.is_dir();
+        if !is_directory && self.file.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            let message = format!("there is no directory {}", shown(&self.file));
+            return Err(Error::usage(message).with_hint("create it first: mkdir -p"));
+        }
         if !is_directory && self.keep.is_some() {
             let shown = shown(&self.file);
             return Err(Error::usage(format!("--keep is for a directory, and {shown} is not one"))
@@ -126,8 +135,13 @@ impl Restore {
         let target = session.registry_path();
         Registry::check_is_file(&self.file, "the replacement of a registry by a copy")?;
         // If the copy does not exist, the user must not be advised to create a registry.
-        std::fs::metadata(&self.file)
+        let found = std::fs::metadata(&self.file)
             .with_context(|| format!("cannot read {}", shown(&self.file)))?;
+        if found.is_dir() {
+            let message = format!("{} is a directory, not a backup", shown(&self.file));
+            return Err(Error::usage(message)
+                .with_hint("name one of the files in it; backups are named after their time"));
+        }
         let progress = Arc::new(Progress::new());
         let restored = if self.dry_run {
             rehearse_restore(&self.file, &target, Some(progress))?
@@ -139,6 +153,11 @@ impl Restore {
         let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
         let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
+        if let Some(lacks) = lacks.as_ref().filter(|lacks| !lacks.is_empty() && session.is_quiet())
+        {
+            let what = format!("of what was there, the copy lacks {}", what_lacks(lacks));
+            session.warn(WarningKind::CopyLacks, &what);
+        }
         let (listed, dry_run) = (lacks.as_ref(), self.dry_run);
         let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: listed, dry_run };
         session.confirm(&done, |out| {
@@ -172,16 +191,14 @@ fn warn_of_unreadable(session: &Session, error: Error) {
 
 /// Writes what the copy lacks: the datasets, and the first identifiers.
 fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
-    let Lacks { datasets, identifiers } = lacks;
-    if datasets.is_empty() && identifiers.is_empty() {
-        return writeln!(out, "the copy lacks no dataset and no identifier that was there");
+    let Lacks { datasets, identifiers, .. } = lacks;
+    if lacks.is_empty() {
+        return writeln!(
+            out,
+            "the copy has every dataset, identifier, annotation, metadata version and file record that was there"
+        );
     }
-    writeln!(
-        out,
-        "the copy lacks {} and {} that were there:",
-        count(datasets.len() as u64, "dataset"),
-        count(identifiers.len() as u64, "identifier")
-    )?;
+    writeln!(out, "of what was there, the copy lacks {}", what_lacks(lacks))?;
     datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
     let listed = identifiers.iter().take(MAX_LISTED);
     listed.clone().try_for_each(|identifier| writeln!(out, "identifier  {identifier}"))?;
@@ -189,6 +206,20 @@ fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
         0 => Ok(()),
         more => writeln!(out, "and {more} more; --json lists all"),
     }
+}
+
+/// What a copy lacks, counted.
+fn what_lacks(lacks: &Lacks) -> String {
+    let Lacks { datasets, identifiers, annotations, records, file_records } = lacks;
+    let counts = [
+        (datasets.len() as u64, "dataset"),
+        (identifiers.len() as u64, "identifier"),
+        (*annotations, "annotation"),
+        (*records, "metadata version"),
+        (*file_records, "file record"),
+    ];
+    let named = counts.iter().filter(|(number, _)| *number > 0);
+    named.map(|(number, what)| count(*number, what)).collect::<Vec<String>>().join(", ")
 }
 
 fn shown(path: &Path) -> String {

@@ -13,4 +13,7 @@ pub use json::Ids;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Row, Table};
-pub use text::{Label, annotated, count, in_force, one_line, or_held, selected_by, write_message};
+pub use text::{
+    Label, annotated, count, for_shell, in_force, one_line, or_held, selected_by, single_quoted,
+    write_message,
+};

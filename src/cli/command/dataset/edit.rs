@@ -15,12 +15,12 @@ use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
 use crate::cli::args::{Deletions, ValueOrRemoval, edit_of, value_or_removal};
 use crate::cli::dataset_warnings::warn_of_former_name;
-use crate::cli::error::{Commit, Context, Error, Result, with_causes};
+use crate::cli::error::{Commit, Context, Error, Result};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
 use crate::cli::suggestion::warn_of_near_name;
 
-/// Register a dataset
+/// Add a dataset
 ///
 /// Creates the registry if it does not exist.
 ///
@@ -43,7 +43,7 @@ pub struct Add {
     clock: ClockArgs,
 }
 
-/// Change the record of a dataset
+/// Change the metadata of a dataset
 ///
 /// Fields that are not named are not changed. An empty string removes a field.
 ///
@@ -244,7 +244,7 @@ pub struct Record {
 
     /// A creator: "Family, Given", "Family, Given (ORCID)", or an organisation, in braces if its
     /// name contains a comma (can be repeated, in the order of the citation; they replace all
-    /// creators that the record has)
+    /// creators that the dataset has)
     #[arg(long = "creator", value_name = "C", value_parser = value_or_removal::<Creator>)]
     creators: Vec<ValueOrRemoval<Creator>>,
 
@@ -264,7 +264,7 @@ pub struct Record {
     #[arg(long, value_name = "U", value_parser = value_or_removal::<WebAddress>)]
     url: Option<ValueOrRemoval<WebAddress>>,
 
-    /// The archive whose holdings are registered
+    /// The archive that holds the granules
     #[arg(long, value_name = "A")]
     archive: Option<String>,
 
@@ -276,7 +276,7 @@ pub struct Record {
     #[arg(long, value_name = "URL", value_parser = value_or_removal::<GranuleUrl>)]
     granule_url: Option<ValueOrRemoval<GranuleUrl>>,
 
-    /// A keyword (can be repeated; they replace all keywords that the record has)
+    /// A keyword (can be repeated; they replace all keywords that the dataset has)
     #[arg(long = "keyword", value_name = "K", value_parser = value_or_removal::<Keyword>)]
     keywords: Vec<ValueOrRemoval<Keyword>>,
 
@@ -299,7 +299,7 @@ pub struct Record {
     #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Limit>)]
     max_add: Option<ValueOrRemoval<Limit>>,
 
-    /// A file with the record, as CSL-JSON or DataCite JSON; - is stdin. Other options take
+    /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
     /// precedence over it
     #[arg(long, value_name = "FILE")]
     from: Option<InputFile>,
@@ -396,7 +396,7 @@ fn read_record(file: &InputFile) -> Result<DatasetEdit> {
     let read = reader.take(MAX_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("cannot read {}", quoted(&name)))?;
     record::read(&text).map_err(|error| {
-        Error::usage(format!("{name}: {}", with_causes(&error))).with_hint(
+        Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
             "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
         )
     })

@@ -6,7 +6,7 @@ mod show;
 use crate::cli::error::{Exit, Result};
 use crate::cli::session::Session;
 
-/// Register datasets, and show their records
+/// Add datasets, and show and change their metadata
 #[derive(clap::Subcommand)]
 pub enum Command {
     Add(edit::Add),

@@ -4,18 +4,19 @@ use std::io::{self, Write};
 
 use accession::model::{Doi, GranuleUrl, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
-use accession::{Access, Confirmation, Dataset, DatasetName};
+use accession::{Access, Confirmation, Dataset};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::args::TypedDataset;
 use crate::cli::dataset_warnings::{in_force_now, incomplete, warn_of_former_name, warn_of_future};
 use crate::cli::error::Result;
 use crate::cli::output::{Column, Row, annotated, count, one_line};
 use crate::cli::session::Session;
 
-/// Show the record of a dataset, and its latest identifier
+/// Show the metadata of a dataset, and its latest identifier
 ///
-/// With --versions, show who changed the record, when, and what was changed.
+/// With --versions, show who changed the metadata, when, and what was changed.
 ///
 /// Examples:
 ///   accession dataset show US.FOOL2.002
@@ -23,10 +24,10 @@ use crate::cli::session::Session;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Show {
-    /// The dataset
-    name: DatasetName,
+    /// The dataset, by its name or its DOI
+    name: TypedDataset,
 
-    /// List every version of the record, oldest first
+    /// List every version of the metadata, oldest first
     #[arg(long)]
     versions: bool,
 }
@@ -34,10 +35,11 @@ pub struct Show {
 impl Show {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let mut listed = snapshot.dataset(&self.name)?;
-        warn_of_former_name(session, &self.name, &listed.dataset.name);
+        let name = self.name.name(&snapshot)?;
+        let mut listed = snapshot.dataset(&name)?;
+        warn_of_former_name(session, &name, &listed.dataset.name);
         if self.versions {
-            let versions = snapshot.record_versions(&self.name)?;
+            let versions = snapshot.record_versions(&name)?;
             drop(snapshot);
             return print_versions(session, &versions);
         }
@@ -253,7 +255,8 @@ fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
             writeln!(out, "{field:10}  {}", one_line(value))?;
         }
     }
-    for (side, limit) in [("delete", listed.limits.max_delete), ("add", listed.limits.max_add)] {
+    let limits = listed.limits.unwrap_or_default();
+    for (side, limit) in [("delete", limits.max_delete), ("add", limits.max_add)] {
         if let Some(limit) = limit {
             writeln!(out, "{:10}  {limit}", format!("max {side}"))?;
         }

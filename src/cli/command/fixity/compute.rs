@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use accession::fixity::{Compute, RecordedFile};
+use accession::fixity::{Compute, Computed, Problem, RecordedFile};
 use accession::model::{Algorithm, FilePath, FileRecord};
 use accession::registry::{FileListing, FileOptions};
 use accession::{Access, DatasetName, Registry, Selection};
@@ -9,6 +9,7 @@ use accession::{Access, DatasetName, Registry, Selection};
 use super::files::{Files, FilesOfSet, Found, Summary, TreeArgs};
 use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
+use crate::cli::interrupt::Interrupt;
 use crate::cli::session::Session;
 
 /// Compute and record the checksums of files that have none
@@ -45,6 +46,9 @@ pub struct Args {
 /// How often what was computed is recorded.
 const SAVED_EVERY: Duration = Duration::from_secs(60);
 
+/// How often it is looked whether that is due.
+const TICK: Duration = Duration::from_millis(200);
+
 fn computed(text: &str) -> Result<Algorithm, String> {
     match text.parse() {
         Ok(Algorithm::Other(_)) | Err(_) => {
@@ -79,39 +83,50 @@ impl Args {
         self.record(session, &registry, &FileListing::new())?;
         let files = FilesOfSet::new(&registry, registry.snapshot()?.select(&selection)?.set);
         let unhashed = Unhashed { files: &files, algorithm: &self.algorithm };
-        let options = self.tree.begin(&root, &unhashed)?;
+        let options = self.tree.begin(&root, &unhashed, None)?;
         let progress = options.monitor.clone();
         let mut summary = Summary { complete: true, ..Summary::default() };
         let mut list = session.list();
         let (mut listing, mut saved) = (FileListing::new(), Instant::now());
-        for computed in Compute::start(&root, unhashed.read()?, self.algorithm.clone(), options)? {
-            let computed = computed?;
-            summary.files += 1;
-            match computed.content {
-                Ok(content) => {
-                    summary.bytes += content.size().unwrap_or(0);
-                    let RecordedFile { granule_id, path, .. } = computed.file;
-                    let path = FilePath::new(path).map_err(|cause| {
-                        Error::usage(format!("granule {granule_id} is not a path: {cause}"))
-                    })?;
-                    listing.add(&FileRecord::new(granule_id, path, content), None)?;
-                }
-                Err(problem) => {
-                    summary.findings += 1;
-                    list.add(session, &Found::of(computed.file, &problem))?;
-                }
-            }
+        let interrupt = Interrupt::watch()?;
+        let mut files = Compute::start(&root, unhashed.read()?, self.algorithm.clone(), options)?;
+        while !interrupt.is_requested() {
             if saved.elapsed() >= SAVED_EVERY {
                 self.record(session, &registry, &std::mem::take(&mut listing))?;
                 saved = Instant::now();
             }
+            if !files.wait(TICK) {
+                continue;
+            }
+            let Some(computed) = files.next() else { break };
+            let Computed { file, content } = computed?;
+            summary.files += 1;
+            let content = content.and_then(|content| match FilePath::new(file.path.as_str()) {
+                Ok(path) => Ok((path, content)),
+                Err(cause) => Err(Problem::Unreadable { reason: cause.to_string() }),
+            });
+            match content {
+                Ok((path, content)) => {
+                    summary.bytes += content.size().unwrap_or(0);
+                    listing.add(&FileRecord::new(file.granule_id, path, content), None)?;
+                }
+                Err(problem) => {
+                    summary.findings += 1;
+                    list.add(session, &Found::of(file, &problem))?;
+                }
+            }
         }
+        drop(files);
         self.record(session, &registry, &listing)?;
         if let Some(progress) = progress {
             progress.end();
         }
         list.finish(session)?;
+        summary.complete = !interrupt.is_requested();
         summary.print(session, "computed")?;
+        if interrupt.is_requested() {
+            return Err(Error::interrupted("stopped: what was computed so far is recorded"));
+        }
         Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
     }
 

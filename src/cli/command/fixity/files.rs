@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use accession::error::Result as LibraryResult;
 use accession::fixity::{Mounted, Problem, ReadOptions, RecordedFile, Root, Survey};
@@ -40,7 +41,14 @@ impl TreeArgs {
 
     /// Checks that the directory has some of the files, and begins to report the progress. Files are read
     /// as the result says.
-    pub fn begin(&self, root: &Root, files: &impl Files) -> Result<ReadOptions> {
+    /// No further file is begun after the duration; how many there will be is then not known.
+    pub fn begin(
+        &self,
+        root: &Root,
+        files: &impl Files,
+        duration: Option<Duration>,
+    ) -> Result<ReadOptions> {
+        let began = Instant::now();
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let progress = Progress::new();
         // Reading all records costs little beside reading all files, but is not needed if the first file
@@ -48,16 +56,17 @@ impl TreeArgs {
         let first = files.read()?.next().map(|file| file.map(|file| file.path));
         let is_mounted = self.mounted || root.require_any(first).is_ok();
         let mut total = None;
-        if !is_mounted || progress.is_shown() {
+        if !is_mounted || progress.is_shown() && duration.is_none() {
             let survey = Survey::of(files.read()?)?;
             if !is_mounted {
                 root.require_any(survey.sample.into_iter().map(Ok))?;
             }
-            total = Some(survey.bytes).filter(|bytes| *bytes > 0);
+            total = Some(survey.bytes).filter(|bytes| *bytes > 0 && duration.is_none());
         }
         progress.begin("reading", "bytes", total);
         Ok(ReadOptions {
             monitor: Some(Arc::new(progress)),
+            begin_until: duration.and_then(|duration| began.checked_add(duration)),
             ..ReadOptions::new(self.jobs.unwrap_or(cores))
         })
     }
@@ -84,14 +93,21 @@ impl FilesOfSet {
 impl Files for FilesOfSet {
     fn read(&self) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>>> {
         let files: FileList = self.registry.snapshot()?.files(&self.set)?;
-        Ok(files.flat_map(|granule| {
-            let (files, error) = match granule {
-                Ok(granule) => (recorded(granule), None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            files.into_iter().map(Ok).chain(error)
-        }))
+        Ok(of_granules(files))
     }
+}
+
+/// The files of granules.
+pub fn of_granules(
+    granules: impl Iterator<Item = LibraryResult<GranuleFiles>>,
+) -> impl Iterator<Item = LibraryResult<RecordedFile>> {
+    granules.flat_map(|granule| {
+        let (files, error) = match granule {
+            Ok(granule) => (recorded(granule), None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        files.into_iter().map(Ok).chain(error)
+    })
 }
 
 fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
@@ -182,11 +198,12 @@ impl Summary {
 
     fn write(&self, out: &mut impl Write, verb: &str) -> io::Result<()> {
         let (files, bytes) = (count(self.files, "file"), count(self.bytes, "byte"));
+        let part = if self.complete { "" } else { " of a part of the set" };
         match self.findings {
-            0 => writeln!(out, "{verb} {files}, read {bytes}: all good"),
+            0 => writeln!(out, "{verb} {files}{part}, read {bytes}: all good"),
             findings => {
                 let findings = count(findings, "finding");
-                writeln!(out, "{verb} {files}, read {bytes}: NOT good, {findings}")
+                writeln!(out, "{verb} {files}{part}, read {bytes}: NOT good, {findings}")
             }
         }
     }

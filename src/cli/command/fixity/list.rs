@@ -1,12 +1,10 @@
-use std::collections::BTreeSet;
 use std::io::Write;
 
-use accession::fixity::{ContentDigest, ListStyle};
-use accession::model::{Algorithm, Checksum};
-use accession::registry::{FileList, GranuleFiles, ListedFile};
-use accession::{
-    Access, DatasetName, ErrorKind, GranuleId, Identifier, Selection, Set, Snapshot, Timestamp,
+use accession::fixity::{
+    ContentDigest, Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums,
 };
+use accession::model::Algorithm;
+use accession::{Access, DatasetName, ErrorKind, Identifier, Selection, Set, Snapshot, Timestamp};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -116,117 +114,20 @@ impl Listed {
             }
         };
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let mut set = snapshot.select(&selection)?.set;
-        if let Selection::Identifier { identifier, dataset: None } = selection
-            && let Some(listed) = the_listed_one(&snapshot, identifier, algorithm)?
-        {
-            set = listed;
-        }
+        let set = listed_set(&snapshot, &selection, algorithm).map_err(explained)?;
         warn_of_dataset(session, &snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
 }
 
-/// Of the sets with an identifier, one that has checksums. `None` means that none has, or that only one
-/// dataset holds the identifier.
-///
-/// # Errors
-///
-/// Several datasets hold it, and their lists differ.
-fn the_listed_one(
-    snapshot: &Snapshot,
-    identifier: Identifier,
-    algorithm: Option<&Algorithm>,
-) -> Result<Option<Set>> {
-    let rows = snapshot.resolve(identifier, None, None)?.rows;
-    let names: BTreeSet<DatasetName> =
-        rows.into_iter().map(|row| row.set.dataset().clone()).collect();
-    if names.len() < 2 {
-        return Ok(None);
+/// The error, with what to do about an identifier that several datasets hold.
+fn explained(error: accession::Error) -> Error {
+    let is_ambiguous = error.kind() == ErrorKind::Ambiguous;
+    let error = Error::from(error);
+    match is_ambiguous {
+        true => error.with_hint("name one of them with --dataset"),
+        false => error,
     }
-    let (mut digests, mut listed) = (BTreeSet::new(), Vec::new());
-    for name in names {
-        let selection = Selection::Identifier { identifier, dataset: Some(name) };
-        let set = snapshot.select(&selection)?.set;
-        let Some(algorithm) = algorithm_of(snapshot, &set, algorithm)? else { continue };
-        let mut digest = ContentDigest::new();
-        let lacking = each_checksum(snapshot.files(&set)?, &algorithm, |_, file, checksum| {
-            digest.add(checksum, &file.path);
-            Ok(())
-        })?;
-        if lacking.listed > 0 {
-            digests.insert(digest.finish());
-            listed.push(set);
-        }
-    }
-    match digests.len() {
-        0 | 1 => Ok(listed.into_iter().next()),
-        _ => Err(ambiguous(identifier, &listed)),
-    }
-}
-
-/// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
-/// checksums.
-fn algorithm_of(
-    snapshot: &Snapshot,
-    set: &Set,
-    algorithm: Option<&Algorithm>,
-) -> Result<Option<Algorithm>> {
-    match algorithm {
-        Some(algorithm) => Ok(Some(algorithm.clone())),
-        None => Ok(snapshot.files(set)?.totals()?.usual_algorithm().cloned()),
-    }
-}
-
-/// What has no checksum of an algorithm.
-#[derive(Default)]
-struct Lacking {
-    /// How many granules have no known file.
-    granules: u64,
-    /// How many files have none of this algorithm.
-    files: u64,
-    /// How many files have one.
-    listed: u64,
-}
-
-/// Calls `each` for every file with a checksum of an algorithm.
-fn each_checksum(
-    files: FileList,
-    algorithm: &Algorithm,
-    mut each: impl FnMut(&GranuleId, &ListedFile, &Checksum) -> Result<()>,
-) -> Result<Lacking> {
-    let mut lacking = Lacking::default();
-    for granule in files {
-        let GranuleFiles { granule_id, files } = granule?;
-        lacking.granules += u64::from(files.is_empty());
-        for file in &files {
-            match file.checksums.iter().find(|checksum| checksum.algorithm() == algorithm) {
-                Some(checksum) => {
-                    lacking.listed += 1;
-                    each(&granule_id, file, checksum)?;
-                }
-                None => lacking.files += 1,
-            }
-        }
-    }
-    Ok(lacking)
-}
-
-fn ambiguous(identifier: Identifier, sets: &[Set]) -> Error {
-    let datasets: Vec<String> = sets.iter().map(|set| set.dataset().to_string()).collect();
-    let message = format!(
-        "{identifier} is held by several datasets whose files differ: {}",
-        datasets.join(", ")
-    );
-    let error = accession::Error::new(ErrorKind::Ambiguous, message);
-    Error::from(error).with_hint("name one of them with --dataset")
-}
-
-fn no_checksums(set: &Set, algorithm: Option<&Algorithm>) -> Error {
-    let what = algorithm.map_or("checksum".to_owned(), ToString::to_string);
-    let (dataset, identifier) = (set.dataset(), set.identifier());
-    let message = format!("no file of {identifier} in {dataset} has a {what}");
-    accession::Error::new(ErrorKind::NoChecksums, message).into()
 }
 
 fn no_digest(lacking: &Lacking) -> Error {
@@ -245,12 +146,12 @@ impl List {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (snapshot, set) = self.listed.select(session, self.algorithm.as_ref())?;
         let Some(algorithm) = algorithm_of(&snapshot, &set, self.algorithm.as_ref())? else {
-            return Err(no_checksums(&set, None));
+            return Err(no_checksums(&set, None).into());
         };
         let files = snapshot.files(&set)?;
         drop(snapshot);
         let format = if session.is_json() { Format::Json } else { self.format };
-        let lacking = each_checksum(files, &algorithm, |granule_id, file, checksum| {
+        let lacking = each_checksum::<Error>(files, &algorithm, |granule_id, file, checksum| {
             let style = match format {
                 Format::Checksums => ListStyle::Checksums,
                 Format::Bagit => ListStyle::BagIt,
@@ -267,7 +168,7 @@ impl List {
             Ok(style.write_line(session.out(), checksum, &file.path)?)
         })?;
         if lacking.listed == 0 {
-            return Err(no_checksums(&set, Some(&algorithm)));
+            return Err(no_checksums(&set, Some(&algorithm)).into());
         }
         let parts: Vec<String> = [(lacking.granules, "granule"), (lacking.files, "file")]
             .into_iter()
@@ -289,12 +190,12 @@ impl Digest {
         drop(snapshot);
         let recorded = files.recorded();
         let mut content = ContentDigest::new();
-        let lacking = each_checksum(files, &Algorithm::Sha256, |_, file, checksum| {
+        let lacking = each_checksum::<Error>(files, &Algorithm::Sha256, |_, file, checksum| {
             content.add(checksum, &file.path);
             Ok(())
         })?;
         if lacking.listed == 0 {
-            return Err(no_checksums(&set, Some(&Algorithm::Sha256)));
+            return Err(no_checksums(&set, Some(&Algorithm::Sha256)).into());
         }
         if lacking.granules + lacking.files > 0 {
             return Err(no_digest(&lacking));

@@ -4,7 +4,11 @@ mod add;
 mod check;
 mod compute;
 mod files;
+mod forget;
 mod list;
+mod status;
+
+pub use status::problems_of;
 
 use crate::cli::error::{Exit, Result};
 use crate::cli::session::Session;
@@ -17,6 +21,8 @@ pub enum Command {
     Check(check::Args),
     List(list::List),
     Digest(list::Digest),
+    Status(status::Args),
+    Forget(forget::Args),
 }
 
 impl Command {
@@ -27,6 +33,8 @@ impl Command {
             Command::Check(args) => args.run(session),
             Command::List(args) => args.run(session),
             Command::Digest(args) => args.run(session),
+            Command::Status(args) => args.run(session),
+            Command::Forget(args) => args.run(session),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::args::{PrimaryArgs, Source};
 use crate::cli::command::compare::Side;
+use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
 use crate::cli::session::Session;
@@ -48,8 +49,11 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = self.primary.source(&self.dataset, session)?;
         let read = self.read(&source, session);
-        let (dataset, comparison) =
-            read.inspect_err(|error| source.remember_failure(&self.dataset, error, session))?;
+        let (dataset, comparison) = read.inspect_err(|error| {
+            if self.primary.primary_at.is_none() {
+                source.remember_failure(&self.dataset, error, session);
+            }
+        })?;
         let (status, mut differences) = (comparison.status(), comparison.differences()?);
         // The counts are printed before the granules, which are kept until they are known.
         let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
@@ -62,11 +66,19 @@ impl Args {
             if listed.len() < MAX_LISTED {
                 listed.push((word, granule.granule_id.clone()));
             }
-            if session.is_json() || self.all {
-                ids.add(granule.granule_id.as_str().as_bytes())?;
-            }
+            ids.add(granule.granule_id.as_str().as_bytes())?;
         }
         let counts = differences.counts();
+        let (known, mut content) = (comparison.content_differs(&dataset)?, Spool::default());
+        let mut excess = unexpected.records().peekable();
+        for id in known.records() {
+            let id = id?;
+            while excess.next_if(|it| it.as_ref().is_ok_and(|it| *it < id)).is_some() {}
+            if excess.peek().is_none_or(|it| !it.as_ref().is_ok_and(|it| *it == id)) {
+                content.add(&id)?;
+            }
+        }
+        drop(excess);
         if comparison.has_memory() {
             let remembered = session.open(Access::Write).and_then(|registry| {
                 let stamp = session.stamp(None)?;
@@ -79,6 +91,9 @@ impl Args {
                     &format!("what was read of the primary could not be remembered: {error}"),
                 );
             }
+        }
+        if let Some(withdrawal) = comparison.primary_withdrawn() {
+            warn_of_withdrawn_primary(session, &dataset, withdrawal);
         }
         let mirror = side("mirror", &dataset, status.mirror.as_ref());
         let primary = side("primary", &status.primary.dataset, Some(&status.primary));
@@ -95,6 +110,7 @@ impl Args {
                 matched: counts.matched,
                 missing: Ids(&missing),
                 unexpected: Ids(&unexpected),
+                content_differs: ContentDiffers { count: content.count(), granules: Ids(&content) },
             })?;
         } else {
             write_found(session.out(), status, counts)?;
@@ -103,6 +119,7 @@ impl Args {
             if let Some((_, first)) = listed.first() {
                 writeln!(out, "first difference at {}", first.as_str())?;
             }
+            write_content(out, &content, if self.all { usize::MAX } else { MAX_LISTED })?;
             if self.all {
                 for (word, ids) in [(MISSING, missing), (UNEXPECTED, unexpected)] {
                     for id in ids.records() {
@@ -119,7 +136,8 @@ impl Args {
                 }
             }
         }
-        Ok(if status.status == Status::Identical { Exit::Done } else { Exit::Differs })
+        let is_same = status.status == Status::Identical && content.count() == 0;
+        Ok(if is_same { Exit::Done } else { Exit::Differs })
     }
 
     /// Reads the primary. Returns the present name of the mirror, too.
@@ -135,6 +153,7 @@ impl Args {
 /// How a granule of the mirror differs from the primary.
 const MISSING: &str = "missing";
 const UNEXPECTED: &str = "unexpected";
+const CONTENT: &str = "content";
 
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
@@ -148,6 +167,30 @@ struct ComparedMirror<'a> {
     matched: u64,
     missing: Ids<'a>,
     unexpected: Ids<'a>,
+    content_differs: ContentDiffers<'a>,
+}
+
+/// The granules that both hold, and of whose files they know other sizes or checksums.
+#[derive(Serialize)]
+struct ContentDiffers<'a> {
+    count: u64,
+    granules: Ids<'a>,
+}
+
+/// Writes the granules of whose files the two know other sizes or checksums.
+fn write_content(out: &mut impl Write, granules: &Spool, most: usize) -> Result<()> {
+    let differing = granules.count();
+    if differing == 0 {
+        return Ok(());
+    }
+    writeln!(out, "other sizes or checksums of the files of {}", count(differing, "granule"))?;
+    for id in granules.records().take(most) {
+        writeln!(out, "{CONTENT:10}  {}", String::from_utf8_lossy(&id?))?;
+    }
+    match differing.saturating_sub(most as u64) {
+        0 => Ok(()),
+        more => Ok(writeln!(out, "and {more} more; --all lists all")?),
+    }
 }
 
 /// When an identifier was in force.

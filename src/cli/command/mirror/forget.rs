@@ -1,5 +1,6 @@
 use std::io::Write;
 
+use accession::model::quoted;
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName};
 use serde::Serialize;
@@ -46,15 +47,28 @@ impl Args {
         drop(snapshot);
         let meant = source_name(&self.source);
         let found = known.iter().find(|known| [&self.source, &meant].contains(&&known.source));
-        let Some(MirrorSource { source, last, .. }) = found else {
-            return Err(Error::usage(format!("{dataset} was never compared with {meant}"))
-                .with_hint("`accession mirror status` lists the primaries of each dataset"));
+        let Some(MirrorSource { source, last, is_default, .. }) = found else {
+            let message = format!("{dataset} has no primary {}", quoted(&meant));
+            let hint = match known.is_empty() {
+                true => format!("nothing was forgotten: no primary was ever read for {dataset}"),
+                false => format!(
+                    "nothing was forgotten; `accession mirror status {dataset}` lists its primaries"
+                ),
+            };
+            return Err(Error::usage(message).with_hint(hint));
         };
         registry.forget_mirror_source(&dataset, source)?;
+        let left = registry.snapshot()?.mirror_sources(&dataset)?;
+        let next = left.iter().find(|left| left.is_default);
         let changes = last.as_ref().map_or(0, |last| last.number);
         session.confirm(&Forgotten { dataset: &dataset, source, changes }, |out| {
             let changes = count(changes, "change");
-            writeln!(out, "{dataset}: forgot {source}, of which {changes} had been read")
+            writeln!(out, "{dataset}: forgot {source}, of which {changes} had been read")?;
+            match (is_default, next) {
+                (false, _) => Ok(()),
+                (true, Some(next)) => writeln!(out, "it is pulled from {} now", next.source),
+                (true, None) => writeln!(out, "the next pull of {dataset} must name its primary"),
+            }
         })
     }
 }

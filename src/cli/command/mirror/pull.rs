@@ -1,15 +1,18 @@
 use std::io::{self, Write};
 
+use accession::disk::Spool;
 use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
+use accession::model::quoted;
 use accession::registry::Withdrawn;
-use accession::{Access, DatasetName, Instance, Limit, Limits};
+use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
 use super::compare::from_change;
 use super::status::sources;
 use crate::cli::applied::{Application, Created};
 use crate::cli::args::{Deletions, PrimaryArgs, Source};
+use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, count};
 use crate::cli::session::{ChangeTime, Session};
 use crate::cli::warning::WarningKind;
 
@@ -60,6 +63,15 @@ pub struct Args {
     #[arg(long, value_name = "N|P%", requires = "reset")]
     max_add: Option<Limit>,
 
+    /// Take what the primary knows of the sizes and checksums of files where it contradicts what is
+    /// recorded here; both are kept. Say why with --note
+    #[arg(long, requires = "note", conflicts_with = "no_files")]
+    accept_content: bool,
+
+    /// The note to store with the sizes and checksums that replace others
+    #[arg(long, value_name = "TEXT", requires = "accept_content")]
+    note: Option<String>,
+
     /// Create the dataset, with the primary's record, and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -109,7 +121,14 @@ impl Args {
     ) -> Result<(Pulled, Created)> {
         let pulled = self.pull_once(dataset, source, session);
         pulled.inspect_err(|error| {
-            if !self.dry_run {
+            // A time that was typed says nothing about the primary.
+            let is_typed = self.primary.primary_at.is_some()
+                || (self.at.is_some()
+                    && matches!(
+                        error.of_library(),
+                        Some(ErrorKind::NotAfterLast | ErrorKind::Future)
+                    ));
+            if !self.dry_run && !is_typed {
                 source.remember_failure(dataset, error, session);
             }
         })
@@ -132,6 +151,7 @@ impl Args {
                 }),
                 false => PullPolicy::Follow,
             },
+            accept_content: self.note.as_deref().filter(|_| self.accept_content),
             dry_run: self.dry_run,
         };
         self.application(dataset)
@@ -159,12 +179,60 @@ impl Args {
                 &format!("{dataset}: the primary renamed its dataset, which is now {present}"),
             );
         }
+        if pulled.content_differs.count() > 0 {
+            warn_of_content(session, dataset, &pulled.content_differs)?;
+        }
+        if let Some(withdrawal) = &pulled.primary_withdrawn {
+            warn_of_withdrawn_primary(session, dataset, withdrawal);
+        }
+        if created.dataset && !self.dry_run {
+            warn_of_doi(session, dataset)?;
+        }
         if pulled.is_identical() {
-            return Ok(Exit::Done);
+            return Ok(match pulled.content_differs.count() {
+                0 => Exit::Done,
+                _ => Exit::Differs,
+            });
         }
         session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
         Ok(Exit::Differs)
     }
+}
+
+/// The greatest number of granules that a warning names.
+const MAX_NAMED: usize = 20;
+
+/// Warns that the primary knows other sizes or checksums of files.
+fn warn_of_content(session: &Session, dataset: &DatasetName, granules: &Spool) -> Result<()> {
+    let mut named = Vec::new();
+    for id in granules.records().take(MAX_NAMED) {
+        named.push(quoted(&String::from_utf8_lossy(&id?)).to_string());
+    }
+    let more = match granules.count() - named.len() as u64 {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let granules = count(granules.count(), "granule");
+    session.warn(
+        WarningKind::ContentDiffers,
+        &format!(
+            "{dataset}: the primary knows other sizes or checksums of the files of {granules}: {}{more}; --accept-content --note WHY takes them",
+            named.join(", ")
+        ),
+    );
+    Ok(())
+}
+
+/// Warns that a mirror that was created has the DOI of its primary: a citation of it has times of its own.
+fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
+    let doi = session.open(Access::Read)?.snapshot()?.dataset(mirror)?.dataset.doi;
+    if let Some(doi) = doi {
+        let what = format!(
+            "{mirror} has the DOI of its primary, {doi}: `accession dataset edit {mirror} --doi` sets its own, and --doi '' removes it"
+        );
+        session.warn(WarningKind::SharedDoi, &what);
+    }
+    Ok(())
 }
 
 /// Why a mirror was not changed, and what the user can do.

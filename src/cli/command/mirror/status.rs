@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::registry::{MirrorSource, Withdrawn};
@@ -12,9 +11,10 @@ use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
-/// The exit status is 1 if the last attempt to read or to pull a primary failed, or if a mirror was
-/// last identical to it longer ago than --max-age. Of a dataset that was pulled, only the primary of
-/// the last pull counts, which is marked with *.
+/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
+/// marked with *, failed, or if the mirror was last identical to it longer ago than --max-age. Others
+/// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
+/// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
 ///
 /// Examples:
 ///   accession mirror status THEM.FOOL2.002
@@ -38,7 +38,7 @@ enum Verdict {
     Identical,
     /// The mirror was behind it when it was last read.
     Behind,
-    /// The mirror was last identical to it too long ago.
+    /// The mirror was last identical to it too long ago. It is the default.
     Old,
     /// It could not be read, or the mirror may not be pulled from it.
     Failed,
@@ -71,7 +71,7 @@ impl Args {
             Some(dataset) => snapshot.mirror_sources(dataset)?,
             None => {
                 let mut found = Vec::new();
-                sources(&snapshot, Withdrawn::Listed, |source| {
+                sources(&snapshot, Withdrawn::LeftOut, |source| {
                     found.push(source);
                     Ok(())
                 })?;
@@ -83,12 +83,9 @@ impl Args {
         let oldest = self.max_age.map(|age| oldest(now, age));
         let rows = found.iter().map(|source| MirrorRow::of(source, oldest));
         let rows: Vec<MirrorRow<'_>> = rows.collect();
-        let pulled: BTreeSet<_> =
-            rows.iter().filter(|row| row.default).map(|row| row.dataset).collect();
-        let is_wrong = rows.iter().any(|row| {
-            let counts = row.default || !pulled.contains(row.dataset);
-            counts && matches!(row.verdict, Verdict::Old | Verdict::Failed)
-        });
+        let is_wrong = rows
+            .iter()
+            .any(|row| row.default && matches!(row.verdict, Verdict::Old | Verdict::Failed));
         session.rows(rows.iter().map(Ok))?;
         Ok(if is_wrong { Exit::Differs } else { Exit::Done })
     }
@@ -117,6 +114,7 @@ impl<'a> MirrorRow<'a> {
     /// `oldest`: when a mirror must have been identical. `None`: at any time.
     fn of(source: &'a MirrorSource, oldest: Option<Timestamp>) -> Self {
         let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
+        let oldest = oldest.filter(|_| source.is_default);
         let verdict = match source.identical {
             _ if failed.is_some() => Verdict::Failed,
             identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => Verdict::Old,

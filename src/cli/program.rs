@@ -1,8 +1,8 @@
-//! The arguments of the program.
+//! The program: all its commands, and the options that each of them takes.
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
@@ -10,10 +10,11 @@ use super::error::{Exit, Result};
 use super::reading::{CitationText, InputFile};
 use super::session::{RunOptions, Session};
 
-/// The display order of the options that every command takes, which is after its own.
-const LAST: usize = 1_000;
+/// The options that every command takes. Only the help of the program describes them.
+const GLOBAL_OPTIONS: &str =
+    "Global options (see accession --help): --registry PATH, --json, --quiet, --verbose, --by NAME";
 
-/// Register the granules of an archive's datasets, and identify the exact set held at any time
+/// Record which granules a dataset holds, and identify the exact set held at any time
 ///
 /// Each change of a dataset gives its set of granules a new identifier, which every archive computes
 /// alike. Nothing is ever erased, so that every identifier can always be resolved to its granules.
@@ -28,7 +29,6 @@ pub struct Arguments {
     #[arg(
         long,
         global = true,
-        display_order = LAST,
         value_name = "PATH",
         env = "ACCESSION_REGISTRY",
         default_value = "accession.db",
@@ -38,27 +38,20 @@ pub struct Arguments {
     pub registry: PathBuf,
 
     /// Print JSON on stdout, and errors and warnings as JSON on stderr
-    #[arg(long, global = true, display_order = LAST)]
+    #[arg(long, global = true)]
     pub json: bool,
 
     /// Print no text on stdout if the command only confirms what it did, but one line from sync,
     /// pull and import if something changed; with -qq, not that either
-    #[arg(short, long, global = true, display_order = LAST, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count)]
     pub quiet: u8,
 
     /// Print on stderr how much work was done, and how long it took
-    #[arg(short, long, global = true, display_order = LAST)]
+    #[arg(short, long, global = true)]
     pub verbose: bool,
 
     /// Who makes the change, as this registry records it [default: the user name of the system]
-    #[arg(
-        long,
-        global = true,
-        display_order = LAST,
-        value_name = "NAME",
-        env = "ACCESSION_BY",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, value_name = "NAME", env = "ACCESSION_BY", hide_env_values = true)]
     pub by: Option<String>,
 
     #[command(subcommand)]
@@ -104,10 +97,20 @@ pub enum Command {
     PaymentId(command::payment_id::Command),
     Serve(publish::Serve),
     Completions(shell::Completions),
+    #[command(hide = true)]
+    Complete(command::complete::Args),
     Man(shell::Man),
 }
 
 impl Arguments {
+    /// The program with all its commands.
+    pub fn program() -> clap::Command {
+        let program = unwrapped(Arguments::command());
+        let globals: Vec<Arg> = program.get_arguments().map(|arg| arg.clone().hide(true)).collect();
+        // clap gives a command the global options that it does not have: here hidden ones.
+        program.mut_subcommands(|command| refer_to_global_options(command.args(&globals)))
+    }
+
     /// Separates the options that every command takes from the command.
     pub fn split(self) -> (RunOptions, Command) {
         let Arguments { registry, json, quiet, verbose, by, command } = self;
@@ -150,10 +153,29 @@ impl Command {
             Command::GranuleId(command) => command.run(session),
             Command::PaymentId(command) => command.run(session),
             Command::Serve(args) => args.run(session),
-            Command::Completions(args) => args.run(session, Arguments::command()),
-            Command::Man(args) => args.run(session, Arguments::command()),
+            Command::Completions(args) => args.run(session, Arguments::program()),
+            Command::Complete(args) => args.run(session, Arguments::program()),
+            Command::Man(args) => args.run(session, Arguments::program()),
         }
     }
+}
+
+/// Names the global options after the help of a command, and of each below it.
+fn refer_to_global_options(command: clap::Command) -> clap::Command {
+    command.after_help(GLOBAL_OPTIONS).mut_subcommands(refer_to_global_options)
+}
+
+/// Lets the terminal wrap the description of a command, and of each below it. Only the lines of examples
+/// and lists, which are indented, are kept.
+fn unwrapped(command: clap::Command) -> clap::Command {
+    let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    let paragraphs = about.split("\n\n").map(|paragraph| match paragraph.contains("\n  ") {
+        true => paragraph.to_owned(),
+        false => paragraph.replace('\n', " "),
+    });
+    let about = paragraphs.collect::<Vec<_>>().join("\n\n");
+    let command = if about.is_empty() { command } else { command.long_about(about) };
+    command.mut_subcommands(unwrapped)
 }
 
 /// Returns how many arguments of a command name standard input.
