@@ -1,0 +1,200 @@
+"""What calls return: plain values, with the fields of the command line's JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+__all__ = [
+    "Annotation",
+    "Applied",
+    "Confirmation",
+    "DatasetRecord",
+    "FileRecord",
+    "Finding",
+    "Identified",
+    "Instance",
+    "Interval",
+    "Period",
+    "Pulled",
+    "Skipped",
+    "Verification",
+]
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A note about an instance, added after its change was recorded."""
+
+    note: str
+    questionable: bool
+    recorded: datetime
+    recorded_by: str | None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A dataset between one change and the next: one row of its history.
+
+    ``until`` is None while it is in force.
+    """
+
+    dataset: str
+    timestamp: datetime
+    until: datetime | None
+    identifier: str
+    granules: int
+    ingested: int
+    deleted: int
+    recorded: datetime
+    recorded_by: str | None
+    note: str | None
+    annotations: list[Annotation]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """How many granules a change skipped, and why."""
+
+    held: int
+    repeated: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a change did.
+
+    ``instance`` is the one in force afterwards; None means that the dataset has no history.
+    ``added`` and ``removed`` count what this change did, or in a dry run would do.
+    """
+
+    changed: bool
+    added: int
+    removed: int
+    dry_run: bool
+    instance: Instance | None
+    skipped: Skipped
+    created_dataset: bool
+
+    @property
+    def identifier(self) -> str | None:
+        """The identifier in force afterwards."""
+        return self.instance.identifier if self.instance else None
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What a pull did: ``status`` is that of the mirror before it."""
+
+    status: str
+    identical: bool
+    changed: bool
+    added: int
+    removed: int
+    dry_run: bool
+    instance: Instance | None
+    primary: Instance
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """That a listing was compared with a dataset, and was the same."""
+
+    timestamp: datetime
+    recorded_by: str | None
+    granules: int
+
+
+@dataclass(frozen=True)
+class DatasetRecord:
+    """The record of a dataset, with its latest instance."""
+
+    name: str
+    doi: str | None
+    title: str | None
+    description: str | None
+    creators: list[Any]
+    publisher: str | None
+    version: str | None
+    year: Any
+    url: str | None
+    licence: str | None
+    archive: str | None
+    granule_url: str | None
+    keywords: list[str]
+    free_access: bool | None
+    temporal: Any
+    withdrawn: Any
+    former_names: list[str]
+    max_delete: Any
+    max_add: Any
+    latest: Instance | None
+    confirmed: Confirmation | None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval in which an identifier was in force, as an instance or as a cited subset."""
+
+    kind: str
+    dataset: str
+    from_: datetime
+    until: datetime | None
+    identifier: str
+    granules: int
+    instance: Instance | None
+    subset: Any
+    annotations: list[Annotation]
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period in which a granule was held. ``deleted`` is None while it is."""
+
+    dataset: str
+    granule: str
+    ingested: datetime
+    deleted: datetime | None
+    withdrawn: Any
+    url: str | None
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The identifier of a list. ``repeated`` counts ids that were listed before."""
+
+    identifier: str
+    granules: int
+    repeated: int
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """What is known of a file of a granule. ``checksums`` has a value by algorithm."""
+
+    granule: str
+    path: str
+    size: int | None
+    checksums: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that does not agree."""
+
+    code: str
+    timestamp: datetime | None
+    granule: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of verifying a dataset; ``dataset`` is None for the registry file."""
+
+    dataset: str | None
+    identifiers: int
+    mismatches: list[Finding]
+    ok: bool

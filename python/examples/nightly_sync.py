@@ -1,0 +1,31 @@
+"""Nightly sync from a catalogue: make a dataset hold exactly the granules that a search returned.
+
+`results` may be what `earthaccess.search_data(short_name=…, count=-1)` returned, the items of
+`pystac_client`, or a saved response of CMR or a STAC catalogue, as here.
+
+Run: python nightly_sync.py REGISTRY DATASET RESPONSE.json
+"""
+
+import json
+import sys
+from typing import Any
+
+import accession_registry as ar
+
+
+def sync(registry: ar.Registry, dataset: str, results: list[dict[str, Any]]) -> ar.Applied:
+    """Records tonight's state. A search that lost more than 2 % is refused."""
+    return registry.dataset(dataset).sync(results, create=True, note="nightly", max_delete="2%")
+
+
+if __name__ == "__main__":
+    address, dataset, response = sys.argv[1:]
+    with open(response, encoding="utf-8") as file:
+        found = json.load(file)
+    results = found["items"] if "items" in found else found["features"]
+    with ar.open(address, create=True) as registry:
+        try:
+            applied = sync(registry, dataset, results)
+        except ar.TooManyDeletionsError as refused:
+            sys.exit(f"{dataset}: {refused}")
+        print(f"{dataset}: +{applied.added} -{applied.removed}, identifier {applied.identifier}")

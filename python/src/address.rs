@@ -1,0 +1,83 @@
+//! What is at addresses: primaries, and sets at somebody's server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use accession::mirror::{Address, HttpOptions, Remote, RemoteSet};
+use accession::model::{SourceOptions, quoted};
+
+use crate::error::Failure;
+use crate::registry::name_of;
+use crate::time::now;
+
+/// The keyword arguments of calls that read addresses.
+pub struct Options {
+    pub timeout: Option<u64>,
+    pub max_bytes: Option<u64>,
+    /// In seconds.
+    pub max_age: Option<u64>,
+    pub ca_file: Option<PathBuf>,
+    pub insecure: bool,
+}
+
+impl Options {
+    /// The options as they are kept with a mirror.
+    ///
+    /// # Errors
+    ///
+    /// The name of the primary's dataset, or the path, cannot be read.
+    pub fn source(self, primary_dataset: Option<&str>) -> Result<SourceOptions, Failure> {
+        let ca_file = self.ca_file.map(std::path::absolute).transpose()?;
+        Ok(SourceOptions {
+            primary_dataset: primary_dataset.map(name_of).transpose()?,
+            timeout_seconds: self.timeout,
+            max_bytes: self.max_bytes,
+            max_age_seconds: self.max_age,
+            ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
+            insecure: self.insecure,
+            ..SourceOptions::default()
+        })
+    }
+}
+
+fn http(options: &SourceOptions) -> Result<HttpOptions, Failure> {
+    let authorities = match &options.ca_file {
+        None => None,
+        Some(path) => Some(std::fs::read(path).map_err(|error| {
+            Failure::Here("io", format!("cannot read {}: {error}", quoted(path)), "")
+        })?),
+    };
+    let default = HttpOptions::default();
+    Ok(HttpOptions {
+        timeout: options.timeout_seconds.map_or(default.timeout, Duration::from_secs),
+        max_bytes: options.max_bytes.unwrap_or(default.max_bytes),
+        max_age: options.max_age_seconds.map(Duration::from_secs),
+        permits_http: options.insecure,
+        authorities,
+        environment: Arc::new(|variable| std::env::var(variable).ok()),
+        ..default
+    })
+}
+
+/// The dataset at an address. Nothing is requested yet. `None` means that the text is not an address.
+///
+/// # Errors
+///
+/// The address cannot be read, or is not encrypted.
+pub fn dataset_at(text: &str, options: &SourceOptions) -> Result<Option<Remote>, Failure> {
+    if !Address::is_meant(text) {
+        return Ok(None);
+    }
+    let address = Address::parse(text, options.insecure)?;
+    Ok(Some(Remote::new(address, http(options)?, now())?))
+}
+
+/// The set at an address. Its list is requested when it is read.
+///
+/// # Errors
+///
+/// The address cannot be read, is not encrypted, or is not one of a set.
+pub fn set_at(text: &str, options: &SourceOptions) -> Result<RemoteSet, Failure> {
+    Ok(RemoteSet::at(text, http(options)?)?)
+}

@@ -1,0 +1,430 @@
+//! A dataset: its changes, its history, and its record.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use accession::citation::typed::{GivenIdentifier, refuse_future};
+use accession::mirror::export;
+use accession::{
+    Applied, Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::address::Options;
+use crate::comparison::MirrorComparison;
+use crate::edit;
+use crate::error::Failure;
+use crate::ids::{self, Target};
+use crate::lists::{History, HistoryRange};
+use crate::mirror::{self, Primary};
+use crate::record::{self, object};
+use crate::registry::Opened;
+use crate::set::{self, Asked, Set};
+use crate::time::{ChangeTime, moment, moment_or_none, now};
+use crate::work::run;
+
+/// A dataset of a registry, by its name.
+#[pyclass(frozen, module = "accession_registry")]
+pub struct Dataset {
+    pub opened: Arc<Opened>,
+    pub name: DatasetName,
+}
+
+/// The options that every change takes.
+struct Made {
+    at: ChangeTime,
+    options: ChangeOptions,
+}
+
+impl Made {
+    fn of(
+        at: Option<&Bound<'_, PyAny>>,
+        note: Option<String>,
+        dry_run: bool,
+    ) -> Result<Self, Failure> {
+        let options = ChangeOptions { note, dry_run, ..ChangeOptions::default() };
+        Ok(Made { at: ChangeTime::of(at)?, options })
+    }
+}
+
+/// A limit: a number of granules, or a percentage of those held.
+pub fn limit(argument: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<Limit>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    let text = given.str()?.to_string();
+    text.parse().map(Some).map_err(|cause| Failure::unreadable(argument, cause))
+}
+
+impl Dataset {
+    fn change<'py>(
+        &self,
+        py: Python<'py>,
+        lists: [(Option<&Bound<'py, PyAny>>, EventKind); 2],
+        column: Option<&str>,
+        made: Made,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let mut change = Change::new();
+        let dry_run = made.options.dry_run;
+        change.options = made.options;
+        let mut taken = Vec::new();
+        for (list, kind) in lists {
+            if let Some(list) = list {
+                let mut target = Target::Change(&mut change, kind);
+                taken.push((ids::take(list, column, &mut target)?, kind));
+            }
+        }
+        let applied = run(py, move |monitor| {
+            for (taken, kind) in taken {
+                taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
+            }
+            let registry = self.opened.writer(monitor)?;
+            Ok(registry.change(&self.name, &change, &self.opened.stamp(made.at))?)
+        })?;
+        record::applied(py, &applied, dry_run)
+    }
+}
+
+#[pymethods]
+impl Dataset {
+    /// The name, as it was given.
+    #[getter]
+    fn name(&self) -> String {
+        self.name.to_string()
+    }
+
+    /// The record, with the latest instance.
+    #[getter]
+    fn record<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        let listed =
+            run(py, |monitor| Ok(self.opened.reader(monitor)?.snapshot()?.dataset(&self.name)?))?;
+        object(py, "DatasetRecord", &listed)
+    }
+
+    /// Makes the dataset hold exactly the listed granules, in one change.
+    ///
+    /// `ids` is an iterable of strings; anything with `__arrow_c_stream__` (polars, pandas, pyarrow,
+    /// DuckDB), of which `column` names the column; or what a catalogue returned: earthaccess results,
+    /// STAC items, dictionaries with UMM-G. A listing that would delete or add too much is refused.
+    #[pyo3(signature = (ids, *, at = None, note = None, max_delete = None, max_add = None, create = false, dry_run = false, accept_content = false, column = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn sync<'py>(
+        &self,
+        ids: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
+        note: Option<String>,
+        max_delete: Option<&Bound<'py, PyAny>>,
+        max_add: Option<&Bound<'py, PyAny>>,
+        create: bool,
+        dry_run: bool,
+        accept_content: bool,
+        column: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = ids.py();
+        let made = Made::of(at, note, dry_run)?;
+        let options = ChangeOptions { create_dataset: create, accept_content, ..made.options };
+        let limits = Limits {
+            max_delete: limit("max_delete", max_delete)?,
+            max_add: limit("max_add", max_add)?,
+        };
+        let mut listing = Listing::new();
+        let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
+        let applied = run(py, move |monitor| {
+            taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+            let stamp = self.opened.stamp(made.at);
+            let synced = self
+                .opened
+                .writer(Arc::clone(&monitor))
+                .and_then(|it| Ok(it.sync(&self.name, &listing, limits, &options, &stamp)?));
+            match synced {
+                Err(Failure::Library(error)) if error.kind().is_of_writing() && !dry_run => {
+                    // It succeeds if nothing changes, although the registry cannot be written.
+                    let reader = self.opened.reader(monitor)?;
+                    let unchanged = reader.sync_without_change(&self.name, &listing)?;
+                    let unchanged = unchanged.ok_or_else(|| Failure::Library(error.clone()))?;
+                    Ok(Applied { not_confirmed: Some(error.to_string()), ..unchanged })
+                }
+                synced => synced,
+            }
+        })?;
+        record::applied(py, &applied, dry_run)
+    }
+
+    /// Adds granules, in one change. If one is refused, nothing is changed.
+    #[pyo3(signature = (ids, *, at = None, note = None, skip_existing = false, create = false, dry_run = false, accept_content = false, column = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn ingest<'py>(
+        &self,
+        ids: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
+        note: Option<String>,
+        skip_existing: bool,
+        create: bool,
+        dry_run: bool,
+        accept_content: bool,
+        column: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let options =
+            ChangeOptions { skip_existing, create_dataset: create, accept_content, ..options };
+        let lists = [(Some(ids), EventKind::Ingested), (None, EventKind::Deleted)];
+        self.change(ids.py(), lists, column, Made { at, options })
+    }
+
+    /// Marks granules deleted, in one change. Nothing is erased: earlier sets can still be listed.
+    #[pyo3(signature = (ids, *, at = None, note = None, skip_missing = false, dry_run = false, column = None))]
+    fn delete<'py>(
+        &self,
+        ids: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
+        note: Option<String>,
+        skip_missing: bool,
+        dry_run: bool,
+        column: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let options = ChangeOptions { skip_missing, ..options };
+        let lists = [(None, EventKind::Ingested), (Some(ids), EventKind::Deleted)];
+        self.change(ids.py(), lists, column, Made { at, options })
+    }
+
+    /// Adds granules and marks others deleted, in one change.
+    #[pyo3(name = "change", signature = (*, ingest = None, delete = None, at = None, note = None, skip_existing = false, skip_missing = false, dry_run = false, accept_content = false, column = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn change_both<'py>(
+        &self,
+        py: Python<'py>,
+        ingest: Option<&Bound<'py, PyAny>>,
+        delete: Option<&Bound<'py, PyAny>>,
+        at: Option<&Bound<'py, PyAny>>,
+        note: Option<String>,
+        skip_existing: bool,
+        skip_missing: bool,
+        dry_run: bool,
+        accept_content: bool,
+        column: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let options = ChangeOptions { skip_existing, skip_missing, accept_content, ..options };
+        let lists = [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)];
+        self.change(py, lists, column, Made { at, options })
+    }
+
+    /// Makes the dataset hold an earlier set again, in one new change: that of a time, or of an
+    /// identifier.
+    #[pyo3(signature = (to, *, at = None, note = None, dry_run = false))]
+    fn revert<'py>(
+        &self,
+        to: &Bound<'py, PyAny>,
+        at: Option<&Bound<'py, PyAny>>,
+        note: Option<String>,
+        dry_run: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = to.py();
+        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let identifier = match to.cast::<PyString>() {
+            Ok(text) => text.to_str()?.parse::<GivenIdentifier>().ok(),
+            Err(_) => None,
+        };
+        let time = match identifier {
+            Some(_) => None,
+            None => Some(moment("to", to)?),
+        };
+        let applied = run(py, |monitor| {
+            let to = match (&identifier, time) {
+                (Some(identifier), _) => {
+                    let snapshot = self.opened.reader(Arc::clone(&monitor))?.snapshot()?;
+                    EarlierSet::Identifier(identifier.whole(&snapshot, Some(&self.name))?)
+                }
+                (None, time) => {
+                    let time = time.unwrap_or(accession::Moment::Instant(now()));
+                    refuse_future(time, now())?;
+                    EarlierSet::At(time)
+                }
+            };
+            let registry = self.opened.writer(monitor)?;
+            Ok(registry.revert(&self.name, to, &options, &self.opened.stamp(at))?)
+        })?;
+        record::applied(py, &applied, dry_run)
+    }
+
+    /// The set that the dataset held at a time, or holds now.
+    #[pyo3(signature = (*, at = None, known_at = None))]
+    fn set(
+        &self,
+        py: Python<'_>,
+        at: Option<&Bound<'_, PyAny>>,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Set, Failure> {
+        let asked = Asked::named(self.name.as_str())?.at(moment_or_none("at", at)?)?;
+        set::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+    }
+
+    /// The instances of the dataset, oldest first.
+    #[pyo3(signature = (*, since = None, until = None, reverse = false, known_at = None))]
+    fn history(
+        &self,
+        py: Python<'_>,
+        since: Option<&Bound<'_, PyAny>>,
+        until: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<History, Failure> {
+        let range = HistoryRange::of(since, until, reverse, known_at)?;
+        History::of(py, &self.opened, &self.name, range)
+    }
+
+    /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,
+    /// `description`, `creators`, `publisher`, `version`, `year`, `url`, `licence`, `archive`,
+    /// `granule_url`, `max_delete`, `max_add`. None removes a field.
+    #[pyo3(signature = (*, create = false, shared_doi = false, **fields))]
+    fn edit<'py>(
+        &self,
+        py: Python<'py>,
+        create: bool,
+        shared_doi: bool,
+        fields: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let edit = edit::of(fields)?;
+        run(py, |monitor| {
+            edit::apply(&self.opened, &self.name, edit, create, shared_doi, monitor)
+        })?;
+        self.record(py)
+    }
+
+    /// Writes the whole history as a manifest, from which it can be rebuilt and verified elsewhere. The
+    /// file appears when it is complete.
+    #[pyo3(signature = (output, *, until = None))]
+    fn export(
+        &self,
+        py: Python<'_>,
+        output: PathBuf,
+        until: Option<&Bound<'_, PyAny>>,
+    ) -> Result<(), Failure> {
+        let until = moment_or_none("until", until)?;
+        run(py, |monitor| {
+            let registry = self.opened.reader(monitor)?;
+            Ok(export(&registry, &self.name, until, &output)?)
+        })
+    }
+
+    /// Builds the history from a file with times of ingest and deletion, a change log, a manifest, or
+    /// the address of a published dataset. What is in the history already is skipped.
+    #[pyo3(name = "import_", signature = (source, *, format = None, column = None, ingested = None, deleted = None, every = None, include_today = false, create = false, dry_run = false, at = None, timeout = None, max_bytes = None, ca_file = None, insecure = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn import<'py>(
+        &self,
+        py: Python<'py>,
+        source: PathBuf,
+        format: Option<&str>,
+        column: Option<String>,
+        ingested: Option<String>,
+        deleted: Option<String>,
+        every: Option<&str>,
+        include_today: bool,
+        create: bool,
+        dry_run: bool,
+        at: Option<&Bound<'py, PyAny>>,
+        timeout: Option<u64>,
+        max_bytes: Option<u64>,
+        ca_file: Option<PathBuf>,
+        insecure: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let format = match format {
+            None | Some("auto") => None,
+            Some(name) => Some(name.parse().map_err(|cause| Failure::unreadable("format", cause))?),
+        };
+        let is_daily = match every {
+            None => false,
+            Some("day") => true,
+            Some(_) => return Err(Failure::usage("every is \"day\"", "")),
+        };
+        let reading = accession::input::Options {
+            format,
+            column,
+            ingested_column: ingested,
+            deleted_column: deleted,
+            unfinished_day: (!include_today).then(|| now().day()),
+            ..Default::default()
+        };
+        let options = ChangeOptions { create_dataset: create, dry_run, ..Default::default() };
+        let http = Options { timeout, max_bytes, max_age: None, ca_file, insecure };
+        let wanted =
+            mirror::Imported { source, reading, is_daily, options, http: http.source(None)? };
+        let at = ChangeTime::of(at)?;
+        let imported =
+            run(py, |monitor| mirror::import(&self.opened, &self.name, wanted, at, &monitor))?;
+        mirror::imported(py, &imported, dry_run)
+    }
+
+    /// Brings the mirror to the set of its primary, in one change that is proved by the identifier.
+    ///
+    /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
+    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`.
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn mirror_pull<'py>(
+        &self,
+        py: Python<'py>,
+        primary: Option<PathBuf>,
+        primary_dataset: Option<&str>,
+        primary_at: Option<&Bound<'py, PyAny>>,
+        at: Option<&Bound<'py, PyAny>>,
+        reset: bool,
+        max_delete: Option<&Bound<'py, PyAny>>,
+        max_add: Option<&Bound<'py, PyAny>>,
+        create: bool,
+        dry_run: bool,
+        timeout: Option<u64>,
+        max_bytes: Option<u64>,
+        max_age: Option<u64>,
+        ca_file: Option<PathBuf>,
+        insecure: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
+        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
+        let limits = Limits {
+            max_delete: limit("max_delete", max_delete)?,
+            max_add: limit("max_add", max_add)?,
+        };
+        let options = mirror::pull_options(
+            moment_or_none("primary_at", primary_at)?,
+            reset.then_some(limits),
+            create,
+            dry_run,
+        );
+        let at = ChangeTime::of(at)?;
+        let pulled = run(py, |monitor| {
+            mirror::pull(&self.opened, &self.name, &primary, options, at, &monitor)
+        })?;
+        mirror::pulled(py, &pulled, dry_run)
+    }
+
+    /// How the mirror compares with its primary, and which granules differ.
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn mirror_compare(
+        &self,
+        py: Python<'_>,
+        primary: Option<PathBuf>,
+        primary_dataset: Option<&str>,
+        primary_at: Option<&Bound<'_, PyAny>>,
+        timeout: Option<u64>,
+        max_bytes: Option<u64>,
+        max_age: Option<u64>,
+        ca_file: Option<PathBuf>,
+        insecure: bool,
+    ) -> Result<MirrorComparison, Failure> {
+        let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
+        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
+        let at = moment_or_none("primary_at", primary_at)?;
+        run(py, |monitor| mirror::compare(&self.opened, &self.name, &primary, at, &monitor))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Dataset {} of {:?}>", self.name, self.opened.address())
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
+        self.set(py, None, None)?._repr_html_(py)
+    }
+}

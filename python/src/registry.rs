@@ -1,0 +1,421 @@
+//! A registry, and what is asked of all of it.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use accession::citation::typed::{GivenIdentifier, refuse_future};
+use accession::registry::Withdrawn;
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Listing, Monitor, Stamp};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::address::{self, Options};
+use crate::comparison::{self, Comparison};
+use crate::dataset::Dataset;
+use crate::error::Failure;
+use crate::html;
+use crate::ids::{self, Target};
+use crate::lists::{Granules, History, HistoryRange};
+use crate::process::Owned;
+use crate::record::object;
+use crate::set::{self, Asked, Set, Subset};
+use crate::time::{ChangeTime, moment_or_none, now};
+use crate::work::run;
+
+/// What an open registry consists of, which its datasets and sets share.
+pub struct Opened {
+    name: PathBuf,
+    by: Option<String>,
+    state: Owned<Mutex<Option<Connections>>>,
+}
+
+/// As the command line does it: reading never writes, and the first change opens it for writing.
+struct Connections {
+    reader: accession::Registry,
+    writer: Option<accession::Registry>,
+}
+
+impl Opened {
+    fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
+        if create && !accession::Registry::exists(name)? {
+            match accession::Registry::prepare(name).and_then(|new| new.put_in_place()) {
+                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                created => created?,
+            }
+        }
+        let reader = accession::Registry::open(name, Access::Read);
+        let reader = reader.map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_path(accession::Registry::full_name(name)),
+            _ => error,
+        })?;
+        let connections = Some(Connections { reader, writer: None });
+        let state = Owned::new(Mutex::new(connections));
+        Ok(Opened { name: name.to_owned(), by, state })
+    }
+
+    fn connections(&self) -> Result<MutexGuard<'_, Option<Connections>>, Failure> {
+        Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The registry, for reading.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `forked`, or `closed`.
+    pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<accession::Registry, Failure> {
+        let connections = self.connections()?;
+        let open = connections.as_ref().ok_or_else(Failure::closed)?;
+        Ok(open.reader.with_monitor(monitor))
+    }
+
+    /// The registry, for writing. It is opened for that once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Opened::reader`]; it cannot be written.
+    pub fn writer(&self, monitor: Arc<dyn Monitor>) -> Result<accession::Registry, Failure> {
+        let mut connections = self.connections()?;
+        let open = connections.as_mut().ok_or_else(Failure::closed)?;
+        let writer = match &open.writer {
+            Some(writer) => writer,
+            None => open.writer.insert(accession::Registry::open(&self.name, Access::Write)?),
+        };
+        Ok(writer.with_monitor(monitor))
+    }
+
+    /// The stamp of a change.
+    pub fn stamp(&self, at: ChangeTime) -> Stamp {
+        let stamp = Stamp::new(at.at, now);
+        Stamp { recorded_by: self.by.clone(), is_clock_confirmed: at.is_given, ..stamp }
+    }
+
+    /// The absolute path, or the address without its password.
+    pub fn address(&self) -> String {
+        accession::Registry::full_name(&self.name).to_string_lossy().into_owned()
+    }
+}
+
+/// A registry: the datasets of an archive, and every set of granules that they ever held.
+#[pyclass(frozen, module = "accession_registry")]
+pub struct Registry {
+    opened: Arc<Opened>,
+}
+
+/// Opens a registry: the path of a file, or the address of a PostgreSQL database.
+///
+/// With `create`, a registry that does not exist is created. `by` is who makes changes; by default the
+/// environment variable ACCESSION_BY, or the user of the system.
+///
+/// >>> reg = open("example.db", create=True)
+/// >>> reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True).identifier
+/// '8f714d3efb0e51ed23fb7eeecca3009b'
+#[pyfunction]
+#[pyo3(signature = (address, *, create = false, by = None))]
+pub fn open(
+    py: Python<'_>,
+    address: PathBuf,
+    create: bool,
+    by: Option<String>,
+) -> Result<Registry, Failure> {
+    let by = match by.filter(|by| !by.trim().is_empty()) {
+        Some(by) => Some(by),
+        None => user(py)?,
+    };
+    let opened = run(py, |_| Opened::open(&address, create, by))?;
+    Ok(Registry { opened: Arc::new(opened) })
+}
+
+/// Who uses this computer, as Python knows it.
+fn user(py: Python<'_>) -> PyResult<Option<String>> {
+    let environment = py.import("os")?.getattr("environ")?;
+    let named = environment.call_method1("get", ("ACCESSION_BY",))?.extract::<Option<String>>()?;
+    if let Some(by) = named.filter(|by| !by.trim().is_empty()) {
+        return Ok(Some(by));
+    }
+    // A user without a name is no error.
+    let user = py.import("getpass")?.call_method0("getuser");
+    Ok(user.and_then(|user| user.extract()).ok())
+}
+
+/// Opens the registry of a set that was pickled, and finds the set.
+#[pyfunction]
+pub fn open_set(
+    py: Python<'_>,
+    address: PathBuf,
+    identifier: &str,
+    dataset: &str,
+) -> Result<Set, Failure> {
+    let identifier =
+        identifier.parse().map_err(|cause| Failure::unreadable("identifier", cause))?;
+    let registry = open(py, address, false, None)?;
+    set::find(py, &registry.opened, Asked::held(identifier, name_of(dataset)?), None)
+}
+
+/// Computes the identifier of a list of granules, without a registry.
+///
+/// The list can be in any order; an id that is repeated counts once.
+///
+/// >>> identify(["B", "A", "B"])
+/// Identified(identifier='8f714d3efb0e51ed23fb7eeecca3009b', granules=2, repeated=1)
+#[pyfunction]
+#[pyo3(signature = (ids, *, column = None))]
+pub fn identify<'py>(
+    ids: &Bound<'py, PyAny>,
+    column: Option<&str>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let py = ids.py();
+    let mut listing = Listing::new();
+    let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
+    let found = run(py, move |monitor| {
+        taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+        Ok(listing.identify_with(monitor)?)
+    })?;
+    let value = serde_json::json!({
+        "identifier": found.identifier,
+        "granules": found.granules,
+        "repeated": found.repeated,
+    });
+    object(py, "Identified", &value)
+}
+
+/// Reads the granules of a set at somebody's server: `https://archive.example/DI:…`.
+///
+/// The identifier is verified while they are read: if they are not those of the address, the last item
+/// is an error.
+#[pyfunction]
+#[pyo3(signature = (url, *, timeout = None, max_bytes = None, ca_file = None, insecure = false))]
+pub fn read(
+    py: Python<'_>,
+    url: &str,
+    timeout: Option<u64>,
+    max_bytes: Option<u64>,
+    ca_file: Option<PathBuf>,
+    insecure: bool,
+) -> Result<Granules, Failure> {
+    let options = Options { timeout, max_bytes, max_age: None, ca_file, insecure };
+    let (url, source) = (url.to_owned(), options.source(None)?);
+    let identifier = run(py, |_| Ok(address::set_at(&url, &source)?.identifier()))?;
+    Ok(Granules::of(identifier, move |_| {
+        let pages = address::set_at(&url, &source)?.pages();
+        Ok(Box::new(pages.map(|page| page.map_err(Failure::from))))
+    }))
+}
+
+#[pymethods]
+impl Registry {
+    /// The absolute path, or the address without its password.
+    #[getter]
+    fn address(&self) -> String {
+        self.opened.address()
+    }
+
+    /// A dataset, by its name. Nothing is read yet, so it need not exist.
+    fn dataset(&self, name: &str) -> Result<Dataset, Failure> {
+        let name = name.parse().map_err(|cause| Failure::unreadable("name", cause))?;
+        Ok(Dataset { opened: Arc::clone(&self.opened), name })
+    }
+
+    /// The records of the datasets, by name, with their latest instances.
+    #[pyo3(signature = (*, all = false))]
+    fn datasets<'py>(&self, py: Python<'py>, all: bool) -> Result<Bound<'py, PyList>, Failure> {
+        let withdrawn = if all { Withdrawn::Listed } else { Withdrawn::LeftOut };
+        let listed = run(py, |monitor| {
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            let (mut listed, mut after) = (Vec::new(), None);
+            loop {
+                let page = snapshot.datasets(after.as_ref(), withdrawn, 1_024)?;
+                listed.extend(page.datasets);
+                after = page.next;
+                if after.is_none() {
+                    return Ok(listed);
+                }
+            }
+        })?;
+        let list = PyList::empty(py);
+        for listed in listed {
+            list.append(object(py, "DatasetRecord", &listed)?)?;
+        }
+        Ok(list)
+    }
+
+    /// A set: `DATASET`, `DATASET@TIME`, an identifier (`DI:…`, its first 8 digits, or a citation that
+    /// contains it), or a DOI. `at` names the time of a dataset, `known_at` what was recorded by then.
+    #[pyo3(signature = (name, *, at = None, known_at = None))]
+    fn set(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        at: Option<&Bound<'_, PyAny>>,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Set, Failure> {
+        let asked = Asked::named(name)?.at(moment_or_none("at", at)?)?;
+        set::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+    }
+
+    /// The ids of a set, in canonical order. The identifier of the set is proved at the end.
+    fn granules(&self, set: &Bound<'_, PyAny>) -> Result<Granules, Failure> {
+        let py = set.py();
+        set::find(py, &self.opened, Asked::of(set)?, None)?.granules(None)
+    }
+
+    /// Every interval in which an identifier was in force. Empty if it never was.
+    #[pyo3(signature = (identifier, *, dataset = None, at = None))]
+    fn resolve<'py>(
+        &self,
+        py: Python<'py>,
+        identifier: &str,
+        dataset: Option<&str>,
+        at: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyList>, Failure> {
+        let unreadable = |cause| Failure::unreadable("identifier", cause);
+        let given: GivenIdentifier = identifier.parse().map_err(unreadable)?;
+        let dataset = dataset.map(name_of).transpose()?;
+        let at = moment_or_none("at", at)?;
+        let resolution = run(py, |monitor| {
+            if let Some(at) = at {
+                refuse_future(at, now())?;
+            }
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            let dataset = dataset.as_ref();
+            match given.whole(&snapshot, dataset) {
+                Err(error) if error.kind() == ErrorKind::IdentifierUnknown => Ok(Vec::new()),
+                identifier => Ok(snapshot.resolve(identifier?, dataset, at)?.rows),
+            }
+        })?;
+        let list = PyList::empty(py);
+        for row in resolution {
+            list.append(object(py, "Interval", &row)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Compares two sets, or a set with a list of granules, and tells which only one of them has.
+    #[pyo3(signature = (left, right, *, column = None))]
+    fn compare(
+        &self,
+        left: &Bound<'_, PyAny>,
+        right: &Bound<'_, PyAny>,
+        column: Option<&str>,
+    ) -> Result<Comparison, Failure> {
+        comparison::compare(&self.opened, left, right, column)
+    }
+
+    /// A citation of a set, or of the granules of a dataset that `select` or `select_from` name, with the
+    /// identifier inside. A subset is saved, so that its identifier can always be resolved.
+    #[pyo3(signature = (set, *, format = "text", select = None, select_from = None, column = None))]
+    fn cite(
+        &self,
+        set: &Bound<'_, PyAny>,
+        format: &str,
+        select: Option<Vec<String>>,
+        select_from: Option<&Bound<'_, PyAny>>,
+        column: Option<&str>,
+    ) -> Result<String, Failure> {
+        let subset = Subset { select, select_from, column };
+        set::cite(set.py(), &self.opened, Asked::of(set)?, format, subset)
+    }
+
+    /// The history of a dataset: its instances, oldest first.
+    #[pyo3(signature = (dataset, *, since = None, until = None, reverse = false, known_at = None))]
+    fn history(
+        &self,
+        py: Python<'_>,
+        dataset: &str,
+        since: Option<&Bound<'_, PyAny>>,
+        until: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<History, Failure> {
+        let range = HistoryRange::of(since, until, reverse, known_at)?;
+        History::of(py, &self.opened, &name_of(dataset)?, range)
+    }
+
+    /// Every dataset and period in which a granule was held.
+    fn find<'py>(&self, py: Python<'py>, granule: &str) -> Result<Bound<'py, PyList>, Failure> {
+        let unreadable = |cause| Failure::unreadable("granule", cause);
+        let granule_id = GranuleId::new(granule).map_err(unreadable)?;
+        let periods = run(py, |monitor| {
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            let mut periods: Vec<accession::registry::FoundPeriod> = Vec::new();
+            loop {
+                let after = periods.last().map(|last| (last.dataset.clone(), last.ingested));
+                let after = after.as_ref().map(|(dataset, at)| (dataset, *at));
+                let page = snapshot.find(&granule_id, after, 1_024)?;
+                let is_last = page.len() < 1_024;
+                periods.extend(page);
+                if is_last {
+                    return Ok(periods);
+                }
+            }
+        })?;
+        let list = PyList::empty(py);
+        for period in periods {
+            list.append(object(py, "Period", &period)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Recomputes every identifier that was ever issued, of these datasets or of all. The first row,
+    /// without a dataset, is of the registry file where something is wrong with it.
+    #[pyo3(signature = (*datasets, jobs = None))]
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        datasets: Vec<String>,
+        jobs: Option<NonZeroUsize>,
+    ) -> Result<Bound<'py, PyList>, Failure> {
+        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let rows = run(py, |monitor| {
+            let registry = self.opened.reader(monitor)?;
+            let verifications = match jobs {
+                Some(jobs) => registry.verify_all_on(jobs, &names)?,
+                None => registry.verify_all(&names)?,
+            };
+            Ok(verifications.collect::<Result<Vec<_>, _>>()?)
+        })?;
+        let list = PyList::empty(py);
+        for row in rows {
+            list.append(object(py, "Verification", &row)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Closes the registry: its datasets, sets and iterators cannot be used afterwards.
+    fn close(&self, py: Python<'_>) -> Result<(), Failure> {
+        let connections = self.opened.connections()?.take();
+        py.detach(|| drop(connections));
+        Ok(())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _raised: &Bound<'_, pyo3::types::PyTuple>,
+    ) -> Result<(), Failure> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Registry {:?}>", self.opened.address())
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
+        run(py, |monitor| {
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            let page = snapshot.datasets(None, Withdrawn::LeftOut, html::MAX_ROWS)?;
+            Ok(html::datasets(&self.opened.address(), &page.datasets, page.next.is_some()))
+        })
+    }
+}
+
+/// Reads the name of a dataset.
+pub fn name_of(text: &str) -> Result<DatasetName, Failure> {
+    text.parse().map_err(|cause| Failure::unreadable("dataset", cause))
+}

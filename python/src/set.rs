@@ -1,0 +1,425 @@
+//! Sets of granules: how they are named, what is known of them, and how they are cited.
+
+use std::sync::Arc;
+
+use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
+use accession::citation::{Citation, CitationFormat};
+use accession::{
+    Cited, DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Pattern,
+    Selection, Snapshot,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyString, PyTuple};
+
+use crate::dataset::Dataset;
+use crate::error::Failure;
+use crate::files::Files;
+use crate::html;
+use crate::ids::{self, Target};
+use crate::lists::Granules;
+use crate::record::{object, warn};
+use crate::registry::Opened;
+use crate::time::{datetime, now};
+use crate::work::run;
+
+/// A set as Python names it.
+pub struct Asked {
+    what: What,
+    /// The time of a dataset that was named without one.
+    at: Option<Moment>,
+}
+
+enum What {
+    Typed(Box<TypedSet>),
+    Found(Box<accession::Set>),
+    Identifier(Identifier, DatasetName),
+}
+
+impl Asked {
+    /// A set by its name.
+    ///
+    /// # Errors
+    ///
+    /// The string names no set.
+    pub fn named(text: &str) -> Result<Self, Failure> {
+        let typed: TypedSet = text.parse().map_err(|cause| Failure::unreadable("set", cause))?;
+        Ok(Asked { what: What::Typed(Box::new(typed)), at: None })
+    }
+
+    /// The set that a dataset held with an identifier.
+    pub fn held(identifier: Identifier, dataset: DatasetName) -> Self {
+        Asked { what: What::Identifier(identifier, dataset), at: None }
+    }
+
+    /// A set: a string, a `Set`, or a `Dataset`.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn of(given: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        if let Ok(set) = given.cast::<Set>() {
+            let found = What::Found(Box::new(set.get().set.clone()));
+            return Ok(Asked { what: found, at: None });
+        }
+        if let Ok(dataset) = given.cast::<Dataset>() {
+            return Asked::named(dataset.get().name.as_str());
+        }
+        match given.cast::<PyString>() {
+            Ok(text) => Asked::named(text.to_str()?),
+            Err(_) => {
+                let hint = "a set is DATASET, DATASET@TIME, an identifier, or a Set";
+                Err(Failure::usage("what was given is not a set", hint))
+            }
+        }
+    }
+
+    /// Whether it can be a set, and not a list of granules.
+    pub fn is_meant(given: &Bound<'_, PyAny>) -> bool {
+        given.cast::<Set>().is_ok()
+            || given.cast::<Dataset>().is_ok()
+            || given.cast::<PyString>().is_ok()
+    }
+
+    /// The same set as of a time.
+    ///
+    /// # Errors
+    ///
+    /// It has a time already.
+    pub fn at(self, at: Option<Moment>) -> Result<Self, Failure> {
+        match (&self.what, at) {
+            (What::Typed(typed), Some(_)) if typed.at(at) != at || typed.at(None).is_some() => {
+                let message = "the set already has a time or an identifier: at needs a dataset";
+                Err(Failure::usage(message, ""))
+            }
+            _ => Ok(Asked { at, ..self }),
+        }
+    }
+
+    /// What it refers to. Without a time, the set of a dataset is the one in force now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TypedSet::into_selection`].
+    pub fn selection(self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
+        match self.what {
+            What::Found(set) => Ok(selection_of(&set)),
+            What::Identifier(identifier, dataset) => {
+                Ok(Selection::Identifier { identifier, dataset: Some(dataset) })
+            }
+            What::Typed(typed) => match typed.named(snapshot)? {
+                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
+                identifier => Ok(identifier),
+            },
+        }
+    }
+
+    /// The time for which it is cited: the one that was named, or the present day.
+    fn cited_at(&self) -> Option<Moment> {
+        match &self.what {
+            What::Found(_) | What::Identifier(..) => None,
+            What::Typed(typed) => typed.at(self.at.or(Some(Moment::Day(now().day())))),
+        }
+    }
+}
+
+/// What refers to a set that was found.
+fn selection_of(set: &accession::Set) -> Selection {
+    let name = set.dataset().clone();
+    match set.subset() {
+        Some(_) => {
+            let (identifier, dataset) = (set.identifier(), Some(name));
+            Selection::Identifier { identifier, dataset }
+        }
+        None => Selection::Dataset { name, at: Some(Moment::Instant(set.instance().timestamp)) },
+    }
+}
+
+/// Finds a set.
+///
+/// # Errors
+///
+/// It does not exist.
+pub fn find(
+    py: Python<'_>,
+    opened: &Arc<Opened>,
+    asked: Asked,
+    known_at: Option<Moment>,
+) -> Result<Set, Failure> {
+    let set = run(py, |monitor| {
+        let mut snapshot = opened.reader(monitor)?.snapshot()?;
+        let selection = asked.selection(&snapshot)?;
+        if let Some(known_at) = known_at {
+            if matches!(selection, Selection::Identifier { .. }) {
+                let message = "known_at needs a dataset: the set of an identifier never changes";
+                return Err(Failure::usage(message, ""));
+            }
+            refuse_future(known_at, now())?;
+            snapshot = snapshot.known_at(known_at.last_instant());
+        }
+        Ok(snapshot.select(&selection)?.set)
+    })?;
+    Ok(Set { opened: Arc::clone(opened), set })
+}
+
+/// The granules of a subset that is cited.
+pub struct Subset<'a, 'py> {
+    pub select: Option<Vec<String>>,
+    pub select_from: Option<&'a Bound<'py, PyAny>>,
+    pub column: Option<&'a str>,
+}
+
+impl Subset<'_, '_> {
+    /// The granules: those of patterns, or of a list. `None` means all.
+    fn members(self, py: Python<'_>) -> Result<Option<Members>, Failure> {
+        match (self.select, self.select_from) {
+            (Some(_), Some(_)) => {
+                Err(Failure::usage("select and select_from exclude each other", ""))
+            }
+            (Some(patterns), None) => {
+                let parsed = patterns.iter().map(|pattern| pattern.parse::<Pattern>());
+                let unreadable = |cause| Failure::unreadable("select", cause);
+                Ok(Some(Members::Patterns(parsed.collect::<Result<_, _>>().map_err(unreadable)?)))
+            }
+            (None, Some(list)) => {
+                let mut listing = Listing::new();
+                let taken = ids::take(list, self.column, &mut Target::Listing(&mut listing))?;
+                let listing = run(py, move |monitor| {
+                    taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+                    Ok(listing)
+                })?;
+                Ok(Some(Members::Listed(listing)))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// Cites a set, or a subset of it.
+///
+/// # Errors
+///
+/// The set does not exist; the subset has nothing.
+pub fn cite(
+    py: Python<'_>,
+    opened: &Opened,
+    asked: Asked,
+    format: &str,
+    subset: Subset<'_, '_>,
+) -> Result<String, Failure> {
+    let format: CitationFormat =
+        format.parse().map_err(|cause| Failure::unreadable("format", cause))?;
+    let members = subset.members(py)?;
+    let at = asked.cited_at();
+    let (cited, lost) = run(py, |monitor| {
+        let registry = opened.reader(Arc::clone(&monitor))?;
+        let snapshot = registry.snapshot()?;
+        let selection = asked.selection(&snapshot)?;
+        let Some(members) = members else {
+            let selection = match (selection, at) {
+                (Selection::Dataset { name, .. }, Some(at)) => {
+                    Selection::Dataset { name, at: Some(at) }
+                }
+                (selection, _) => selection,
+            };
+            return Ok((snapshot.cite(&selection)?, None));
+        };
+        drop(snapshot);
+        let Selection::Dataset { name, at: named } = selection else {
+            let message = "a subset is selected from a dataset as of a time";
+            return Err(Failure::usage(message, "name the set as DATASET or DATASET@TIME"));
+        };
+        let at = at.or(named);
+        match opened
+            .writer(monitor)
+            .and_then(|it| Ok(it.cite_subset(&name, at, &members, now())?))
+        {
+            Ok(cited) => Ok((cited, None)),
+            Err(Failure::Library(error)) if is_not_saved(error.kind()) => {
+                let (cited, is_stored) = registry.describe_subset(&name, at, &members, now())?;
+                Ok((cited, Some(error.to_string()).filter(|_| !is_stored)))
+            }
+            Err(failure) => Err(failure),
+        }
+    })?;
+    if let Some(why) = lost {
+        warn(py, &format!("{why}: the subset is not saved, and its identifier does not resolve"))?;
+    }
+    warn_of(py, &cited)?;
+    Ok(Citation::new(cited, at, now().day()).write(format))
+}
+
+/// Whether an error means that a subset can be cited without being saved.
+fn is_not_saved(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
+    )
+}
+
+/// Warns of other identifiers of the day, and that a set is questionable.
+fn warn_of(py: Python<'_>, cited: &Cited) -> PyResult<()> {
+    for other in &cited.others {
+        let (identifier, at) = (other.identifier, other.timestamp);
+        let more = format!("on that day, DI:{identifier} was also in force, from {at}");
+        warn(py, &format!("{more}: a time in place of the date tells them apart"))?;
+    }
+    let instance = cited.set.instance();
+    for annotation in instance.annotations.iter().filter(|it| it.questionable) {
+        let (identifier, dataset) = (instance.identifier, &instance.dataset);
+        warn(py, &format!("DI:{identifier} of {dataset} is questionable: {}", annotation.note))?;
+    }
+    Ok(())
+}
+
+/// A set of granules: what a dataset held from one change to the next, or a subset that was cited.
+#[pyclass(frozen, module = "accession_registry")]
+pub struct Set {
+    pub opened: Arc<Opened>,
+    pub set: accession::Set,
+}
+
+impl Set {
+    fn identifier_of(&self) -> Identifier {
+        self.set.identifier()
+    }
+}
+
+#[pymethods]
+impl Set {
+    /// The identifier: 32 hexadecimal digits, which depend on nothing but the ids.
+    #[getter]
+    fn identifier(&self) -> String {
+        self.identifier_of().to_string()
+    }
+
+    /// The name of the dataset.
+    #[getter]
+    fn dataset(&self) -> String {
+        self.set.dataset().to_string()
+    }
+
+    /// When the change took effect from which on the dataset held it.
+    #[getter]
+    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        datetime(py, self.set.instance().timestamp)
+    }
+
+    /// When the next change took effect; None while it is in force.
+    #[getter]
+    fn until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.set.instance().until.map(|until| datetime(py, until)).transpose()
+    }
+
+    /// The instance, or the one from which the subset was selected.
+    #[getter]
+    fn instance<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        object(py, "Instance", self.set.instance())
+    }
+
+    /// Whether it is a subset that was cited, and not all that a dataset held.
+    #[getter]
+    fn is_subset(&self) -> bool {
+        self.set.subset().is_some()
+    }
+
+    /// The ids, in canonical order. The identifier is proved at the end, unless the list begins after
+    /// an id.
+    #[pyo3(signature = (*, after = None))]
+    pub fn granules(&self, after: Option<&str>) -> Result<Granules, Failure> {
+        let unreadable = |cause| Failure::unreadable("after", cause);
+        let after = after.map(GranuleId::new).transpose().map_err(unreadable)?;
+        let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
+        Ok(Granules::of(self.identifier_of(), move |monitor| {
+            let granules = opened.reader(monitor)?.snapshot()?.granules(&set)?;
+            let granules = match &after {
+                Some(after) => granules.after(after),
+                None => granules,
+            };
+            Ok(Box::new(granules.into_id_pages().map(|page| page.map_err(Failure::from))))
+        }))
+    }
+
+    /// What is known of the files of the granules: their paths, sizes and checksums.
+    fn files(&self) -> Files {
+        Files::of(&self.opened, &self.set)
+    }
+
+    /// A citation with the identifier inside.
+    #[pyo3(signature = (*, format = "text"))]
+    fn cite(&self, py: Python<'_>, format: &str) -> Result<String, Failure> {
+        let what = What::Found(Box::new(self.set.clone()));
+        let subset = Subset { select: None, select_from: None, column: None };
+        cite(py, &self.opened, Asked { what, at: None }, format, subset)
+    }
+
+    /// The ids as a `pyarrow.Table` with the column `granule`.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        self.granules(None)?.to_arrow(py)
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyCapsule>, Failure> {
+        self.granules(None)?.__arrow_c_stream__(py, requested_schema)
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.set.granules()).unwrap_or(usize::MAX)
+    }
+
+    fn __iter__(&self) -> Result<Granules, Failure> {
+        self.granules(None)
+    }
+
+    fn __contains__(&self, py: Python<'_>, granule: &str) -> Result<bool, Failure> {
+        let Ok(granule_id) = GranuleId::new(granule) else { return Ok(false) };
+        run(py, |monitor| {
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            Ok(!snapshot.held_among(&self.set, &[granule_id])?.is_empty())
+        })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Set>().is_ok_and(|other| other.get().set.identifier() == self.identifier_of())
+    }
+
+    fn __hash__(&self) -> u64 {
+        let identifier = self.identifier_of().to_string();
+        u64::from_str_radix(&identifier[..16], 16).unwrap_or_default()
+    }
+
+    fn __str__(&self) -> String {
+        format!("DI:{}", self.identifier_of())
+    }
+
+    fn __repr__(&self) -> String {
+        let (instance, held) = (self.set.instance(), self.set.granules());
+        let until = instance.until.map_or("now".to_owned(), |until| until.to_string());
+        let (dataset, from) = (&instance.dataset, instance.timestamp);
+        let of = if self.is_subset() { "a subset of " } else { "" };
+        format!(
+            "<Set DI:{}: {of}{dataset} from {from} until {until}, {held} granules>",
+            self.identifier_of()
+        )
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>, Failure> {
+        let function = py.import("accession_registry._native")?.getattr("open_set")?;
+        let (identifier, dataset) = (self.identifier(), self.dataset());
+        Ok((function, (self.opened.address(), identifier, dataset)).into_pyobject(py)?)
+    }
+
+    /// What a notebook shows.
+    pub fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
+        let citation = self.cite(py, "text")?;
+        run(py, |monitor| {
+            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+            let history = snapshot.history(self.set.dataset())?;
+            drop(snapshot);
+            Ok(html::set(&self.set, &citation, history)?)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+"""What several tests use: registries in both stores, and the lists of the seed."""
+
+import getpass
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import accession_registry as ar
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def lines(name: str) -> list[str]:
+    """The ids of a list of the seed."""
+    return (FIXTURES / "seed" / name).read_text().split()
+
+
+def _server_programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    in_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(in_path).parent if in_path else None
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The address of a PostgreSQL server of the tests, without a database."""
+    programs = _server_programs()
+    if programs is None:
+        pytest.skip("NOT CHECKED: registries on a server, because PostgreSQL is not installed")
+    # The server refuses to run as root.
+    is_root = os.getuid() == 0
+    user = "postgres" if is_root else getpass.getuser()
+    with tempfile.TemporaryDirectory(prefix="accession-python-") as directory:
+        if is_root:
+            account = pwd.getpwnam(user)
+            os.chown(directory, account.pw_uid, account.pw_gid)
+        data = f"{directory}/data"
+        run = {"user": user, "group": account.pw_gid} if is_root else {}
+
+        def call(*command: str) -> None:
+            subprocess.run(command, check=True, capture_output=True, cwd=directory, **run)  # type: ignore[call-overload]
+
+        call(f"{programs}/initdb", "-D", data, "-U", "accession", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
+        options = f"-c listen_addresses='' -c unix_socket_directories={directory} -c fsync=off"
+        call(f"{programs}/pg_ctl", "-D", data, "-w", "-l", f"{directory}/log", "-o", options, "start")
+        try:
+            yield f"postgres://accession@{directory.replace('/', '%2F')}"
+        finally:
+            call(f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop")
+
+
+Opener = Callable[[], ar.Registry]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a registry that does not exist yet, in each store."""
+    if request.param == "sqlite":
+        return str(tmp_path / "registry.db")
+    server: str = request.getfixturevalue("cluster")
+    name = "d" + tmp_path.name.replace("-", "_").lower()
+    programs = _server_programs()
+    socket = server.removeprefix("postgres://accession@").replace("%2F", "/")
+    create = [f"{programs}/createdb", "-h", socket, "-U", "accession", name]
+    subprocess.run(create, check=True, capture_output=True)
+    return f"{server}/{name}"
+
+
+@pytest.fixture
+def registry(address: str) -> Iterator[ar.Registry]:
+    """An empty registry, in each store."""
+    with ar.open(address, create=True, by="tester") as opened:
+        yield opened
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[ar.Registry]:
+    """An empty registry in a file."""
+    with ar.open(tmp_path / "registry.db", create=True, by="tester") as opened:
+        yield opened

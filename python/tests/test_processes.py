@@ -1,0 +1,212 @@
+"""Threads, forks, killed interpreters and interrupted calls."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import accession_registry as ar
+
+
+def test_many_threads_share_a_registry(registry: ar.Registry) -> None:
+    datasets = [f"D{number}" for number in range(4)]
+    rounds = 6
+    failures: list[BaseException] = []
+
+    def write(name: str) -> None:
+        for number in range(rounds):
+            registry.dataset(name).ingest([f"{name}-{number}"], create=True)
+
+    def read() -> None:
+        for _ in range(rounds * 2):
+            for row in registry.datasets():
+                if row.latest is not None:
+                    found = registry.set(f"{row.name}@{row.latest.timestamp.isoformat()}")
+                    assert ar.identify(found).identifier == found.identifier
+
+    def attempt(work: object, *arguments: str) -> None:
+        try:
+            work(*arguments)  # type: ignore[operator]
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=attempt, args=(write, name)) for name in datasets]
+    threads += [threading.Thread(target=attempt, args=(read,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert failures == []
+    assert [len(registry.set(name)) for name in datasets] == [rounds] * 4
+    assert all(row.ok for row in registry.verify())
+
+
+def test_threads_share_one_iterator(file: ar.Registry) -> None:
+    ids = [f"granule-{number:05}" for number in range(10_000)]
+    file.dataset("US").sync(ids, create=True)
+    granules = file.set("US").granules()
+    with ThreadPoolExecutor(4) as pool:
+        parts = [future.result() for future in [pool.submit(list, granules) for _ in range(4)]]
+    assert sorted(identifier for part in parts for identifier in part) == ids
+
+
+def test_python_runs_while_the_library_works(file: ar.Registry) -> None:
+    ids = [f"granule-{number:06}" for number in range(100_000)]
+    file.dataset("US").sync(ids, create=True)
+    ticks = 0
+    stopped = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stopped.wait(0.005):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    for _ in range(3):
+        assert file.verify()[0].ok
+    stopped.set()
+    thread.join()
+    assert ticks > 3
+
+
+def used_in_a_fork(kept: ar.Set, registry: ar.Registry, results: object) -> None:
+    kinds = []
+    for use in (
+        lambda: list(kept),
+        lambda: registry.set("US"),
+        lambda: registry.dataset("US").ingest(["X"]),
+        lambda: registry.close(),
+    ):
+        try:
+            use()
+            kinds.append("worked")
+        except ar.Error as error:
+            kinds.append(error.kind)
+    results.put(kinds)  # type: ignore[attr-defined]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_is_refused_and_closes_nothing(registry: ar.Registry) -> None:
+    registry.dataset("US").sync(["A", "B"], create=True)
+    kept = registry.set("US")
+    granules = kept.granules()
+    assert next(granules) == "A"
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=used_in_a_fork, args=(kept, registry, results))
+    child.start()
+    assert results.get(timeout=60) == ["forked"] * 4
+    child.join(60)
+    assert child.exitcode == 0
+    # The child dropped its copies, and ended.
+    assert list(granules) == ["B"]
+    assert registry.dataset("US").ingest(["C"]).changed
+    assert all(row.ok for row in registry.verify())
+
+
+def length(found: ar.Set) -> int:
+    return len(list(found))
+
+
+def test_a_set_goes_to_a_spawned_process(registry: ar.Registry) -> None:
+    registry.dataset("US").sync(["A", "B"], create=True)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(length, [registry.set("US")]) == [2]
+
+
+def run(program: str, *arguments: str) -> "subprocess.Popen[str]":
+    """Begins a program, whose first line says that it is ready."""
+    source = textwrap.dedent(program)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", source, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    return child
+
+
+SYNC_FOR_LONG = """
+    import sys, threading, time
+    import accession_registry as ar
+    registry = ar.open(sys.argv[1])
+    ids = [f"granule-{number:07}" for number in range(int(sys.argv[2]))]
+    print("ready", flush=True)
+    try:
+        registry.dataset("US").sync(ids, max_delete="100%", max_add="100000%")
+        print("finished", time.time())
+    except KeyboardInterrupt:
+        print("interrupted", time.time())
+"""
+
+
+@pytest.mark.parametrize("after", [0.05, 0.4, 1.0])
+def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry, after: float) -> None:
+    address = registry.address
+    registry.dataset("US").sync(["A"], create=True)
+    before = registry.set("US")
+    child = run(SYNC_FOR_LONG, address, "400000")
+    time.sleep(after)
+    asked = time.time()
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=120)
+    outcome, ended = output.split()
+    if outcome == "interrupted":
+        # The machine may be busy with other tests.
+        assert float(ended) - asked < 3
+        latest = registry.set("US")
+        assert latest == before or len(latest) == 400_000
+    assert all(row.ok for row in registry.verify())
+
+
+@pytest.mark.parametrize("after", [0.1, 0.5, 1.5])
+def test_a_killed_interpreter_leaves_the_set_before_or_after(registry: ar.Registry, after: float) -> None:
+    registry.dataset("US").sync(["A"], create=True)
+    child = run(SYNC_FOR_LONG, registry.address, "50000")
+    time.sleep(after)
+    child.kill()
+    child.communicate()
+    assert len(registry.set("US")) in (1, 50_000)
+    assert all(row.ok for row in registry.verify())
+    assert registry.dataset("US").ingest(["B"]).changed
+
+
+def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
+    class Alarm(Exception):
+        """What the handler raises."""
+
+    def ring(number: int, frame: object) -> None:
+        raise Alarm
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        ids = (f"granule-{number}" for number in range(10_000_000))
+        with pytest.raises(Alarm):
+            ar.identify(ids)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_a_registry_that_was_replaced_is_noticed(tmp_path: Path) -> None:
+    with ar.open(tmp_path / "a.db", create=True) as first:
+        first.dataset("US").sync(["A"], create=True)
+        kept = first.set("US")
+        ar.open(tmp_path / "b.db", create=True).close()
+        os.replace(tmp_path / "b.db", tmp_path / "a.db")
+        with pytest.raises(ar.Error) as refused:
+            list(kept)
+        assert refused.value.kind == "replaced"

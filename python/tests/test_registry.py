@@ -1,0 +1,212 @@
+"""What an archive does, with the seed's example, in both stores."""
+
+import pickle
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from conftest import FIXTURES, lines
+
+import accession_registry as ar
+
+NAME = "US.FOOL2.002"
+
+
+def seeded(registry: ar.Registry) -> ar.Dataset:
+    """The first days of the seed."""
+    dataset = registry.dataset(NAME)
+    dataset.sync(lines("us-2001-01-02.txt"), at="2001-01-02", create=True, note="first")
+    dataset.ingest(lines("us-2001-01-03.txt"), at="2001-01-03")
+    return dataset
+
+
+def test_the_seed_has_its_identifiers(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    deleted = lines("us-2001-03-01-deleted.txt")
+    dataset.ingest(lines("us-2001-02-03.txt"), at=date(2001, 2, 3))
+    dataset.delete(deleted, at=datetime(2001, 3, 1, tzinfo=timezone.utc))
+    rows = [line.split("\t") for line in (FIXTURES / "seed/identifiers.tsv").read_text().splitlines()]
+    expected = {row[1]: row[3] for row in rows if row[0] == "US"}
+    for instance in registry.history(NAME):
+        assert instance.identifier == expected[instance.timestamp.date().isoformat()]
+        assert instance.recorded_by == "tester"
+    assert all(row.ok for row in registry.verify())
+    assert registry.set(f"{NAME}@2001-01-02").identifier == "7fb1e8ba9b0c9888858b66f6a1732d2c"
+
+
+def test_a_set_is_named_in_every_way(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    dataset.edit(doi="10.9999/US/FOOL2.v2", title="FOO Level 2", creators=["Tilmes, Curt"], year=2001)
+    first = registry.set(f"{NAME}@2001-01-02")
+    identifier = first.identifier
+    names = [
+        f"DI:{identifier}",
+        identifier[:8],
+        f"see DI:{identifier}.",
+        "10.9999/US/FOOL2.v2@2001-01-02",
+    ]
+    for name in names:
+        assert registry.set(name) == first
+    assert registry.set(NAME, at=date(2001, 1, 2)) == first
+    assert dataset.set(at=datetime(2001, 1, 2, 12, tzinfo=timezone.utc)) == first
+    assert list(first.granules()) == sorted(lines("us-2001-01-02.txt"))
+    assert list(first.granules(after=sorted(first)[-2])) == sorted(first)[-1:]
+    assert len(first) == 11 and next(iter(first)) in first and "nothing" not in first
+    assert first.until == datetime(2001, 1, 3, tzinfo=timezone.utc)
+    assert {first: 1}[registry.set(f"DI:{identifier}")] == 1
+    assert str(first) == f"DI:{identifier}"
+
+
+def test_a_set_is_cited_and_resolved(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    dataset.edit(title="FOO Level 2", publisher="US Archive")
+    first = registry.set(NAME, at="2001-01-02")
+    assert f"DI:{first.identifier}" in first.cite()
+    assert first.cite(format="bibtex").startswith("@dataset{")
+    subset = sorted(first)[:3]
+    cited = registry.cite(f"{NAME}@2001-01-02", select_from=subset)
+    [interval] = registry.resolve(ar.identify(subset).identifier)
+    assert interval.kind == "subset" and interval.granules == 3 and interval.identifier in cited
+    assert registry.resolve("d" * 32) == []
+    assert registry.find(subset[0])[0].deleted is None
+
+
+def test_sets_are_compared_with_sets_and_lists(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    first, latest = registry.set(f"{NAME}@2001-01-02"), dataset.set()
+    comparison = registry.compare(first, latest)
+    assert not comparison and comparison.matched == 11
+    assert list(comparison.only_right) == lines("us-2001-01-03.txt")
+    assert len(comparison.only_left) == 0
+    assert registry.compare(latest, list(latest)).identical
+    assert registry.compare(NAME, ["nothing"]).right == ar.identify(["nothing"]).identifier
+
+
+def test_what_is_refused_changes_nothing_and_says_what_to_do(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    before = dataset.set()
+    held = lines("us-2001-01-02.txt")
+    with pytest.raises(ar.HeldError) as held_already:
+        dataset.ingest(["X", held[0]], at="2001-02-01")
+    assert held_already.value.granule == held[0]
+    assert (held_already.value.file, held_already.value.line) == ("item", 2)
+    assert held_already.value.kind == "held"
+    assert "skip_existing=True" in str(held_already.value)
+    with pytest.raises(ar.TooManyDeletionsError, match="max_delete"):
+        dataset.sync(held[:1], at="2001-02-01")
+    with pytest.raises(ar.EmptyListingError):
+        dataset.sync([], at="2001-02-01")
+    with pytest.raises(ar.NotAfterLastError):
+        dataset.ingest(["X"], at="2001-01-01")
+    with pytest.raises(ar.BackfillError, match="at="):
+        dataset.ingest(["X"])
+    with pytest.raises(ar.DatasetUnknownError):
+        registry.set("nothing")
+    with pytest.raises(ar.UsageError, match="string"):
+        dataset.ingest("X")
+    with pytest.raises(ar.InputError, match="item:2"):
+        dataset.ingest(["X", "a\nb"], at="2001-02-01")
+    assert dataset.set() == before
+    assert dataset.ingest(["X", held[0]], at="2001-02-01", skip_existing=True).skipped.held == 1
+
+
+def test_a_dry_run_changes_nothing(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    rehearsed = dataset.ingest(["X"], at="2001-02-01", dry_run=True)
+    assert rehearsed.changed and rehearsed.added == 1 and rehearsed.dry_run
+    assert "X" not in dataset.set()
+
+
+def test_a_dataset_is_reverted(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    first = dataset.set(at="2001-01-02")
+    assert dataset.revert(first.identifier, at="2001-02-01").identifier == first.identifier
+    assert dataset.revert("2001-01-03", at="2001-02-02").removed == 0
+    both = dataset.change(ingest=["X"], delete=sorted(first)[:1], at="2001-02-03")
+    assert (both.added, both.removed) == (1, 1)
+
+
+def test_a_time_has_a_zone(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    with pytest.raises(ar.UsageError, match="offset"):
+        dataset.set(at=datetime(2001, 1, 2, 12))
+    with pytest.raises(ar.UsageError, match="future"):
+        dataset.set(at=datetime.now(timezone.utc) + timedelta(days=9))
+    with pytest.raises(ar.UsageError, match="not a time"):
+        dataset.set(at=5)  # type: ignore[arg-type]
+
+
+def test_a_history_is_exported_imported_and_mirrored(registry: ar.Registry, tmp_path: Path) -> None:
+    dataset = seeded(registry)
+    manifest = tmp_path / "manifest.jsonl"
+    dataset.export(manifest)
+    dataset.export(manifest)
+    copy = registry.dataset("COPY")
+    imported = copy.import_(manifest, create=True)
+    assert imported.changed and copy.set() == dataset.set()
+    assert not copy.import_(manifest).changed
+    mirror = registry.dataset("MIRROR")
+    pulled = mirror.mirror_pull(manifest, create=True)
+    assert pulled.identical and pulled.added == 12 and mirror.set() == dataset.set()
+    dataset.ingest(["X"], at="2001-02-01")
+    dataset.export(manifest)
+    behind = mirror.mirror_compare()
+    assert behind.status == "behind" and behind.behind_by == 1 and list(behind.missing) == ["X"]
+    assert mirror.mirror_pull().changed
+    (tmp_path / "other.txt").write_text("a file that is kept\n")
+    with pytest.raises(ar.UsageError, match="not overwritten"):
+        dataset.export(tmp_path / "other.txt")
+    with pytest.raises(ar.UsageError, match="not pulled"):
+        copy.mirror_pull()
+
+
+def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:
+    dataset = registry.dataset("NEW")
+    record = dataset.edit(create=True, title="T", creators=["A, B"], max_delete="5%", year=2001)
+    assert record.title == "T" and record.latest is None
+    assert dataset.edit(title=None).title is None
+    assert [row.name for row in registry.datasets()] == ["NEW"]
+    with pytest.raises(ar.UsageError, match="no field"):
+        dataset.edit(colour="red")
+    with pytest.raises(ar.NoHistoryError):
+        dataset.set()
+
+
+def test_a_sync_that_changes_nothing_is_confirmed(registry: ar.Registry) -> None:
+    dataset = registry.dataset(NAME)
+    assert dataset.sync(["A", "B"], create=True).changed
+    again = dataset.sync(["B", "A", "B"])
+    assert not again.changed and again.added == 0 and again.skipped.repeated == 1
+    confirmed = dataset.record.confirmed
+    assert confirmed is not None and confirmed.granules == 2
+
+
+def test_a_set_is_pickled_as_its_address_and_identifier(registry: ar.Registry) -> None:
+    first = seeded(registry).set(at="2001-01-02")
+    assert list(pickle.loads(pickle.dumps(first))) == list(first)
+
+
+def test_a_registry_is_closed_by_its_block(tmp_path: Path) -> None:
+    with ar.open(tmp_path / "r.db", create=True) as registry:
+        kept = seeded(registry).set()
+    with pytest.raises(ar.ClosedError):
+        list(kept.granules())
+    with pytest.raises(ar.RegistryMissingError, match="create=True"):
+        ar.open(tmp_path / "nothing.db")
+    with pytest.raises(ar.NotARegistryError):
+        (tmp_path / "text").write_text("text " * 100)
+        ar.open(tmp_path / "text")
+    assert not (tmp_path / "nothing.db").exists()
+
+
+def test_values_say_what_they_are(file: ar.Registry) -> None:
+    first = seeded(file).set(at="2001-01-02")
+    assert "DI:7fb1e8ba9b0c9888858b66f6a1732d2c" in repr(first) and "11 granules" in repr(first)
+    assert repr(file.dataset(NAME)).startswith("<Dataset US.FOOL2.002 of ")
+    shown = first._repr_html_()  # type: ignore[attr-defined]
+    assert "Copy this into your paper" in shown and "DI:7fb1e8ba" in shown
+    assert "<svg" in shown and "<style" not in shown and "<script" not in shown
+    assert NAME in file._repr_html_()  # type: ignore[attr-defined]
+    file.dataset("X").edit(create=True, title="<script>alert(1)</script>")
+    file.dataset("X").sync(["<b>"], create=True)
+    assert "<script>" not in file.dataset("X")._repr_html_()  # type: ignore[attr-defined]

@@ -1,0 +1,186 @@
+"""Lists from, and tables for, the libraries that people use."""
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pystac
+import pytest
+from conftest import FIXTURES
+
+import accession_registry as ar
+
+IDS = ["B", "A", "C"]
+EXPECTED = ar.identify(IDS)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        IDS,
+        tuple(IDS),
+        (identifier for identifier in IDS),
+        pl.Series(IDS),
+        pl.DataFrame({"name": [1, 2, 3], "granule_id": IDS}),
+        pd.Series(IDS),
+        pd.DataFrame({"id": IDS, "size": [1, 2, 3]}),
+        pa.array(IDS),
+        pa.chunked_array([IDS[:1], IDS[1:]]),
+        pa.chunked_array([pa.array(IDS, pa.large_string())]),
+        pa.chunked_array([pa.array(IDS, pa.string_view())]),
+        pa.table({"granule": IDS}),
+        pa.RecordBatchReader.from_batches(pa.schema([("x", pa.string())]), [pa.record_batch({"x": IDS})]),
+        duckdb.sql("SELECT unnest(['B', 'A', 'C']) AS granule"),
+        [{"granule_id": identifier} for identifier in IDS],
+    ],
+    ids=lambda listed: type(listed).__name__,
+)
+def test_a_list_may_have_any_form(listed: Any) -> None:
+    assert ar.identify(listed) == EXPECTED
+
+
+def test_a_column_is_named_or_usual() -> None:
+    table = pa.table({"file": IDS, "size": [1, 2, 3]})
+    assert ar.identify(table, column="file") == EXPECTED
+    with pytest.raises(ar.InputError, match="column=") as refused:
+        ar.identify(table)
+    assert "file, size" in refused.value.message
+    with pytest.raises(ar.InputError, match="UInt8|Int64"):
+        ar.identify(table, column="size")
+    with pytest.raises(ar.InputError, match="no column"):
+        ar.identify(table, column="nothing")
+    with pytest.raises(ar.InputError, match="item:2: the id is missing"):
+        ar.identify(pa.table({"granule": ["A", None]}))
+
+
+def test_an_error_of_a_producer_is_an_error() -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"granule": ["A"]})
+        raise ValueError("the catalogue went away")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("granule", pa.string())]), batches())
+    with pytest.raises(ar.InputError, match="the catalogue went away"):
+        ar.identify(reader)
+
+
+def test_what_is_no_list_of_ids_is_refused() -> None:
+    with pytest.raises(ar.InputError, match="item:1: int is not an id"):
+        ar.identify([1])  # type: ignore[list-item]
+    with pytest.raises(ar.InputError, match="item:2: dict is not an id"):
+        ar.identify(["A", {"id": "B"}])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        ar.identify(5)  # type: ignore[arg-type]
+    with pytest.raises(ar.InputError):
+        ar.identify([{"colour": "red"}])
+
+
+def test_results_of_catalogues_are_taken_as_they_are(file: ar.Registry) -> None:
+    umm = json.loads((FIXTURES / "input/umm.json").read_text())["items"]
+    stac = json.loads((FIXTURES / "input/stac.json").read_text())["features"]
+
+    class DataGranule(dict[str, Any]):
+        """As earthaccess has them."""
+
+    of_umm = file.dataset("UMM").sync([DataGranule(item) for item in umm], create=True)
+    assert of_umm.added == len([item for item in umm if not item["meta"].get("deleted")])
+    assert umm[0]["umm"]["GranuleUR"] in file.set("UMM")
+    whole: dict[str, Any] = {"stac_version": "1.0.0", "links": [], "geometry": None, "bbox": None}
+    whole["properties"] = {"datetime": "2021-02-06T00:00:00Z"}
+    items = [pystac.Item.from_dict({**item, **whole}) for item in stac]
+    file.dataset("STAC").sync(items, create=True)
+    assert set(file.set("STAC")) == {item["id"] for item in stac}
+    found = [{"umm": {"GranuleUR": "A"}, "meta": {}}, {"umm": {}, "meta": {}}]
+    with pytest.raises(ar.InputError, match="item:2"):
+        file.dataset("UMM").sync(found)
+
+
+def test_sizes_and_checksums_of_files_become_a_table(file: ar.Registry) -> None:
+    checksum = {"Value": "d41d8cd98f00b204e9800998ecf8427e", "Algorithm": "MD5"}
+    of_file = {"Name": "a.nc", "SizeInBytes": 0, "Checksum": checksum}
+    granule = {"ArchiveAndDistributionInformation": [of_file]}
+    results = [{"meta": {}, "umm": {"GranuleUR": "A", "DataGranule": granule}}]
+    file.dataset("US").sync(results, create=True)
+    expected = ar.FileRecord("A", "a.nc", 0, {"md5": checksum["Value"]})
+    files = file.set("US").files()
+    for _ in range(2):
+        [row] = files.to_arrow().to_pylist()
+        assert ar.FileRecord(**{**row, "checksums": dict(row["checksums"])}) == expected
+        assert pl.DataFrame(files)["size"].to_list() == [0]
+    assert list(files) == [expected]
+
+
+@pytest.fixture
+def dataset(file: ar.Registry) -> ar.Dataset:
+    dataset = file.dataset("US")
+    dataset.sync(IDS, at="2001-01-02", create=True, note="first")
+    dataset.delete(["A"], at="2001-01-03")
+    return dataset
+
+
+def test_ids_become_tables_again_and_again(dataset: ar.Dataset) -> None:
+    granules = dataset.set().granules()
+    assert next(granules) == "B"
+    for _ in range(2):
+        assert pl.DataFrame(granules)["granule"].to_list() == ["B", "C"]
+        assert pa.table(granules).schema.field("granule").type == pa.string()
+        assert duckdb.sql("SELECT count(*) FROM granules").fetchall() == [(2,)]
+        assert pd.DataFrame.from_arrow(granules)["granule"].tolist() == ["B", "C"]
+        assert granules.to_arrow().num_rows == 2
+    assert list(granules) == ["C"]
+    assert dataset.set().to_arrow() == granules.to_arrow()
+
+
+def test_a_history_becomes_a_table(dataset: ar.Dataset) -> None:
+    table = dataset.history().to_arrow()
+    assert table.schema.field("timestamp").type == pa.timestamp("us", "UTC")
+    assert table["timestamp"].to_pylist() == [datetime(2001, 1, day, tzinfo=timezone.utc) for day in (2, 3)]
+    assert table["until"].to_pylist() == [datetime(2001, 1, 3, tzinfo=timezone.utc), None]
+    assert table["granules"].to_pylist() == [3, 2] and table["note"].to_pylist() == ["first", None]
+    newest = pl.DataFrame(dataset.history(reverse=True, since="2001-01-03"))
+    assert newest["identifier"].to_list() == [dataset.set().identifier]
+    assert [row.granules for row in dataset.history(until="2001-01-02")] == [3]
+
+
+def test_a_comparison_becomes_a_table(file: ar.Registry, dataset: ar.Dataset) -> None:
+    compared = pl.DataFrame(file.compare(dataset, ["B", "X"]))
+    assert compared.rows() == [("left", "C"), ("right", "X")]
+    only = file.compare(dataset, ["B", "X"]).only_right
+    assert pa.table(only)["granule"].to_pylist() == ["X"] and "'X'" in repr(only).replace('"', "'")
+
+
+def test_a_long_list_has_many_pages(file: ar.Registry) -> None:
+    ids = [f"granule-{number:06}" for number in range(20_000)]
+    dataset = file.dataset("LONG")
+    dataset.sync(pl.Series(ids), create=True)
+    assert list(dataset.set()) == ids
+    assert dataset.set().to_arrow()["granule"].to_pylist() == ids
+    granules = dataset.set().granules()
+    begun = [next(granules) for _ in range(5_000)]
+    assert begun + list(granules) == ids
+    assert list(file.compare(dataset, ids[1:]).only_left) == ids[:1]
+
+
+def test_damage_is_the_last_error(file: ar.Registry) -> None:
+    import sqlite3
+
+    ids = [f"granule-{number:05}" for number in range(9_000)]
+    dataset = file.dataset("US")
+    dataset.sync(ids, create=True)
+    path = file.address
+    file.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM granule WHERE granule_id = 'granule-08000'")
+    connection.close()
+    with ar.open(path) as damaged:
+        granules = damaged.set("US").granules()
+        with pytest.raises(ar.DamagedError, match="US"):
+            list(granules)
+        with pytest.raises(ar.DamagedError):
+            granules.to_arrow()
+        with pytest.raises(Exception, match="US"):
+            pa.table(damaged.set("US"))
+        assert not all(row.ok for row in damaged.verify())
